@@ -1,0 +1,100 @@
+//! Who does something: the account that answers for it, and the actor that did it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Invalid, strip_nulls};
+
+/// The name of an account. Accounts own threads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Account(String);
+
+impl Account {
+    /// Longest account or actor name, in bytes.
+    pub const NAME_BYTES_MAX: usize = 255;
+
+    /// The account of the library and the bare command line.
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+
+    /// An account by its name.
+    ///
+    /// # Errors
+    /// If the name is blank or longer than [`Account::NAME_BYTES_MAX`].
+    pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
+        named("account", name.into()).map(Self)
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What kind of actor did something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorKind {
+    /// A person.
+    Human,
+    /// A program that acts for a goal.
+    Agent,
+    /// Threadkeep itself.
+    System,
+}
+
+/// Who did something: a kind and a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Actor {
+    /// Human, agent or system.
+    #[serde(rename = "type")]
+    pub kind: ActorKind,
+    /// The actor's name within its account.
+    pub name: String,
+}
+
+impl Actor {
+    /// An actor of `kind` called `name`.
+    ///
+    /// # Errors
+    /// If the name is blank or longer than [`Account::NAME_BYTES_MAX`].
+    pub fn new(kind: ActorKind, name: impl Into<String>) -> Result<Self, Invalid> {
+        Ok(Self { kind, name: named("actor", name.into())? })
+    }
+}
+
+/// On whose behalf an operation runs. Both account and actor are written to the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The account that answers for it.
+    pub account: Account,
+    /// Who does it.
+    pub actor: Actor,
+    /// What led to it, such as an effect or a run, where something did.
+    pub cause: Option<String>,
+}
+
+impl Caller {
+    /// The caller of the library and the bare command line: account and actor `local`.
+    pub fn local() -> Self {
+        Self {
+            account: Account::local(),
+            actor: Actor { kind: ActorKind::Human, name: "local".to_owned() },
+            cause: None,
+        }
+    }
+}
+
+fn named(field: &str, name: String) -> Result<String, Invalid> {
+    let name = strip_nulls(name);
+    if name.trim().is_empty() {
+        return Err(Invalid::parameter(field, "a name must not be blank"));
+    }
+    if name.len() > Account::NAME_BYTES_MAX {
+        let rule = format!("a name has at most {} bytes", Account::NAME_BYTES_MAX);
+        return Err(Invalid::parameter(field, rule));
+    }
+    Ok(name)
+}

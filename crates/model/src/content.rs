@@ -1,0 +1,209 @@
+//! What a message says: text, or typed parts.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Invalid, Json};
+
+/// The content of a message: a string, or a list of [`Part`]s, kept exactly as accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Content(Json);
+
+/// One typed part of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Part {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, by its path in the thread or among the message's attachments.
+    Image {
+        /// Where it lies.
+        path: String,
+        /// Its media type.
+        mime_type: String,
+        /// A name to show.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// A file, by its path in the thread or among the message's attachments.
+    File {
+        /// Where it lies.
+        path: String,
+        /// Its media type.
+        mime_type: String,
+        /// A name to show.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// A call of a tool.
+    ToolUse {
+        /// Names the call, so that a result can answer it.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments.
+        input: serde_json::Value,
+    },
+    /// The answer to a call of a tool.
+    ToolResult {
+        /// The call it answers.
+        tool_use_id: String,
+        /// What the tool said: text or parts.
+        content: serde_json::Value,
+        /// Whether the tool failed.
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// What a model thought before it answered.
+    Thinking {
+        /// The thought.
+        text: String,
+    },
+}
+
+impl Content {
+    /// Plain text.
+    pub fn text(text: &str) -> Self {
+        Self(Json::string(text))
+    }
+
+    /// Typed parts.
+    ///
+    /// # Errors
+    /// If a part holds JSON nested too deep.
+    pub fn parts(parts: &[Part]) -> Result<Self, Invalid> {
+        Self::from_json(Json::from_value("content", &parts)?)
+    }
+
+    /// Content from JSON, checked against the list of parts.
+    ///
+    /// # Errors
+    /// If it is neither a string nor an array of known parts; the rule says which part is wrong.
+    pub fn from_json(json: Json) -> Result<Self, Invalid> {
+        Self(json).checked()
+    }
+
+    /// Checks content that was read from a request.
+    ///
+    /// # Errors
+    /// As [`Content::from_json`].
+    pub fn checked(self) -> Result<Self, Invalid> {
+        let Self(json) = self;
+        match json.as_str().trim_start().as_bytes().first() {
+            Some(b'"') => Ok(Self(json)),
+            Some(b'[') => {
+                let Some(parts) = json.to_value().as_array().cloned() else { return Err(Self::rule()) };
+                for (index, part) in parts.into_iter().enumerate() {
+                    check_part(&format!("content[{index}]"), part, Nested::Allowed)?;
+                }
+                Ok(Self(json))
+            }
+            _ => Err(Self::rule()),
+        }
+    }
+
+    fn rule() -> Invalid {
+        Invalid::body("content", "must be a string or an array of parts")
+    }
+
+    /// The JSON, exactly as accepted.
+    pub fn as_json(&self) -> &Json {
+        &self.0
+    }
+
+    /// All text in the content: the string itself, or the text parts, one a line.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        match self.0.read::<Cow<'_, str>>() {
+            Ok(text) => text,
+            Err(_) => {
+                let texts = self.to_parts().into_iter().filter_map(|part| match part {
+                    Part::Text { text } => Some(text),
+                    Part::Image { .. }
+                    | Part::File { .. }
+                    | Part::ToolUse { .. }
+                    | Part::ToolResult { .. }
+                    | Part::Thinking { .. } => None,
+                });
+                texts.collect::<Vec<_>>().join("\n").into()
+            }
+        }
+    }
+
+    /// The content as parts; a string is one text part.
+    pub fn to_parts(&self) -> Vec<Part> {
+        match self.0.to_value() {
+            serde_json::Value::String(text) => vec![Part::Text { text }],
+            value => Vec::<Part>::deserialize(value).unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Nested {
+    Allowed,
+    Refused,
+}
+
+fn check_part(field: &str, part: serde_json::Value, nested: Nested) -> Result<(), Invalid> {
+    let part = Part::deserialize(part).map_err(|error| {
+        Invalid::body(field, format!("{error} (parts are text, image, file, tool_use, tool_result and thinking)"))
+    })?;
+    let Part::ToolResult { content, .. } = part else { return Ok(()) };
+    let field = format!("{field}.content");
+    match content {
+        serde_json::Value::String(_) => Ok(()),
+        serde_json::Value::Array(parts) if nested == Nested::Allowed => parts
+            .into_iter()
+            .enumerate()
+            .try_for_each(|(index, part)| check_part(&format!("{field}[{index}]"), part, Nested::Refused)),
+        _ => Err(Invalid::body(field, "must be a string or an array of parts")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(text: &str) -> Result<Content, Invalid> {
+        Content::from_json(Json::parse("content", text)?)
+    }
+
+    #[test]
+    fn text_and_known_parts_are_accepted_as_they_are() {
+        for text in [
+            r#""hello""#,
+            r#"[{"text":"a","type":"text"}]"#,
+            r#"[{"type":"tool_use","id":"1","name":"ls","input":{"n":1.0}}]"#,
+            r#"[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"x"}]}]"#,
+            r#"[{"type":"image","path":"/a.png","mimeType":"image/png"}]"#,
+        ] {
+            assert_eq!(content(text).expect(text).as_json().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_and_says_which_part() {
+        for (text, place) in [
+            ("1", "content"),
+            ("null", "content"),
+            (r#"{"type":"text","text":"x"}"#, "content"),
+            (r#"[{"type":"text","text":"x"},{"type":"song"}]"#, "content[1]"),
+            (r#"[{"type":"text","text":"x","colour":"red"}]"#, "content[0]"),
+            (r#"[{"type":"tool_result","toolUseId":"1","content":3}]"#, "content[0].content"),
+        ] {
+            assert_eq!(content(text).expect_err(text).field, place);
+        }
+    }
+
+    #[test]
+    fn to_text_joins_the_text_parts() {
+        let parts = r#"[{"type":"text","text":"a"},{"type":"thinking","text":"no"},{"type":"text","text":"b"}]"#;
+        assert_eq!(content(parts).expect("parts").to_text(), "a\nb");
+        assert_eq!(content(r#""x\ny""#).expect("text").to_text(), "x\ny");
+    }
+}

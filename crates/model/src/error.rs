@@ -1,0 +1,64 @@
+//! What is wrong with a value that came from outside: one type, stable codes, and the rule that failed.
+
+/// A value that breaks a rule. It names the rule, so that the caller can mend the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {rule}")]
+pub struct Invalid {
+    /// The stable code of the failure.
+    pub code: Code,
+    /// Which field of the request, in the words of the wire.
+    pub field: String,
+    /// The rule that failed, as a sentence a person can act on.
+    pub rule: String,
+}
+
+impl Invalid {
+    /// A refusal of `field` with `code`, because of `rule`.
+    pub fn new(code: Code, field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { code, field: field.into(), rule: rule.into() }
+    }
+
+    /// A malformed request body.
+    pub fn body(field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self::new(Code::InvalidBody, field, rule)
+    }
+
+    /// A malformed parameter.
+    pub fn parameter(field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self::new(Code::InvalidParameter, field, rule)
+    }
+}
+
+/// The stable codes of validation failures, as they stand on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Not a thread id in either spelling.
+    InvalidThreadId,
+    /// Not a message id.
+    InvalidMessageId,
+    /// Not a cursor this store handed out, or one for another list.
+    InvalidCursor,
+    /// The body breaks a rule.
+    InvalidBody,
+    /// A parameter breaks a rule.
+    InvalidParameter,
+    /// JSON nested deeper than the limit.
+    JsonTooDeep,
+    /// Larger than a limit, which the message names.
+    TooLarge,
+}
+
+impl Code {
+    /// The code as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidThreadId => "invalid_thread_id",
+            Self::InvalidMessageId => "invalid_message_id",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::InvalidBody => "invalid_body",
+            Self::InvalidParameter => "invalid_parameter",
+            Self::JsonTooDeep => "json_too_deep",
+            Self::TooLarge => "too_large",
+        }
+    }
+}

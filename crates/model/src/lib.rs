@@ -1,0 +1,48 @@
+//! The vocabulary of Threadkeep: plain data and pure functions. No I/O, no async, no clock.
+//!
+//! The one idea: a thread is a position in a shared history. [`Entry`] is what the log holds,
+//! [`Segment`] is a run of entries with at most one parent [`Link`], [`Lineage`] is the chain of
+//! segments a thread sees, [`Commit`] is the only way to add to it. [`Thread`] is where a thread
+//! stands now: its [`Head`] and its [`Record`].
+
+mod actor;
+mod blob;
+mod commit;
+mod content;
+mod entry;
+mod error;
+mod event;
+mod gc;
+mod id;
+mod json;
+mod lineage;
+mod message;
+mod record;
+mod segment;
+mod tally;
+mod thread;
+mod time;
+
+pub use actor::{Account, Actor, ActorKind, Caller};
+pub use blob::BlobId;
+pub use commit::{
+    Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
+    ThreadCommit, ThreadCommitted, Write, advance, born,
+};
+pub use content::{Content, Part};
+pub use entry::{
+    Body, Change, ChangeOp, CheckpointSet, Class, Derived, Entry, Forked, Inserted, Kind, MessageEdited,
+    MessagesDeleted, RolledBack, Target, ThreadChanged, Truncated,
+};
+pub use error::{Code, Invalid};
+pub use event::{Event, EventKind};
+pub use gc::reachable;
+pub use id::{MessageId, SegmentId, ShortId, ThreadId, ThreadName};
+pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
+pub use lineage::{Lineage, Span};
+pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
+pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title};
+pub use segment::{Bounds, Link, Position, Segment, Version};
+pub use tally::Tally;
+pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};
+pub use time::Timestamp;

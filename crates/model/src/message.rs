@@ -1,0 +1,248 @@
+//! Messages: what was said, by whom, in what role.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::{Actor, BlobId, Code, Content, Invalid, Json, MessageId, Timestamp, Version};
+
+/// The role a message plays in the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// What the user said.
+    User,
+    /// What the assistant answered.
+    Assistant,
+    /// Information for the reader, such as a summary.
+    Info,
+    /// The result of a tool.
+    Tool,
+    /// An instruction to the model.
+    System,
+}
+
+impl Role {
+    /// All roles, in the order of their codes on disk.
+    pub const ALL: [Role; 5] = [Role::User, Role::Assistant, Role::Info, Role::Tool, Role::System];
+
+    /// The role as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Info => "info",
+            Self::Tool => "tool",
+            Self::System => "system",
+        }
+    }
+
+    /// The role's code on disk.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The role by its code on disk.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| {
+            let rule = format!("'{text}' is not a role: user, assistant, info, tool or system");
+            Invalid::new(Code::InvalidParameter, "role", rule)
+        })
+    }
+}
+
+/// Whether a message is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageStatus {
+    /// Queued or still being written.
+    Pending,
+    /// Whole.
+    #[default]
+    Completed,
+    /// Given up.
+    Failed,
+}
+
+/// A file that belongs to a message. Its bytes lie in the blob store, once however often they occur.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attachment {
+    /// The hash of its bytes.
+    pub id: BlobId,
+    /// Its name.
+    pub name: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A message as it is handed in and as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageBody {
+    /// The role it plays.
+    pub role: Role,
+    /// The name of the speaker or the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it says.
+    pub content: Content,
+    /// Free-form JSON object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+    /// Hidden from lists by default, still part of the conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub silent: bool,
+    /// How far below the conversation it hangs; 0 is the conversation itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u8,
+    /// The message it hangs under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<MessageId>,
+    /// Whether it is whole.
+    #[serde(default, skip_serializing_if = "is_completed")]
+    pub status: MessageStatus,
+    /// Files that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+fn is_zero(depth: &u8) -> bool {
+    *depth == 0
+}
+
+fn is_completed(status: &MessageStatus) -> bool {
+    *status == MessageStatus::Completed
+}
+
+impl MessageBody {
+    /// A message of `role` that says `text`.
+    pub fn new(role: Role, text: &str) -> Self {
+        Self::with_content(role, Content::text(text))
+    }
+
+    /// A message of `role` with `content`.
+    pub fn with_content(role: Role, content: Content) -> Self {
+        Self {
+            role,
+            name: None,
+            content,
+            metadata: None,
+            silent: false,
+            depth: 0,
+            parent_id: None,
+            status: MessageStatus::Completed,
+            attachments: Vec::new(),
+        }
+    }
+
+    /// A message of the user.
+    pub fn user(text: &str) -> Self {
+        Self::new(Role::User, text)
+    }
+
+    /// A message of the assistant.
+    pub fn assistant(text: &str) -> Self {
+        Self::new(Role::Assistant, text)
+    }
+
+    /// The same message with free-form `metadata`.
+    #[must_use]
+    pub fn metadata(mut self, metadata: Json) -> Self {
+        self.metadata = Some(metadata);
+        self
+    }
+
+    /// The same message, silent.
+    #[must_use]
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    /// The same message at `depth`.
+    #[must_use]
+    pub fn depth(mut self, depth: u8) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Checks what its type does not already prove, and strips null bytes.
+    ///
+    /// # Errors
+    /// Names the field and the rule it breaks.
+    pub fn checked(mut self) -> Result<Self, Invalid> {
+        self.name = self.name.map(crate::strip_nulls);
+        self.content = self.content.checked()?;
+        if self.metadata.as_ref().is_some_and(|metadata| !metadata.is_object()) {
+            return Err(Invalid::body("metadata", "must be a JSON object"));
+        }
+        Ok(self)
+    }
+}
+
+/// A message as a thread shows it.
+///
+/// Its body is the JSON the log holds, passed through unparsed; [`Message::body`] reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The same in every fork.
+    pub id: MessageId,
+    /// Counts up within a thread; gaps are fine.
+    pub number: u64,
+    /// The body as it stands after edits, as JSON.
+    pub json: Bytes,
+    /// Who said it.
+    pub actor: Arc<Actor>,
+    /// When it entered the log.
+    pub created: Timestamp,
+    /// The thread's version at which the message got its present form.
+    pub version: Version,
+}
+
+/// A message whose body on disk cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("message {id} is damaged: {what}")]
+pub struct Damaged {
+    /// Which message.
+    pub id: MessageId,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl Message {
+    /// The body.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn body(&self) -> Result<MessageBody, Damaged> {
+        serde_json::from_slice(&self.json).map_err(|error| Damaged { id: self.id, what: error.to_string() })
+    }
+
+    /// All text in the message.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn text(&self) -> Result<String, Damaged> {
+        Ok(self.body()?.content.to_text().into_owned())
+    }
+}

@@ -1,0 +1,139 @@
+//! Running counts of what a lineage shows. Every entry carries the tally after it, so the counts at any
+//! version, after a fork or a rollback, are one seek.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ChangeOp, Derived, Position, Role, Timestamp};
+
+/// Counts of what a lineage shows at some position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Tally {
+    /// Appended messages: the ordinal of the next one.
+    pub ordinals: u64,
+    /// Messages inserted before another one.
+    pub inserted: u64,
+    /// Messages deleted.
+    pub deleted: u64,
+    /// The position of the last edit, deletion or insertion; [`Position::START`] if there is none.
+    pub last_change: Position,
+    /// Assistant messages.
+    pub steps: u64,
+    /// Bytes of message bodies.
+    pub bytes: u64,
+    /// When the user last said something.
+    pub last_user: Option<Timestamp>,
+}
+
+impl Tally {
+    /// How many messages are visible.
+    pub fn messages(&self) -> u64 {
+        (self.ordinals + self.inserted).saturating_sub(self.deleted)
+    }
+
+    /// Whether the index of a message is its ordinal: nothing was inserted or deleted.
+    pub fn is_plain(&self) -> bool {
+        self.inserted == 0 && self.deleted == 0
+    }
+
+    /// The tally after an entry at `position` that derives `derived` and weighs `bytes`.
+    #[must_use]
+    pub fn after(mut self, derived: &Derived, position: Position, time: Timestamp, bytes: u64) -> Self {
+        match derived {
+            Derived::Message { role, .. } => {
+                self.ordinals += 1;
+                self.count_message(*role, time, bytes);
+            }
+            Derived::Change(change) => {
+                self.last_change = position;
+                match change.op {
+                    ChangeOp::Insert { role } => {
+                        self.inserted += 1;
+                        self.count_message(role, time, bytes);
+                    }
+                    ChangeOp::Edit { .. } => {}
+                    ChangeOp::Delete => self.deleted += change.targets.len() as u64,
+                }
+            }
+            Derived::Relation { .. } | Derived::Checkpoint { .. } | Derived::Nothing => {}
+        }
+        self
+    }
+
+    fn count_message(&mut self, role: Role, time: Timestamp, bytes: u64) {
+        self.bytes += bytes;
+        match role {
+            Role::User => self.last_user = Some(time),
+            Role::Assistant => self.steps += 1,
+            Role::Info | Role::Tool | Role::System => {}
+        }
+    }
+
+    /// The tally in a few bytes: one variable-length number a field, trailing zeros left out.
+    pub fn encode(&self) -> Vec<u8> {
+        let last_user = self.last_user.map_or(0, |time| time.as_micros().max(0) as u64 + 1);
+        let fields =
+            [self.ordinals, self.inserted, self.deleted, self.last_change.0, self.steps, self.bytes, last_user];
+        let used = fields.iter().rposition(|&field| field != 0).map_or(0, |last| last + 1);
+        let mut encoded = Vec::with_capacity(24);
+        for &field in &fields[..used] {
+            let mut rest = field;
+            while rest >= 0x80 {
+                encoded.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            encoded.push(rest as u8);
+        }
+        encoded
+    }
+
+    /// Reads what [`Tally::encode`] wrote, also by an older or newer program with fewer or more fields.
+    /// `None` if the bytes are damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = [0u64; 7];
+        let mut rest = bytes.iter();
+        let mut at = 0;
+        while !rest.as_slice().is_empty() {
+            let mut number = 0u64;
+            let mut shift = 0;
+            loop {
+                let byte = *rest.next()?;
+                number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+                if byte & 0x80 == 0 {
+                    break;
+                }
+                shift += 7;
+            }
+            if let Some(field) = fields.get_mut(at) {
+                *field = number;
+            }
+            at += 1;
+        }
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_user] = fields;
+        let last_user = last_user.checked_sub(1).map(|micros| Timestamp::from_micros(micros as i64));
+        Some(Self { ordinals, inserted, deleted, last_change: Position(last_change), steps, bytes, last_user })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_survives_its_bytes() {
+        let full = Tally {
+            ordinals: 1,
+            inserted: 200,
+            deleted: 3,
+            last_change: Position(1 << 40),
+            steps: 0,
+            bytes: u64::from(u32::MAX),
+            last_user: Some(Timestamp::from_micros(1_800_000_000_000_000)),
+        };
+        for tally in [Tally::default(), full, Tally { ordinals: 5, ..Tally::default() }] {
+            assert_eq!(Tally::decode(&tally.encode()), Some(tally));
+        }
+        assert_eq!(Tally::decode(&[0x80]), None, "a number that does not end is damage");
+        assert_eq!(Tally::decode(&[0xff; 12]), None, "a number that does not fit is damage");
+    }
+}

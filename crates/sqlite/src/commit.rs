@@ -1,0 +1,598 @@
+//! How a commit is written: all checks first, then the rows.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use threadkeep_model::{
+    Account, Advanced, BlobId, Body, Caller, Commit, Committed, Derived, Head, IdempotencyKey, Kind, NewEntry,
+    Position, Record, Segment, SegmentId, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, advance, born,
+};
+use threadkeep_store::{Result, SegmentRow, StoreError};
+
+use crate::codec::{self, blob_key, key, rest, segment_key};
+use crate::error::from_sqlite;
+
+/// What the writer knows of the file beside what is in it. Valid while nobody else writes.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Heads by thread key. Those that are dirty are written once, before the transaction ends.
+    heads: HashMap<i64, KnownHead>,
+    actors: HashMap<(Account, u8, String), i64>,
+    /// The number of what happened last, once it was looked up.
+    last: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KnownHead {
+    thread: ThreadId,
+    head: Head,
+    /// The minute under which the thread is listed.
+    minute: i64,
+    dirty: bool,
+}
+
+/// Heads kept between transactions.
+const KNOWN_HEADS_MAX: usize = 4_096;
+const KNOWN_ACTORS_MAX: usize = 4_096;
+
+/// What a commit does to one thread, decided before anything is written.
+enum Step<'a> {
+    Create(&'a threadkeep_model::Create, Advanced),
+    Write(&'a threadkeep_model::Write, Advanced),
+    Delete(ThreadId),
+}
+
+/// Whether a failed commit left rows behind.
+pub(crate) enum Failure {
+    /// Nothing was written.
+    Refused(StoreError),
+    /// Something was: the transaction must be rolled back.
+    Broken(StoreError),
+}
+
+impl Known {
+    /// Forgets everything: the file changed behind the writer's back.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The number of what happened last, if it was looked up.
+    pub(crate) fn last(&self) -> Option<i64> {
+        self.last
+    }
+
+    /// Keeps memory bounded between transactions.
+    pub(crate) fn trim(&mut self) {
+        if self.heads.len() > KNOWN_HEADS_MAX {
+            self.heads.clear();
+        }
+        if self.actors.len() > KNOWN_ACTORS_MAX {
+            self.actors.clear();
+        }
+    }
+
+    /// Writes `commit` within the open transaction. Heads are kept back for [`Known::flush`].
+    pub(crate) fn apply(&mut self, connection: &Connection, commit: &Commit) -> Result<Committed, Failure> {
+        if let Some(first) = self.replay(connection, commit).map_err(Failure::Refused)? {
+            return Ok(first);
+        }
+        let steps = self.plan(connection, commit).map_err(Failure::Refused)?;
+        self.write(connection, commit, steps).map_err(Failure::Broken)
+    }
+
+    /// Writes the heads that changed.
+    pub(crate) fn flush(&mut self, connection: &Connection) -> Result<()> {
+        for (thread, known) in self.heads.iter_mut().filter(|(_, known)| known.dirty) {
+            let head = &known.head;
+            connection
+                .prepare_cached(
+                    "UPDATE heads SET version = ?2, segment = ?3, era = ?4, fence = ?5, updated = ?6, tally = ?7
+                     WHERE thread = ?1",
+                )
+                .and_then(|mut statement| {
+                    statement.execute(params![
+                        thread,
+                        head.version.0 as i64,
+                        segment_key(head.segment),
+                        head.era as i64,
+                        head.fence as i64,
+                        head.updated.as_micros(),
+                        head.tally.encode(),
+                    ])
+                })
+                .map_err(from_sqlite)?;
+            if known.minute != head.updated.minute() {
+                known.minute = head.updated.minute();
+                connection
+                    .prepare_cached("UPDATE threads SET minute = ?2 WHERE id = ?1")
+                    .and_then(|mut statement| statement.execute(params![thread, known.minute]))
+                    .map_err(from_sqlite)?;
+            }
+            known.dirty = false;
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, connection: &Connection, id: ThreadId) -> Result<Head> {
+        let missing = || StoreError::ThreadNotFound { thread: id };
+        if let Some(known) = self.heads.get(&key(id)) {
+            return if known.thread == id { Ok(known.head) } else { Err(missing()) };
+        }
+        let mut statement = connection
+            .prepare_cached(
+                "SELECT t.rest, t.minute, h.version, h.segment, h.era, h.fence, h.updated, h.tally
+                 FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ?1",
+            )
+            .map_err(from_sqlite)?;
+        let mut rows = statement.query([key(id)]).map_err(from_sqlite)?;
+        let Some(row) = rows.next().map_err(from_sqlite)? else { return Err(missing()) };
+        let read = || -> rusqlite::Result<_> { Ok((row.get_ref(0)?.as_blob()?, row.get(1)?, codec::head_at(row, 2)?)) };
+        let (found, minute, (head, bytes)) = read().map_err(from_sqlite)?;
+        let head = Head { tally: codec::tally(bytes)?, ..head };
+        let thread = codec::thread_id(key(id), found)?;
+        self.heads.insert(key(id), KnownHead { thread, head, minute, dirty: false });
+        if thread == id { Ok(head) } else { Err(missing()) }
+    }
+
+    /// The result of an earlier commit under the same key, if there is one.
+    fn replay(&mut self, connection: &Connection, commit: &Commit) -> Result<Option<Committed>> {
+        let (Some(idempotency), Some(ThreadCommit::Write(write))) = (&commit.idempotency, commit.threads.first())
+        else {
+            return Ok(None);
+        };
+        let head = self.head(connection, write.thread)?;
+        let found = connection
+            .prepare_cached(
+                "SELECT hash, segment, first, count, time FROM idempotency
+                 WHERE thread = ?1 AND account = ?2 AND key = ?3 AND time >= ?4",
+            )
+            .and_then(|mut statement| {
+                let since = commit.time.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
+                let (account, retry) = (commit.caller.account.as_str(), idempotency.key.as_str());
+                statement
+                    .query_row(params![key(write.thread), account, retry, since], |row| {
+                        Ok((
+                            row.get::<_, [u8; 32]>(0)?,
+                            row.get::<_, i64>(1)?,
+                            row.get::<_, i64>(2)?,
+                            row.get::<_, i64>(3)?,
+                            row.get::<_, i64>(4)?,
+                        ))
+                    })
+                    .optional()
+            })
+            .map_err(from_sqlite)?;
+        let Some((hash, segment, first, count, time)) = found else { return Ok(None) };
+        if hash != *idempotency.hash.as_bytes() {
+            return Err(StoreError::IdempotencyKeyReused);
+        }
+        let threads = vec![ThreadCommitted {
+            thread: write.thread,
+            segment: SegmentId::from_bits(segment as u64),
+            first: codec::position(first),
+            count: count as u64,
+            time: Timestamp::from_micros(time),
+            head,
+        }];
+        Ok(Some(Committed { threads, replayed: true }))
+    }
+
+    fn plan<'a>(&mut self, connection: &Connection, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+        let mut steps = Vec::with_capacity(commit.threads.len());
+        for thread in &commit.threads {
+            let step = match thread {
+                ThreadCommit::Create(create) => {
+                    if is_taken(connection, create.thread)? {
+                        return Err(StoreError::ThreadTaken { thread: create.thread });
+                    }
+                    Step::Create(create, born(create, commit.time))
+                }
+                ThreadCommit::Write(write) => {
+                    let head = self.head(connection, write.thread)?;
+                    let advanced = advance(&head, write, commit.time)
+                        .map_err(|refusal| StoreError::refused(write.thread, &write.expect, refusal))?;
+                    Step::Write(write, advanced)
+                }
+                ThreadCommit::Delete { thread, expect } => {
+                    let head = self.head(connection, *thread)?;
+                    expect.check(&head).map_err(|refusal| StoreError::refused(*thread, expect, refusal))?;
+                    Step::Delete(*thread)
+                }
+            };
+            let (opened, entries): (_, &[NewEntry]) = match &step {
+                Step::Create(create, advanced) => (advanced.opened.as_ref(), &create.entries),
+                Step::Write(write, advanced) => (advanced.opened.as_ref(), &write.entries),
+                Step::Delete(_) => (None, &[]),
+            };
+            if let Some(opened) = opened
+                && exists(connection, "SELECT 1 FROM segments WHERE id = ?1", segment_key(opened.id))?
+            {
+                return Err(StoreError::SegmentTaken);
+            }
+            for blob in entries.iter().flat_map(|entry| &entry.blobs) {
+                let brought = commit.blobs.iter().any(|(id, _)| id == blob);
+                if !brought && blob_key(connection, blob)?.is_none() {
+                    return Err(StoreError::BlobMissing { blob: *blob });
+                }
+            }
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    fn write(&mut self, connection: &Connection, commit: &Commit, steps: Vec<Step<'_>>) -> Result<Committed> {
+        for (id, bytes) in &commit.blobs {
+            put_blob(connection, id, bytes)?;
+        }
+        let actor = self.actor(connection, &commit.caller)?;
+        let mut threads = Vec::with_capacity(steps.len());
+        for step in steps {
+            match step {
+                Step::Create(create, advanced) => {
+                    insert_thread(
+                        connection,
+                        create.thread,
+                        &create.account,
+                        advanced.head.updated,
+                        &advanced.head,
+                        &create.record,
+                    )?;
+                    if let Some(segment) = &advanced.opened {
+                        let origin = Some((create.account.clone(), create.record.clone()));
+                        self.insert_segment(connection, &SegmentRow { segment: segment.clone(), origin })?;
+                    }
+                    self.insert_entries(connection, commit, create.thread, actor, &advanced, &create.entries)?;
+                    threads.push(advanced.committed(create.thread));
+                }
+                Step::Write(write, advanced) => {
+                    if let Some(segment) = &advanced.opened {
+                        self.insert_segment(connection, &SegmentRow { segment: segment.clone(), origin: None })?;
+                    }
+                    self.insert_entries(connection, commit, write.thread, actor, &advanced, &write.entries)?;
+                    if let Some(record) = &write.record {
+                        update_record(connection, write.thread, record)?;
+                    }
+                    if let Some(known) = self.heads.get_mut(&key(write.thread)) {
+                        (known.head, known.dirty) = (advanced.head, true);
+                    }
+                    threads.push(advanced.committed(write.thread));
+                }
+                Step::Delete(thread) => {
+                    self.heads.remove(&key(thread));
+                    let seq = self.next(connection)?;
+                    delete_thread(connection, thread, commit.time, seq)?;
+                }
+            }
+        }
+        if let (Some(idempotency), Some(first)) = (&commit.idempotency, threads.first()) {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+                .and_then(|mut statement| {
+                    statement.execute(params![
+                        key(first.thread),
+                        commit.caller.account.as_str(),
+                        idempotency.key.as_str(),
+                        idempotency.hash.as_bytes(),
+                        segment_key(first.segment),
+                        first.first.0 as i64,
+                        first.count as i64,
+                        first.time.as_micros(),
+                    ])
+                })
+                .map_err(from_sqlite)?;
+        }
+        Ok(Committed { threads, replayed: false })
+    }
+
+    fn insert_entries(
+        &mut self,
+        connection: &Connection,
+        commit: &Commit,
+        thread: ThreadId,
+        actor: i64,
+        advanced: &Advanced,
+        entries: &[NewEntry],
+    ) -> Result<()> {
+        for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
+            let place = EntryPlace { thread, segment: advanced.head.segment, position: *position };
+            let row = EntryRow {
+                kind: entry.kind,
+                format: Kind::FORMAT,
+                time: advanced.head.updated,
+                actor,
+                cause: commit.caller.cause.as_deref(),
+                tally: &tally.encode(),
+                ordinal: tally.ordinals.saturating_sub(1),
+                body: &entry.body,
+                derived: &entry.derived,
+                blobs: &entry.blobs,
+            };
+            self.insert_entry(connection, &place, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one entry and the rows that follow from it.
+    pub(crate) fn insert_entry(
+        &mut self,
+        connection: &Connection,
+        place: &EntryPlace,
+        row: &EntryRow<'_>,
+    ) -> Result<()> {
+        let seq = self.next(connection)?;
+        let (body, large) = match row.body {
+            Body::Inline(bytes) => (Some(&bytes[..]), None),
+            Body::Blob(id) => (None, Some(id.as_bytes())),
+            Body::Absent => (None, None),
+        };
+        connection
+            .prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    seq,
+                    segment_key(place.segment),
+                    place.position.0 as i64,
+                    row.kind.code(),
+                    row.format,
+                    row.time.as_micros(),
+                    row.actor,
+                    row.cause,
+                    row.tally,
+                    body,
+                    large,
+                ])
+            })
+            .map_err(from_sqlite)?;
+        for blob in row.blobs {
+            let blob = blob_key(connection, blob)?.ok_or(StoreError::BlobMissing { blob: *blob })?;
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO blob_refs VALUES (?1, ?2)")
+                .and_then(|mut statement| statement.execute([seq, blob]))
+                .map_err(from_sqlite)?;
+        }
+        insert_derived(connection, place, seq, row.time, row.ordinal, row.derived)
+    }
+
+    /// Writes a segment.
+    pub(crate) fn insert_segment(&mut self, connection: &Connection, row: &SegmentRow) -> Result<()> {
+        let seq = self.next(connection)?;
+        let Segment { id, thread, first, link, birth, created } = &row.segment;
+        let bounds = link.map(|link| link.bounds);
+        let bound = |position: Option<Position>| position.map(|position| position.0 as i64);
+        connection
+            .prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)")
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    segment_key(*id),
+                    key(*thread),
+                    rest(*thread),
+                    first.0 as i64,
+                    link.map(|link| segment_key(link.parent)),
+                    bound(bounds.map(|bounds| bounds.messages)),
+                    bound(bounds.map(|bounds| bounds.changes)),
+                    bound(bounds.map(|bounds| bounds.files)),
+                    bound(bounds.map(|bounds| bounds.values)),
+                    birth.encode(),
+                    created.as_micros(),
+                    seq,
+                    row.origin.as_ref().map(|(account, _)| account.as_str()),
+                    row.origin.as_ref().map(|(_, record)| record.encode()),
+                ])
+            })
+            .map_err(from_sqlite)?;
+        Ok(())
+    }
+
+    /// The row of the caller's account and actor.
+    pub(crate) fn actor(&mut self, connection: &Connection, caller: &Caller) -> Result<i64> {
+        let kind = codec::actor_code(caller.actor.kind);
+        let name = (caller.account.clone(), kind, caller.actor.name.clone());
+        if let Some(id) = self.actors.get(&name) {
+            return Ok(*id);
+        }
+        let values = params![caller.account.as_str(), kind, caller.actor.name];
+        let find = "SELECT id FROM actors WHERE account = ?1 AND kind = ?2 AND name = ?3";
+        let insert = "INSERT INTO actors (account, kind, name) VALUES (?1, ?2, ?3) RETURNING id";
+        let found = connection.query_row(find, values, |row| row.get(0)).optional().map_err(from_sqlite)?;
+        let id = match found {
+            Some(id) => id,
+            None => connection.query_row(insert, values, |row| row.get(0)).map_err(from_sqlite)?,
+        };
+        self.actors.insert(name, id);
+        Ok(id)
+    }
+
+    /// The next number of the feed. It is never reused, also after the newest rows were freed.
+    fn next(&mut self, connection: &Connection) -> Result<i64> {
+        let last = match self.last {
+            Some(last) => last,
+            None => last_seq(connection)?,
+        };
+        self.last = Some(last + 1);
+        Ok(last + 1)
+    }
+}
+
+/// Where an entry goes.
+pub(crate) struct EntryPlace {
+    pub(crate) thread: ThreadId,
+    pub(crate) segment: SegmentId,
+    pub(crate) position: Position,
+}
+
+/// What goes there.
+pub(crate) struct EntryRow<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) format: u8,
+    pub(crate) time: Timestamp,
+    pub(crate) actor: i64,
+    pub(crate) cause: Option<&'a str>,
+    pub(crate) tally: &'a [u8],
+    /// The ordinal, if it is an appended message.
+    pub(crate) ordinal: u64,
+    pub(crate) body: &'a Body,
+    pub(crate) derived: &'a Derived,
+    pub(crate) blobs: &'a [BlobId],
+}
+
+/// Writes the rows that follow from an entry.
+pub(crate) fn insert_derived(
+    connection: &Connection,
+    place: &EntryPlace,
+    seq: i64,
+    time: Timestamp,
+    ordinal: u64,
+    derived: &Derived,
+) -> Result<()> {
+    let segment = segment_key(place.segment);
+    let position = place.position.0 as i64;
+    let written = match derived {
+        Derived::Nothing => Ok(0),
+        Derived::Message { role, silent, depth } => {
+            connection.prepare_cached("INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6)").and_then(
+                |mut statement| statement.execute(params![segment, ordinal as i64, seq, role.code(), silent, depth]),
+            )
+        }
+        Derived::Change(change) => {
+            let mut insert =
+                connection.prepare_cached("INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5)").map_err(from_sqlite)?;
+            change.targets.iter().try_fold(0, |_, target| {
+                insert.execute(params![segment, change.root as i64, position, target.0 as i64, change.op.code()])
+            })
+        }
+        Derived::Relation { child, kind, index, anchor, comment } => connection
+            .prepare_cached("INSERT OR REPLACE INTO relations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    key(place.thread),
+                    segment,
+                    position,
+                    key(*child),
+                    kind.code(),
+                    index.map(|index| index as i64),
+                    anchor.map(|anchor| anchor.0 as i64),
+                    time.as_micros(),
+                    comment,
+                ])
+            }),
+        Derived::Checkpoint { name, version } => connection
+            .prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES (?1, ?2, ?3, ?4, ?5)")
+            .and_then(|mut statement| {
+                statement.execute(params![key(place.thread), name, version.0 as i64, time.as_micros(), seq])
+            }),
+    };
+    written.map(|_| ()).map_err(from_sqlite)
+}
+
+/// The highest number of the feed so far.
+pub(crate) fn last_seq(connection: &Connection) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT max(ifnull((SELECT max(seq) FROM entries), 0), ifnull((SELECT max(seq) FROM segments), 0),
+                        ifnull((SELECT max(seq) FROM tombstones), 0),
+                        ifnull((SELECT value FROM meta WHERE key = 'last_seq'), 0))",
+        )
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(from_sqlite)
+}
+
+/// Puts a blob into the file, unless it is there.
+pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Result<()> {
+    if blob_key(connection, id)?.is_some() {
+        return Ok(());
+    }
+    let blob: i64 = connection
+        .prepare_cached("INSERT INTO blobs (hash, size) VALUES (?1, ?2) RETURNING id")
+        .and_then(|mut statement| statement.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)))
+        .map_err(from_sqlite)?;
+    let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2)").map_err(from_sqlite)?;
+    for (n, chunk) in bytes.chunks(codec::BLOB_CHUNK_BYTES).enumerate() {
+        insert.execute(params![codec::chunk_key(blob, n), chunk]).map_err(from_sqlite)?;
+    }
+    Ok(())
+}
+
+/// Writes a thread that was not there.
+pub(crate) fn insert_thread(
+    connection: &Connection,
+    id: ThreadId,
+    account: &Account,
+    created: Timestamp,
+    head: &Head,
+    record: &Record,
+) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO threads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+        .and_then(|mut statement| {
+            statement.execute(params![
+                key(id),
+                rest(id),
+                account.as_str(),
+                record.archived,
+                record.agent_id,
+                record.main_thread_id.map(key),
+                created.as_micros(),
+                head.updated.minute(),
+                record.encode(),
+            ])
+        })
+        .map_err(from_sqlite)?;
+    connection
+        .prepare_cached("INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+        .and_then(|mut statement| {
+            statement.execute(params![
+                key(id),
+                head.version.0 as i64,
+                segment_key(head.segment),
+                head.era as i64,
+                head.fence as i64,
+                head.updated.as_micros(),
+                head.tally.encode(),
+            ])
+        })
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+fn update_record(connection: &Connection, id: ThreadId, record: &Record) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE threads SET archived = ?2, agent = ?3, main = ?4, record = ?5 WHERE id = ?1")
+        .and_then(|mut statement| {
+            let main = record.main_thread_id.map(key);
+            statement.execute(params![key(id), record.archived, record.agent_id, main, record.encode()])
+        })
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+fn delete_thread(connection: &Connection, id: ThreadId, time: Timestamp, seq: i64) -> Result<()> {
+    for sql in [
+        "DELETE FROM threads WHERE id = ?1",
+        "DELETE FROM heads WHERE thread = ?1",
+        "DELETE FROM relations WHERE parent = ?1",
+        "DELETE FROM relations WHERE child = ?1",
+        "DELETE FROM checkpoints WHERE thread = ?1",
+        "DELETE FROM idempotency WHERE thread = ?1",
+    ] {
+        connection.prepare_cached(sql).and_then(|mut statement| statement.execute([key(id)])).map_err(from_sqlite)?;
+    }
+    connection
+        .prepare_cached("INSERT INTO tombstones VALUES (?1, ?2, ?3, ?4)")
+        .and_then(|mut statement| statement.execute(params![key(id), rest(id), time.as_micros(), seq]))
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Whether an id, or its short id, is in use or was in use before.
+pub(crate) fn is_taken(connection: &Connection, id: ThreadId) -> Result<bool> {
+    Ok(exists(connection, "SELECT 1 FROM threads WHERE id = ?1", key(id))? || is_deleted(connection, id)?)
+}
+
+/// Whether an id, or its short id, was deleted.
+pub(crate) fn is_deleted(connection: &Connection, id: ThreadId) -> Result<bool> {
+    exists(connection, "SELECT 1 FROM tombstones WHERE id = ?1", key(id))
+}
+
+fn exists(connection: &Connection, sql: &str, id: i64) -> Result<bool> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.exists([id])).map_err(from_sqlite)
+}

@@ -1,0 +1,329 @@
+//! Reads. Each is one short transaction on a connection of the pool.
+
+use bytes::{Bytes, BytesMut};
+use rusqlite::{Connection, Params, params};
+use threadkeep_model::{
+    BlobId, ChangeOp, Checkpoint, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread, ThreadId,
+    ThreadName, Timestamp,
+};
+use threadkeep_store::{
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, ListQuery, MessageQuery, Order, Result,
+    SegmentRow, StoreError, StoredEntry,
+};
+
+use crate::codec::{
+    self, Actors, ENTRY_COLUMNS, SEGMENT_COLUMNS, THREAD_COLUMNS, blob_key, key, position, segment_key,
+};
+use crate::error::from_sqlite;
+
+/// Runs a query and reads each row.
+pub(crate) fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    mut read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
+    let mut rows = statement.query(params).map_err(from_sqlite)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(from_sqlite)? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+/// Joins the parts of a statement. Statements are cached by their text.
+fn joined(parts: &[&str]) -> String {
+    parts.concat()
+}
+
+fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn thread(connection: &Connection, name: ThreadName) -> Result<Option<Thread>> {
+    let sql = joined(&["SELECT ", THREAD_COLUMNS, " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ?1"]);
+    let found = rows(connection, &sql, [name.short().bits() as i64], codec::thread)?;
+    Ok(found.into_iter().find(|thread| name.names(thread.id)))
+}
+
+pub(crate) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Thread>> {
+    let (by_agent, agent) = match &query.agent {
+        Some(agent) => (" AND t.agent = ?6", Some(agent.as_str())),
+        None => ("", None),
+    };
+    // The index knows the minute of the last change; within a minute rows are sorted exactly.
+    let sql = joined(&[
+        "SELECT ",
+        THREAD_COLUMNS,
+        " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3",
+        by_agent,
+        " AND (h.updated, t.id) < (?4, ?5) ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ",
+        if agent.is_some() { "?7" } else { "?6" },
+    ]);
+    let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
+    let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
+    let thread = query.after.map_or(0, |after| key(after.thread));
+    let account = query.account.as_str();
+    match agent {
+        Some(agent) => rows(
+            connection,
+            &sql,
+            params![account, query.archived, minute, updated, thread, agent, limit(query.limit)],
+            codec::thread,
+        ),
+        None => rows(
+            connection,
+            &sql,
+            params![account, query.archived, minute, updated, thread, limit(query.limit)],
+            codec::thread,
+        ),
+    }
+}
+
+pub(crate) fn chain(connection: &Connection, segment: SegmentId, most: usize) -> Result<Vec<Segment>> {
+    let sql = joined(&[
+        "WITH RECURSIVE chain(n, id) AS (SELECT 0, ?1 UNION ALL
+             SELECT n + 1, s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL AND n + 1 < ?2)
+         SELECT ",
+        SEGMENT_COLUMNS,
+        " FROM chain JOIN segments USING (id) ORDER BY n",
+    ]);
+    rows(connection, &sql, params![segment_key(segment), limit(most)], codec::segment)
+}
+
+pub(crate) fn segments(connection: &Connection, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
+    let sql = joined(&[
+        "SELECT ",
+        SEGMENT_COLUMNS,
+        " FROM segments WHERE thread = ?1 AND first <= ?2 ORDER BY first DESC LIMIT ?3",
+    ]);
+    let found = rows(connection, &sql, params![key(thread), bound(at), limit(most)], codec::segment)?;
+    Ok(found.into_iter().filter(|segment| segment.thread == thread).collect())
+}
+
+fn bound(position: Position) -> i64 {
+    i64::try_from(position.0).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn entries(connection: &Connection, actors: &Actors, query: &EntryQuery) -> Result<Vec<StoredEntry>> {
+    let sql = joined(&[
+        "SELECT ",
+        ENTRY_COLUMNS,
+        " FROM entries e WHERE e.segment = ?1 AND e.position BETWEEN ?2 AND ?3 ORDER BY e.position",
+        direction(query.order),
+        " LIMIT ?4",
+    ]);
+    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
+    let params = params![segment_key(query.segment), first, last, limit(query.limit)];
+    rows(connection, &sql, params, |row| actors.entry(connection, row))
+}
+
+fn direction(order: Order) -> &'static str {
+    match order {
+        Order::Ascending => "",
+        Order::Descending => " DESC",
+    }
+}
+
+pub(crate) fn messages(connection: &Connection, actors: &Actors, query: &MessageQuery) -> Result<Vec<StoredEntry>> {
+    let sql = joined(&[
+        "SELECT ",
+        ENTRY_COLUMNS,
+        " FROM messages m CROSS JOIN entries e ON e.seq = m.seq
+          WHERE m.segment = ?1 AND m.ordinal >= ?2 AND m.ordinal < ?3 AND m.depth <= ?4 AND m.silent <= ?5",
+        if query.filter.role.is_some() { " AND m.role = ?7" } else { "" },
+        " ORDER BY m.ordinal",
+        direction(query.order),
+        " LIMIT ?6",
+    ]);
+    let (first, end) = (query.ordinals.start as i64, query.ordinals.end as i64);
+    let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
+    let read = |row: &rusqlite::Row<'_>| actors.entry(connection, row);
+    match query.filter.role {
+        None => rows(connection, &sql, params![segment, first, end, depth, silent, limit(query.limit)], read),
+        Some(role) => {
+            let params = params![segment, first, end, depth, silent, limit(query.limit), role.code()];
+            rows(connection, &sql, params, read)
+        }
+    }
+}
+
+pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {
+    let whole_history = query.roots.start == 0 && query.roots.end == u64::MAX;
+    let sql = if whole_history {
+        // By position: what came after a point, whatever it concerns.
+        "SELECT root, position, target, op FROM changes INDEXED BY changes_position
+         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5 ORDER BY root, position, target"
+    } else {
+        "SELECT root, position, target, op FROM changes
+         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5 ORDER BY root, position, target"
+    };
+    let roots = query.roots.start as i64..i64::try_from(query.roots.end).unwrap_or(i64::MAX);
+    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
+    rows(connection, sql, params![segment_key(query.segment), roots.start, roots.end, first, last], |row| {
+        let code: u8 = row.get(3).map_err(from_sqlite)?;
+        let op =
+            ChangeOp::from_code(code).ok_or_else(|| StoreError::corrupt(format!("a change has the code {code}")))?;
+        Ok(ChangeRow {
+            segment: query.segment,
+            root: row.get::<_, i64>(0).map_err(from_sqlite)? as u64,
+            position: position(row.get(1).map_err(from_sqlite)?),
+            target: position(row.get(2).map_err(from_sqlite)?),
+            op,
+        })
+    })
+}
+
+pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Relation>> {
+    let sql =
+        "SELECT r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment
+               FROM (SELECT * FROM relations WHERE parent = ?1 UNION SELECT * FROM relations WHERE child = ?1) r
+               JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
+               ORDER BY r.created, r.segment, r.position";
+    rows(connection, sql, [key(thread)], |row| {
+        let read = || -> rusqlite::Result<_> {
+            Ok((
+                (row.get(0)?, row.get_ref(1)?.as_blob()?, row.get(2)?, row.get_ref(3)?.as_blob()?),
+                row.get::<_, u8>(4)?,
+                MessageId {
+                    segment: SegmentId::from_bits(row.get::<_, i64>(5)? as u64),
+                    position: position(row.get(6)?),
+                },
+                row.get::<_, Option<i64>>(7)?,
+                row.get::<_, Option<i64>>(8)?,
+                Timestamp::from_micros(row.get(9)?),
+                row.get(10)?,
+            ))
+        };
+        let ((parent, parent_rest, child, child_rest), kind, made, index, anchor, created, comment) =
+            read().map_err(from_sqlite)?;
+        Ok(Relation {
+            parent: codec::thread_id(parent, parent_rest)?,
+            child: codec::thread_id(child, child_rest)?,
+            kind: RelationKind::from_code(kind)
+                .ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {kind}")))?,
+            made,
+            index: index.map(|index| index as u64),
+            anchor: anchor.map(position),
+            created,
+            comment,
+        })
+    })
+}
+
+pub(crate) fn checkpoints(connection: &Connection, thread: ThreadId) -> Result<Vec<Checkpoint>> {
+    let sql = "SELECT name, version, created FROM checkpoints WHERE thread = ?1 ORDER BY seq";
+    rows(connection, sql, [key(thread)], |row| {
+        let read = || -> rusqlite::Result<_> {
+            Ok(Checkpoint {
+                name: row.get(0)?,
+                version: position(row.get(1)?),
+                created: Timestamp::from_micros(row.get(2)?),
+            })
+        };
+        read().map_err(from_sqlite)
+    })
+}
+
+pub(crate) fn blob(connection: &Connection, id: BlobId) -> Result<Option<Bytes>> {
+    let Some(blob) = blob_key(connection, &id)? else { return Ok(None) };
+    let size: i64 = connection
+        .prepare_cached("SELECT size FROM blobs WHERE id = ?1")
+        .and_then(|mut statement| statement.query_row([blob], |row| row.get(0)))
+        .map_err(from_sqlite)?;
+    let mut bytes = BytesMut::with_capacity(usize::try_from(size).unwrap_or(0));
+    let keys = codec::chunk_keys(blob);
+    let sql = "SELECT bytes FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    rows(connection, sql, [keys.start(), keys.end()], |row| {
+        let chunk = row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
+        bytes.extend_from_slice(chunk);
+        Ok(())
+    })?;
+    Ok(Some(bytes.freeze()))
+}
+
+pub(crate) fn feed(connection: &Connection, actors: &Actors, after: FeedCursor, most: usize) -> Result<Vec<FeedItem>> {
+    let after = i64::try_from(after.0).unwrap_or(i64::MAX);
+    // One snapshot for the three tables: a commit between two reads would be skipped otherwise.
+    let snapshot = connection.unchecked_transaction().map_err(from_sqlite)?;
+    let cursor = |row: &rusqlite::Row<'_>, at: usize| -> Result<FeedCursor> {
+        Ok(FeedCursor(row.get::<_, i64>(at).map_err(from_sqlite)? as u64))
+    };
+    let owner = |row: &rusqlite::Row<'_>, at: usize| -> Result<ThreadId> {
+        let rest = row.get_ref(at + 1).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
+        codec::thread_id(row.get(at).map_err(from_sqlite)?, rest)
+    };
+    let sql = joined(&[
+        "SELECT ",
+        ENTRY_COLUMNS,
+        ", e.seq, s.thread, s.rest FROM entries e JOIN segments s ON s.id = e.segment
+          WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2",
+    ]);
+    let mut items = rows(connection, &sql, [after, limit(most)], |row| {
+        let news = FeedNews::Entry(Box::new(actors.entry(connection, row)?));
+        Ok(FeedItem { cursor: cursor(row, 10)?, thread: owner(row, 11)?, news })
+    })?;
+    let sql = joined(&["SELECT ", SEGMENT_COLUMNS, ", seq FROM segments WHERE seq > ?1 ORDER BY seq LIMIT ?2"]);
+    items.extend(rows(connection, &sql, [after, limit(most)], |row| {
+        let segment = codec::segment(row)?;
+        let thread = segment.thread;
+        Ok(FeedItem { cursor: cursor(row, 13)?, thread, news: FeedNews::Began(Box::new(segment)) })
+    })?);
+    let sql = "SELECT id, rest, seq FROM tombstones WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    items.extend(rows(connection, sql, [after, limit(most)], |row| {
+        Ok(FeedItem { cursor: cursor(row, 2)?, thread: owner(row, 0)?, news: FeedNews::Deleted })
+    })?);
+    // Each of the three is complete up to its own limit, so the lowest of all of them are the next ones.
+    drop(snapshot);
+    items.sort_by_key(|item| item.cursor);
+    items.truncate(most);
+    Ok(items)
+}
+
+pub(crate) fn all_threads(connection: &Connection, after: Option<ThreadId>, most: usize) -> Result<Vec<Thread>> {
+    let sql = joined(&[
+        "SELECT ",
+        THREAD_COLUMNS,
+        " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2",
+    ]);
+    rows(connection, &sql, params![after.map_or(-1, key), limit(most)], codec::thread)
+}
+
+pub(crate) fn all_segments(connection: &Connection, after: Option<SegmentId>, most: usize) -> Result<Vec<SegmentRow>> {
+    let sql = joined(&["SELECT ", SEGMENT_COLUMNS, " FROM segments WHERE id > ?1 ORDER BY id LIMIT ?2"]);
+    rows(connection, &sql, params![after.map_or(-1, segment_key), limit(most)], codec::segment_row)
+}
+
+pub(crate) fn all_blobs(connection: &Connection, after: Option<BlobId>, most: usize) -> Result<Vec<BlobId>> {
+    let after = after.map_or(Vec::new(), |blob| blob.as_bytes().to_vec());
+    let sql = "SELECT hash FROM blobs WHERE hash > ?1 ORDER BY hash LIMIT ?2";
+    rows(connection, sql, params![after, limit(most)], |row| row.get(0).map(BlobId::from_bytes).map_err(from_sqlite))
+}
+
+pub(crate) fn threads_by_prefix(connection: &Connection, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {
+    let hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let read = |row: &rusqlite::Row<'_>| -> Result<ThreadId> {
+        let rest = row.get_ref(1).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
+        codec::thread_id(row.get(0).map_err(from_sqlite)?, rest)
+    };
+    let Some(uuid) = prefix.strip_prefix("T-") else {
+        if !hex(prefix) || prefix.len() > 12 {
+            return Ok(Vec::new());
+        }
+        // A short id is the key itself, so a prefix is a range of keys.
+        let width = 4 * (12 - prefix.len());
+        let Ok(first) = i64::from_str_radix(prefix, 16) else { return Ok(Vec::new()) };
+        let range = [first << width, (first << width) + (1 << width) - 1];
+        let sql = "SELECT id, rest FROM threads WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
+        return rows(connection, sql, params![range[0], range[1], limit(most)], read);
+    };
+    if !uuid.is_empty() && !hex(uuid) {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT id, rest FROM threads
+               WHERE lower(hex(rest)) || printf('%012x', id) LIKE ?1 || '%' ORDER BY id LIMIT ?2";
+    let digits = uuid.replace('-', "").to_ascii_lowercase();
+    let found = rows(connection, sql, params![digits, limit(most)], read)?;
+    Ok(found.into_iter().filter(|id| id.to_string()[2..].starts_with(&uuid.to_ascii_lowercase())).collect())
+}

@@ -1,0 +1,209 @@
+//! The tables, and how a file gets from one version of them to the next.
+//!
+//! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
+//! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations` and `checkpoints` are
+//! derived from the log and can be rebuilt.
+//!
+//! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
+//! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
+
+use rusqlite::Connection;
+use threadkeep_store::{Result, StoreError};
+
+use crate::error::{CannotOpen, from_sqlite};
+
+/// Marks a file as a Threadkeep store: "THRD" in ASCII.
+const APPLICATION_ID: i64 = 0x5448_5244;
+
+/// One step for each version of the schema, in order. Steps are never changed, only added.
+const MIGRATIONS: [&str; 1] = [FIRST];
+
+const FIRST: &str = "
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE actors (
+    id INTEGER PRIMARY KEY,
+    account TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    UNIQUE (account, kind, name)
+);
+
+CREATE TABLE threads (
+    id INTEGER PRIMARY KEY,
+    rest BLOB NOT NULL,
+    account TEXT NOT NULL,
+    archived INTEGER NOT NULL,
+    agent TEXT,
+    main INTEGER,
+    created INTEGER NOT NULL,
+    minute INTEGER NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX threads_recent ON threads (account, archived, minute);
+CREATE INDEX threads_agent ON threads (account, archived, agent, minute) WHERE agent IS NOT NULL;
+CREATE INDEX threads_main ON threads (main) WHERE main IS NOT NULL;
+
+CREATE TABLE heads (
+    thread INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    era INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    tally BLOB NOT NULL
+);
+
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    rest BLOB NOT NULL,
+    first INTEGER NOT NULL,
+    parent INTEGER,
+    messages INTEGER,
+    changes INTEGER,
+    files INTEGER,
+    vals INTEGER,
+    birth BLOB NOT NULL,
+    created INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    account TEXT,
+    record TEXT
+);
+CREATE INDEX segments_thread ON segments (thread, first);
+CREATE INDEX segments_seq ON segments (seq);
+
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    segment INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    format INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    actor INTEGER NOT NULL,
+    cause TEXT,
+    tally BLOB NOT NULL,
+    body BLOB,
+    large BLOB
+);
+CREATE UNIQUE INDEX entries_place ON entries (segment, position);
+
+CREATE TABLE messages (
+    segment INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    role INTEGER NOT NULL,
+    silent INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    PRIMARY KEY (segment, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE changes (
+    segment INTEGER NOT NULL,
+    root INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    op INTEGER NOT NULL,
+    PRIMARY KEY (segment, root, position, target)
+) WITHOUT ROWID;
+CREATE INDEX changes_position ON changes (segment, position);
+
+CREATE TABLE relations (
+    parent INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    child INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    at INTEGER,
+    anchor INTEGER,
+    created INTEGER NOT NULL,
+    comment TEXT,
+    PRIMARY KEY (parent, segment, position)
+) WITHOUT ROWID;
+CREATE INDEX relations_child ON relations (child);
+
+CREATE TABLE checkpoints (
+    thread INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (thread, name)
+) WITHOUT ROWID;
+
+CREATE TABLE idempotency (
+    thread INTEGER NOT NULL,
+    account TEXT NOT NULL,
+    key TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    segment INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (thread, account, key)
+) WITHOUT ROWID;
+
+CREATE TABLE tombstones (
+    id INTEGER PRIMARY KEY,
+    rest BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    seq INTEGER NOT NULL
+);
+CREATE INDEX tombstones_seq ON tombstones (seq);
+
+CREATE TABLE blobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL
+);
+CREATE TABLE blob_chunks (
+    id INTEGER PRIMARY KEY,
+    bytes BLOB NOT NULL
+);
+CREATE TABLE blob_refs (
+    seq INTEGER NOT NULL,
+    blob INTEGER NOT NULL,
+    PRIMARY KEY (seq, blob)
+) WITHOUT ROWID;
+CREATE INDEX blob_refs_blob ON blob_refs (blob);
+";
+
+/// Makes a new file a store, or brings an older store to the present version.
+pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
+    let known = MIGRATIONS.len() as i64;
+    let pragma = |connection: &Connection, name: &str| -> Result<i64> {
+        connection.pragma_query_value(None, name, |row| row.get(0)).cannot_open(path)
+    };
+    if pragma(connection, "user_version")? == known && pragma(connection, "application_id")? == APPLICATION_ID {
+        return Ok(());
+    }
+    let is_empty = |connection: &Connection| -> Result<bool> {
+        connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0)).cannot_open(path)
+    };
+    if is_empty(connection)? {
+        // These two must be set before anything is written, outside a transaction; another process that does the
+        // same at this moment sets the same.
+        connection.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;").cannot_open(path)?;
+    }
+    connection.pragma_update(None, "journal_mode", "wal").cannot_open(path)?;
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).cannot_open(path)?;
+    let application = pragma(&transaction, "application_id")?;
+    if application != APPLICATION_ID && !(application == 0 && is_empty(&transaction)?) {
+        let what = "it is an SQLite database, but not a Threadkeep store".to_owned();
+        return Err(StoreError::CannotOpen { path: path.to_owned(), what });
+    }
+    let found = pragma(&transaction, "user_version")?;
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
+    for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+        transaction.execute_batch(migration).cannot_open(path)?;
+    }
+    transaction.pragma_update(None, "user_version", known).cannot_open(path)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).cannot_open(path)?;
+    transaction.commit().map_err(from_sqlite)
+}

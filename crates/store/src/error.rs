@@ -1,0 +1,113 @@
+//! Why a store could not do what it was asked.
+
+use threadkeep_model::{BlobId, Expect, Refusal, ThreadId, Version};
+
+/// Why a store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The caller expects another version.
+    #[error("thread {thread} is at version {current}, not {expected}: read it again, then retry")]
+    VersionConflict {
+        /// Which thread.
+        thread: ThreadId,
+        /// What the caller expects.
+        expected: Version,
+        /// Where it is.
+        current: Version,
+    },
+    /// A decision is stale: decide again. Never reaches a user.
+    #[error("thread {thread} changed while the operation was decided")]
+    EraMoved {
+        /// Which thread.
+        thread: ThreadId,
+    },
+    /// There is no such living thread.
+    #[error("there is no thread {thread}")]
+    ThreadNotFound {
+        /// Which thread.
+        thread: ThreadId,
+    },
+    /// A new thread's id, or its short id, is in use or was in use before.
+    #[error("the id {thread} is taken")]
+    ThreadTaken {
+        /// Which id.
+        thread: ThreadId,
+    },
+    /// A new segment's id is in use. Never reaches a user.
+    #[error("a segment id is taken")]
+    SegmentTaken,
+    /// The key was used for another request.
+    #[error("the idempotency key was used for a different request within the last 24 hours")]
+    IdempotencyKeyReused,
+    /// A commit names a blob that is not there.
+    #[error("blob {blob} is not in the store")]
+    BlobMissing {
+        /// Which blob.
+        blob: BlobId,
+    },
+    /// What is stored breaks a rule of the log.
+    #[error("the store is damaged: {what}")]
+    Corrupt {
+        /// What was found, and where.
+        what: String,
+    },
+    /// What is imported does not fit what is here.
+    #[error("cannot import: {what}")]
+    Import {
+        /// Why.
+        what: String,
+    },
+    /// The disk is full.
+    #[error("the disk is full: nothing was written")]
+    DiskFull,
+    /// The disk did not confirm a write. Nothing more is written until the program is started again.
+    #[error(
+        "the disk did not confirm a write ({what}); whether it was kept is not known, and nothing more is written \
+         until the program is started again"
+    )]
+    Failed {
+        /// What the disk said.
+        what: String,
+    },
+    /// The store cannot be used at this moment.
+    #[error("the store is not available: {what}")]
+    Unavailable {
+        /// Why.
+        what: String,
+    },
+    /// The store cannot be opened.
+    #[error("cannot open the store {path}: {what}")]
+    CannotOpen {
+        /// Which store.
+        path: String,
+        /// Why.
+        what: String,
+    },
+    /// The store was made by a newer program.
+    #[error("the store {path} has schema version {found}; this program knows versions up to {known}")]
+    Newer {
+        /// Which store.
+        path: String,
+        /// Its version.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+}
+
+impl StoreError {
+    /// A store that holds what it cannot hold.
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into() }
+    }
+
+    /// A thread whose head is not what a commit expects.
+    pub fn refused(thread: ThreadId, expect: &Expect, refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::VersionConflict { current } => {
+                Self::VersionConflict { thread, expected: expect.version.unwrap_or_default(), current }
+            }
+            Refusal::EraMoved => Self::EraMoved { thread },
+        }
+    }
+}

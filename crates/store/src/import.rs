@@ -1,0 +1,43 @@
+//! What moves a thread from one store to another: rows of the log as they are, never as they look.
+
+use bytes::Bytes;
+use threadkeep_model::{Account, BlobId, Derived, Record, Segment, Thread, Timestamp};
+
+use crate::StoredEntry;
+
+/// A segment with what only a thread's first one carries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SegmentRow {
+    /// The segment.
+    pub segment: Segment,
+    /// The thread's first record and its first owner; none for a branch.
+    pub origin: Option<(Account, Record)>,
+}
+
+/// An entry to import, with what follows from it.
+#[derive(Debug, Clone)]
+pub struct ImportedEntry {
+    /// The entry in its place.
+    pub entry: StoredEntry,
+    /// The rows that follow from it.
+    pub derived: Derived,
+    /// All blobs it names, its own body included.
+    pub blobs: Vec<BlobId>,
+}
+
+/// One step of an import, kept whole or not at all. Segments come before their entries, and threads after both.
+#[derive(Debug, Clone, Default)]
+pub struct ImportBatch {
+    /// Large values.
+    pub blobs: Vec<(BlobId, Bytes)>,
+    /// Segments.
+    pub segments: Vec<SegmentRow>,
+    /// Entries.
+    pub entries: Vec<ImportedEntry>,
+    /// Threads, with their heads.
+    pub threads: Vec<Thread>,
+    /// Whether this is the last step. Until then the store frees nothing.
+    pub finished: bool,
+    /// The time now.
+    pub now: Timestamp,
+}

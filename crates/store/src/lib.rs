@@ -1,0 +1,168 @@
+//! The promise of durability: what every store keeps.
+//!
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Feed`] and [`Upkeep`] are one ability each
+//! beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+
+mod error;
+mod import;
+mod memory;
+mod query;
+mod rows;
+mod signals;
+
+pub mod conformance;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+};
+
+pub use error::StoreError;
+pub use import::{ImportBatch, ImportedEntry, SegmentRow};
+pub use memory::MemoryStore;
+pub use query::{ChangeQuery, EntryQuery, ListCursor, ListQuery, MessageFilter, MessageQuery, Order};
+pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry};
+pub use signals::{Signal, Signals};
+
+/// What a store answers.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// A future in a box, so that traits can promise one.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The log, and what is read from it.
+///
+/// Reads never see half a commit. Entries are immutable, so what was read up to a version stays true.
+pub trait Store: Send + Sync {
+    /// Applies `commit` whole or not at all, to every thread it names.
+    ///
+    /// Once this returns, the entries survive `kill -9` and a power cut, and every follower will see them in
+    /// order. Commits to one thread are serialised.
+    ///
+    /// # Errors
+    /// [`StoreError::EraMoved`] if a decision is stale: read again and decide anew;
+    /// [`StoreError::VersionConflict`] if a version the caller expects moved. Nothing has changed then.
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>>;
+
+    /// The living thread that `name` names.
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;
+
+    /// Living threads of one account, newest change first.
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>>;
+
+    /// Up to `limit` segments from `segment` towards the root, following the links.
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
+
+    /// A thread's own segments, the newest first, abandoned ones included; at most `limit` of those that begin
+    /// at or before `at`.
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
+
+    /// Entries of one segment.
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
+
+    /// Appended messages of one segment, by their ordinals.
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
+
+    /// Edits, deletions and insertions in one segment, by what they change, then by position.
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>>;
+
+    /// Relations of a living thread, from both ends, in the order they were made. Whether one holds is for the
+    /// reader to check.
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>>;
+
+    /// A thread's named versions, oldest first.
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>>;
+}
+
+/// Large values by the hash of their content, stored once however often they occur.
+pub trait Blobs: Send + Sync {
+    /// The bytes of `blob`, if they are here.
+    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>>;
+}
+
+/// Everything that happens in the store, in one order.
+pub trait Feed: Send + Sync {
+    /// What happened after `after`, in the order of commits: no gap, no repeat.
+    fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>>;
+
+    /// The cursor of what happened last.
+    fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>>;
+
+    /// Wakes those who wait for news. A signal is a hint to look, never the truth.
+    fn signals(&self) -> &Signals;
+}
+
+/// What keeps a store in order, and moves its content.
+pub trait Upkeep: Send + Sync {
+    /// Frees what no living thread reaches, and tells `progress` how far it is.
+    fn gc(&self, options: GcOptions, progress: Progress) -> BoxFuture<'_, Result<GcReport>>;
+
+    /// Builds every derived row anew from the log. What the log itself lost stays lost.
+    fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>>;
+
+    /// Up to `limit` living threads whose id, in either spelling, begins with `prefix`.
+    fn threads_by_prefix(&self, prefix: String, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>>>;
+
+    /// Up to `limit` living threads above `after`, in the order of their ids.
+    fn all_threads(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Thread>>>;
+
+    /// Up to `limit` segments above `after`, in the order of their ids, those of deleted threads included.
+    fn all_segments(&self, after: Option<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<SegmentRow>>>;
+
+    /// Up to `limit` blobs above `after`, in the order of their ids.
+    fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>>;
+
+    /// Adds what another store exported. What is here already and equal is left alone, so an import can be
+    /// repeated; a thread appears with the batch that names it, and not before.
+    fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>>;
+}
+
+/// Told of progress: what is being done, how much is done, and of how much, as far as that is known.
+pub type Progress = Arc<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
+
+/// What [`Upkeep::gc`] may do beyond freeing rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcOptions {
+    /// Whether to give freed space back to the file system.
+    pub vacuum: bool,
+    /// The time now, for what expires.
+    pub now: threadkeep_model::Timestamp,
+}
+
+/// What [`Upkeep::gc`] freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcReport {
+    /// Segments.
+    pub segments: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Blobs.
+    pub blobs: u64,
+    /// Bytes given back to the file system.
+    pub bytes: u64,
+}
+
+/// The abilities an engine needs, in one hand.
+#[derive(Clone)]
+pub struct Stores {
+    /// The log.
+    pub store: Arc<dyn Store>,
+    /// Large values.
+    pub blobs: Arc<dyn Blobs>,
+    /// What happens, in order.
+    pub feed: Arc<dyn Feed>,
+    /// Upkeep.
+    pub upkeep: Arc<dyn Upkeep>,
+}
+
+impl Stores {
+    /// One store that has every ability.
+    pub fn of<S: Store + Blobs + Feed + Upkeep + 'static>(store: S) -> Self {
+        let store = Arc::new(store);
+        Self { store: store.clone(), blobs: store.clone(), feed: store.clone(), upkeep: store }
+    }
+}

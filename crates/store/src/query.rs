@@ -1,0 +1,99 @@
+//! What can be asked of a store.
+
+use std::ops::{Range, RangeInclusive};
+
+use threadkeep_model::{Account, Position, Role, SegmentId, ThreadId, Timestamp};
+
+/// In which direction to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The oldest first.
+    #[default]
+    Ascending,
+    /// The newest first.
+    Descending,
+}
+
+/// Entries of one segment.
+#[derive(Debug, Clone)]
+pub struct EntryQuery {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The positions.
+    pub positions: RangeInclusive<Position>,
+    /// The direction.
+    pub order: Order,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Appended messages of one segment.
+#[derive(Debug, Clone)]
+pub struct MessageQuery {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The ordinals.
+    pub ordinals: Range<u64>,
+    /// Which of them.
+    pub filter: MessageFilter,
+    /// The direction.
+    pub order: Order,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which messages to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageFilter {
+    /// Only of this role.
+    pub role: Option<Role>,
+    /// Only down to this depth.
+    pub max_depth: u8,
+    /// Also silent ones.
+    pub include_silent: bool,
+}
+
+impl MessageFilter {
+    /// Every message.
+    pub const ALL: MessageFilter = MessageFilter { role: None, max_depth: u8::MAX, include_silent: true };
+
+    /// Whether a message passes.
+    pub fn passes(&self, role: Role, silent: bool, depth: u8) -> bool {
+        self.role.is_none_or(|wanted| wanted == role) && depth <= self.max_depth && (self.include_silent || !silent)
+    }
+}
+
+/// Changes in one segment.
+#[derive(Debug, Clone)]
+pub struct ChangeQuery {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The ordinals that anchor them.
+    pub roots: Range<u64>,
+    /// The positions of the changes themselves.
+    pub positions: RangeInclusive<Position>,
+}
+
+/// Threads of one account, newest change first.
+#[derive(Debug, Clone)]
+pub struct ListQuery {
+    /// The account.
+    pub account: Account,
+    /// Archived ones, or the others.
+    pub archived: bool,
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only what comes after this place.
+    pub after: Option<ListCursor>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A place in a list of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListCursor {
+    /// When the thread there was changed last.
+    pub updated: Timestamp,
+    /// The thread there: the tie-break.
+    pub thread: ThreadId,
+}

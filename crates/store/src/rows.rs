@@ -1,0 +1,73 @@
+//! What a store answers with.
+
+use std::sync::Arc;
+
+use threadkeep_model::{
+    Account, Actor, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
+};
+
+/// An entry in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEntry {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The position.
+    pub position: Position,
+    /// The kind.
+    pub kind: Kind,
+    /// The format of the body.
+    pub format: u8,
+    /// When.
+    pub time: Timestamp,
+    /// The account that answers for it.
+    pub account: Arc<Account>,
+    /// Who did it.
+    pub actor: Arc<Actor>,
+    /// What led to it.
+    pub cause: Option<String>,
+    /// The tally after it.
+    pub tally: Tally,
+    /// The body.
+    pub body: Body,
+}
+
+/// An edit, a deletion or an insertion, and one message it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeRow {
+    /// The segment that holds it.
+    pub segment: SegmentId,
+    /// Its position.
+    pub position: Position,
+    /// The ordinal of the appended message that anchors it.
+    pub root: u64,
+    /// What it does.
+    pub op: ChangeOp,
+    /// The position of the message it does it to.
+    pub target: Position,
+}
+
+/// A place in the feed, never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FeedCursor(pub u64);
+
+/// Something that happened in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedItem {
+    /// Its place.
+    pub cursor: FeedCursor,
+    /// The thread it happened to.
+    pub thread: ThreadId,
+    /// What happened.
+    pub news: FeedNews,
+}
+
+/// What happened to a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FeedNews {
+    /// It began a segment: it was born, or it branched.
+    Began(Box<Segment>),
+    /// It got an entry.
+    Entry(Box<StoredEntry>),
+    /// It was deleted.
+    Deleted,
+}
