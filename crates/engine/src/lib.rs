@@ -1,1 +1,42 @@
-//! .
+//! What a thread can do.
+//!
+//! [`Engine`] is the front door. Everything that changes a thread is an [`Operation`]: it is decided by a pure
+//! function of what was read, becomes one commit, and a store keeps it whole or not at all. Reads show the
+//! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
+
+mod cache;
+mod doctor;
+mod engine;
+mod error;
+mod export;
+mod family;
+mod history;
+mod messages;
+mod operation;
+mod ops;
+mod slot;
+mod view;
+mod world;
+
+pub use doctor::DoctorReport;
+pub use engine::{Engine, Limits};
+pub use error::Error;
+pub use export::{ExportItem, Importer, Selection};
+pub use family::{Family, Relationship, RelationshipRole};
+pub use history::{FeedReader, HistoryEntry, Subscription};
+pub use messages::{MessagePage, Page};
+pub use operation::{Operation, Outcome};
+pub use ops::append::{Append, AppendEvent, Insert, NewAttachment, NewMessage};
+pub use ops::checkpoint::SetCheckpoint;
+pub use ops::create::Create;
+pub use ops::delete::{Delete, DeleteMessage};
+pub use ops::edit::EditMessage;
+pub use ops::fork::{Fork, ForkPoint};
+pub use ops::list::{List, ThreadPage};
+pub use ops::rollback::{Rollback, RollbackTo};
+pub use ops::truncate::{Truncate, TruncateFrom};
+pub use ops::update::Update;
+pub use world::World;
+
+/// What the engine answers.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -177,7 +177,7 @@ impl Writer {
             checkpoint(&self.connection, &self.failed);
         } else if bytes > CHECKPOINT_BYTES {
             // If one is under way already, this is not needed.
-            drop(self.checkpointer.try_send(()));
+            let _ = self.checkpointer.try_send(());
         }
     }
 }

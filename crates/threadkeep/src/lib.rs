@@ -1,1 +1,104 @@
-//! .
+//! Threadkeep is a thread engine for AI agents. A thread is a conversation with all that belongs to it. Threadkeep
+//! keeps threads durably in one file, and lets them be forked in constant time, rolled back without loss, read as of
+//! any version, and followed live.
+//!
+//! ```
+//! use threadkeep::{Create, Fork, MessageBody, Page};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     # let folder = tempfile::tempdir()?;
+//!     # std::env::set_current_dir(folder.path())?;
+//!     // One file holds everything; it is made if it is not there.
+//!     let keep = threadkeep::open("hello.db")?;
+//!
+//!     let thread = keep.create(Create::titled("Hello")).await?;
+//!     keep.append(thread.id, MessageBody::user("Hello!")).await?;
+//!     keep.append(thread.id, MessageBody::assistant("Hello. What shall we build?")).await?;
+//!
+//!     // A fork shares the history up to a message. It copies nothing.
+//!     let fork = keep.fork(thread.id, Fork::at_index(0)).await?;
+//!     keep.append(fork.id, MessageBody::assistant("Hi there!")).await?;
+//!
+//!     for id in [thread.id, fork.id] {
+//!         println!("{}", keep.thread(id).await?.record.title.unwrap_or_default());
+//!         for message in keep.messages(id, Page::first()).await?.items {
+//!             println!("  {}: {}", message.body()?.role, message.text()?);
+//!         }
+//!     }
+//!     # let shown = keep.messages(fork.id, Page::first()).await?.items;
+//!     # assert_eq!(shown[0].text()?, "Hello!");
+//!     # assert_eq!(shown[1].text()?, "Hi there!");
+//!     # assert_eq!(shown.len(), 2);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! [`open`] takes a path or a URL and gives an [`Engine`], the front door. Everything that changes a thread is an
+//! [`Operation`]; each also has a method of its own on [`Engine`]. Reads show what a thread shows now
+//! ([`Engine::messages`]), as it was at any version ([`Page::as_of`]), or all that was ever logged to it
+//! ([`Engine::history`]). [`Engine::subscribe`] follows one thread, [`Engine::feed`] follows all.
+//!
+//! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
+
+mod world;
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use threadkeep_engine::{
+    Append, AppendEvent, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine, Error, ExportItem, Family,
+    FeedReader, Fork, ForkPoint, HistoryEntry, Importer, Insert, Limits, List, MessagePage, NewAttachment, NewMessage,
+    Operation, Outcome, Page, Relationship, RelationshipRole, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
+    Subscription, ThreadPage, Truncate, TruncateFrom, Update, World,
+};
+pub use threadkeep_model as model;
+pub use threadkeep_model::{
+    Account, Actor, ActorKind, Caller, Content, Entry, Event, EventKind, IdempotencyKey, Invalid, Json, Message,
+    MessageBody, MessageId, Part, Position, Record, Role, Thread, ThreadId, ThreadName, Timestamp, Version,
+};
+pub use threadkeep_sqlite::SqliteStore;
+pub use threadkeep_store::{FeedCursor, FeedItem, FeedNews, GcReport, MemoryStore, Progress, StoreError, Stores};
+pub use world::SystemWorld;
+
+/// Which store to open, by its URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// `sqlite:PATH`, or just a path: one file.
+    Sqlite(std::path::PathBuf),
+    /// `memory:`: gone when it is closed.
+    Memory,
+}
+
+impl FromStr for StoreUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let unknown = |rule: String| Error::from(Invalid::parameter("store", rule));
+        if text == "memory:" {
+            return Ok(Self::Memory);
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if path.is_empty() {
+            return Err(unknown("names no file; use sqlite:PATH or memory:".into()));
+        }
+        if path == text
+            && let Some((scheme, _)) = text.split_once("://")
+        {
+            return Err(unknown(format!("there is no store '{scheme}://'; use sqlite:PATH or memory:")));
+        }
+        Ok(Self::Sqlite(path.into()))
+    }
+}
+
+/// Opens the store at `url`: a path or `sqlite:PATH` for one file, made if it is not there, or `memory:`.
+///
+/// # Errors
+/// If the URL names no store, or the store cannot be opened; the message says what to do.
+pub fn open(url: &str) -> Result<Engine> {
+    let stores = match url.parse()? {
+        StoreUrl::Sqlite(path) => Stores::of(SqliteStore::open(path)?),
+        StoreUrl::Memory => Stores::of(MemoryStore::new()),
+    };
+    Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
+}

@@ -1,0 +1,121 @@
+//! What the engine remembers: lineages, which cannot change, and the gates of threads, which a commit checks.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+
+use threadkeep_model::{Account, Lifecycle, Lineage, Segment, SegmentId, ThreadId};
+use threadkeep_store::{Store, StoreError};
+
+use crate::Result;
+
+/// Segments kept with their lineages.
+const LINEAGES_MAX: usize = 8_192;
+/// Threads whose gates are kept.
+const GATES_MAX: usize = 4_096;
+/// Links followed in one query.
+const LINKS_AT_ONCE: usize = 2_048;
+
+/// A map that forgets everything when it is full: simple, bounded, and cheap to refill.
+#[derive(Debug)]
+struct Bounded<K, V> {
+    map: Mutex<HashMap<K, V>>,
+    max: usize,
+}
+
+impl<K: Eq + Hash, V: Clone> Bounded<K, V> {
+    fn new(max: usize) -> Self {
+        Self { map: Mutex::new(HashMap::new()), max }
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.map.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(key).cloned()
+    }
+
+    fn insert(&self, key: K, value: V) {
+        let mut map = self.map.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if map.len() >= self.max {
+            map.clear();
+        }
+        map.insert(key, value);
+    }
+
+    fn remove(&self, key: &K) {
+        self.map.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(key);
+    }
+}
+
+/// Lineages by their nearest segment, with shared tails. Links never change, so nothing here goes stale.
+#[derive(Debug)]
+pub(crate) struct Lineages(Bounded<SegmentId, Arc<Lineage>>);
+
+impl Default for Lineages {
+    fn default() -> Self {
+        Self(Bounded::new(LINEAGES_MAX))
+    }
+}
+
+impl Lineages {
+    /// The lineage whose nearest segment is `segment`.
+    pub(crate) async fn get(&self, store: &dyn Store, segment: SegmentId) -> Result<Arc<Lineage>> {
+        if let Some(lineage) = self.0.get(&segment) {
+            return Ok(lineage);
+        }
+        let mut unknown: Vec<Segment> = Vec::new();
+        let mut next = Some(segment);
+        let mut tail: Option<Arc<Lineage>> = None;
+        'links: while let Some(wanted) = next {
+            let chain = store.chain(wanted, LINKS_AT_ONCE).await?;
+            if chain.is_empty() {
+                return Err(StoreError::corrupt(format!("segment {wanted} is missing")).into());
+            }
+            for link in chain {
+                next = link.link.map(|link| link.parent);
+                unknown.push(link);
+                tail = next.and_then(|parent| self.0.get(&parent));
+                if tail.is_some() {
+                    break 'links;
+                }
+            }
+        }
+        while let Some(segment) = unknown.pop() {
+            let id = segment.id;
+            let lineage = Arc::new(Lineage { segment, parent: tail.take() });
+            self.0.insert(id, Arc::clone(&lineage));
+            tail = Some(lineage);
+        }
+        tail.ok_or_else(|| StoreError::corrupt(format!("segment {segment} is missing")).into())
+    }
+}
+
+/// What an append has to know of a thread. It may be stale: the commit carries the era, and the store checks it.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) account: Account,
+    pub(crate) era: u64,
+    pub(crate) lifecycle: Lifecycle,
+}
+
+/// The gates of threads that were written to lately.
+#[derive(Debug)]
+pub(crate) struct Gates(Bounded<ThreadId, Arc<Gate>>);
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self(Bounded::new(GATES_MAX))
+    }
+}
+
+impl Gates {
+    pub(crate) fn get(&self, thread: ThreadId) -> Option<Arc<Gate>> {
+        self.0.get(&thread)
+    }
+
+    pub(crate) fn put(&self, thread: ThreadId, gate: Gate) {
+        self.0.insert(thread, Arc::new(gate));
+    }
+
+    pub(crate) fn forget(&self, thread: ThreadId) {
+        self.0.remove(&thread);
+    }
+}

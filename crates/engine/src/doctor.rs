@@ -1,0 +1,293 @@
+//! The doctor: compares what is derived with the log, and blobs with their hashes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use threadkeep_model::{
+    Body, Derived, Entry, Kind, Position, Record, RelationKind, SegmentId, Tally, Thread, ThreadId, reachable,
+};
+use threadkeep_store::{ChangeQuery, EntryQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
+
+use crate::{Engine, Error, Result};
+
+/// Rows read at once.
+const WALKED_AT_ONCE: usize = 1_000;
+/// Findings that are told one by one.
+const FINDINGS_MAX: usize = 100;
+
+/// What the doctor found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DoctorReport {
+    /// Threads that were looked at.
+    pub threads: u64,
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// Blobs that were looked at.
+    pub blobs: u64,
+    /// What is derived and not what the log says, one sentence each; a repair rebuilds it.
+    pub derived: Vec<String>,
+    /// Damage to the log or to blobs, which nothing can rebuild, one sentence each.
+    pub damage: Vec<String>,
+}
+
+impl DoctorReport {
+    /// Whether nothing was found.
+    pub fn is_healthy(&self) -> bool {
+        self.derived.is_empty() && self.damage.is_empty()
+    }
+
+    fn derived(&mut self, finding: String) {
+        if self.derived.len() < FINDINGS_MAX {
+            self.derived.push(finding);
+        }
+    }
+
+    fn damage(&mut self, finding: String) {
+        if self.damage.len() < FINDINGS_MAX {
+            self.damage.push(finding);
+        }
+    }
+}
+
+/// What the segments of one thread say about it.
+#[derive(Default)]
+struct Told {
+    record: Option<Record>,
+    checkpoints: BTreeMap<String, Position>,
+    relations: HashSet<(SegmentId, Position)>,
+    newest: Option<(Position, SegmentId, Position, Tally)>,
+}
+
+pub(crate) async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
+    let mut report = DoctorReport::default();
+    let mut segments = all_segments(engine).await?;
+    segments.sort_by_key(|row| (row.segment.thread, row.segment.first));
+    let threads: HashMap<ThreadId, Thread> =
+        all_threads(engine).await?.into_iter().map(|thread| (thread.id, thread)).collect();
+    let living: HashSet<ThreadId> = threads.keys().copied().collect();
+    let known: Vec<_> = segments.iter().map(|row| row.segment.clone()).collect();
+    let ids: HashSet<SegmentId> = known.iter().map(|segment| segment.id).collect();
+    let reach = reachable(&known, &living);
+    for parent in known.iter().filter(|segment| reach.contains_key(&segment.id)).filter_map(|segment| segment.link) {
+        if !ids.contains(&parent.parent) {
+            report.damage(format!("segment {} is missing, and others link to it", parent.parent));
+        }
+    }
+    let total = segments.len() as u64;
+    let mut told: HashMap<ThreadId, Told> = HashMap::new();
+    for (done, row) in segments.iter().enumerate() {
+        progress("segments", done as u64, Some(total));
+        // What nothing reaches any more waits for gc, and may have gaps.
+        if reach.contains_key(&row.segment.id) {
+            let told = told.entry(row.segment.thread).or_default();
+            segment(engine, row, living.contains(&row.segment.thread), told, &mut report).await?;
+        }
+    }
+    progress("segments", total, Some(total));
+    for thread in threads.values() {
+        report.threads += 1;
+        compare(engine, thread, told.remove(&thread.id).unwrap_or_default(), &mut report).await?;
+    }
+    blobs(engine, progress, &mut report).await?;
+    Ok(report)
+}
+
+async fn all_segments(engine: &Engine) -> Result<Vec<SegmentRow>> {
+    let mut all: Vec<SegmentRow> = Vec::new();
+    loop {
+        let after = all.last().map(|row| row.segment.id);
+        let some = engine.shared.stores.upkeep.all_segments(after, WALKED_AT_ONCE).await?;
+        if some.is_empty() {
+            return Ok(all);
+        }
+        all.extend(some);
+    }
+}
+
+async fn all_threads(engine: &Engine) -> Result<Vec<Thread>> {
+    let mut all: Vec<Thread> = Vec::new();
+    loop {
+        let after = all.last().map(|thread| thread.id);
+        let some = engine.shared.stores.upkeep.all_threads(after, WALKED_AT_ONCE).await?;
+        if some.is_empty() {
+            return Ok(all);
+        }
+        all.extend(some);
+    }
+}
+
+/// Reads a segment's entries in order, and compares the rows that follow from them.
+async fn segment(
+    engine: &Engine,
+    row: &SegmentRow,
+    lives: bool,
+    told: &mut Told,
+    report: &mut DoctorReport,
+) -> Result<()> {
+    let store = &engine.shared.stores.store;
+    let id = row.segment.id;
+    if let Some((_, record)) = &row.origin {
+        told.record = Some(record.clone());
+    }
+    let mut messages: BTreeMap<u64, Position> = BTreeMap::new();
+    let mut changes: HashSet<(u64, Position, Position, u8)> = HashSet::new();
+    let (mut from, mut tally) = (row.segment.first, row.segment.birth);
+    let mut last = row.segment.first.previous();
+    loop {
+        let query =
+            EntryQuery { segment: id, positions: from..=Position::END, order: Order::Ascending, limit: WALKED_AT_ONCE };
+        let entries = store.entries(query).await?;
+        let Some(newest) = entries.last() else { break };
+        from = newest.position.next();
+        for stored in &entries {
+            report.entries += 1;
+            let place = format!("entry {} of segment {id}", stored.position);
+            if lives && stored.position != last.next() {
+                report.damage(format!(
+                    "entries {} to {} of segment {id} are missing",
+                    last.next(),
+                    stored.position.previous()
+                ));
+            }
+            last = stored.position;
+            let body = match engine.body(stored).await {
+                Ok(body) => body,
+                Err(Error::Store(error)) => {
+                    report.damage(error.to_string());
+                    tally = stored.tally;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let entry = match Entry::decode(stored.kind, stored.format, &body) {
+                Ok(entry) => entry,
+                Err(what) => {
+                    report.damage(format!("{place} cannot be read: {what}"));
+                    tally = stored.tally;
+                    continue;
+                }
+            };
+            let derived = entry.derived();
+            tally = tally.after(&derived, stored.position, stored.time, body.len() as u64);
+            if lives && tally != stored.tally {
+                report.damage(format!("{place} carries a wrong tally"));
+            }
+            tally = stored.tally;
+            match derived {
+                Derived::Nothing => {}
+                Derived::Message { .. } => drop(messages.insert(tally.ordinals - 1, stored.position)),
+                Derived::Change(change) => {
+                    let op = change.op.code();
+                    changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
+                }
+                Derived::Relation {
+                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention, ..
+                } => {
+                    told.relations.insert((id, stored.position));
+                }
+                Derived::Checkpoint { name, version } => drop(told.checkpoints.insert(name, version)),
+            }
+            if let Entry::ThreadChanged(changed) = entry {
+                let merged = told.record.take().unwrap_or_default().merge(&changed.fields);
+                told.record = merged.ok();
+            }
+        }
+    }
+    told.newest = Some((row.segment.first, id, last, tally));
+    let query = MessageQuery {
+        segment: id,
+        ordinals: 0..i64::MAX as u64,
+        filter: MessageFilter::ALL,
+        order: Order::Ascending,
+        limit: usize::MAX,
+    };
+    let rows = store.messages(query).await?;
+    let found: BTreeMap<u64, Position> = rows.iter().map(|row| (row.tally.ordinals - 1, row.position)).collect();
+    if found != messages {
+        report.derived(format!(
+            "segment {id}: the index of messages has {} rows, the log {}",
+            found.len(),
+            messages.len()
+        ));
+    }
+    let query = ChangeQuery { segment: id, roots: 0..u64::MAX, positions: Position::START..=Position::END };
+    let rows = store.changes(query).await?;
+    let found: HashSet<_> = rows.iter().map(|row| (row.root, row.position, row.target, row.op.code())).collect();
+    if found != changes {
+        report.derived(format!(
+            "segment {id}: the index of changes has {} rows, the log {}",
+            found.len(),
+            changes.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Compares a thread's head, record, checkpoints and relations with what its segments say.
+async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut DoctorReport) -> Result<()> {
+    let store = &engine.shared.stores.store;
+    let id = thread.id;
+    match told.newest {
+        None => report.damage(format!("thread {id} has no segment")),
+        Some((_, segment, version, tally)) => {
+            let head = &thread.head;
+            if (head.segment, head.version, head.tally) != (segment, version, tally) {
+                report.derived(format!("thread {id}: its head says version {}, the log {version}", head.version));
+            }
+        }
+    }
+    if told.record.as_ref() != Some(&thread.record) {
+        report.derived(format!("thread {id}: its record is not what the log says"));
+    }
+    let checkpoints = store.checkpoints(id).await?;
+    let found: BTreeMap<String, Position> =
+        checkpoints.into_iter().map(|checkpoint| (checkpoint.name, checkpoint.version)).collect();
+    if found != told.checkpoints {
+        report.derived(format!("thread {id}: its checkpoints are not what the log says"));
+    }
+    // Relations to threads that are deleted, or not in this store, have no row.
+    let relations = store.relations(id).await?;
+    let made = relations.iter().filter(|relation| relation.parent == id);
+    if made.clone().any(|relation| !told.relations.contains(&(relation.made.segment, relation.made.position))) {
+        report.derived(format!("thread {id}: it has a relation that the log does not tell of"));
+    }
+    let rows: HashSet<_> = made.map(|relation| (relation.made.segment, relation.made.position)).collect();
+    for (segment, position) in told.relations.difference(&rows) {
+        let place = threadkeep_model::MessageId { segment: *segment, position: *position };
+        let Some(entry) = engine.entry_at(place).await? else { continue };
+        if entry.kind != Kind::Forked {
+            continue;
+        }
+        if let Entry::Forked(forked) = engine.decode(&entry).await?
+            && store.thread(forked.child.into()).await?.is_some()
+        {
+            report.derived(format!("thread {id}: its relation to {} has no row", forked.child));
+        }
+    }
+    Ok(())
+}
+
+async fn blobs(engine: &Engine, progress: &Progress, report: &mut DoctorReport) -> Result<()> {
+    let mut after = None;
+    loop {
+        let some = engine.shared.stores.upkeep.all_blobs(after, WALKED_AT_ONCE).await?;
+        let Some(last) = some.last() else { return Ok(()) };
+        after = Some(*last);
+        for id in &some {
+            report.blobs += 1;
+            match engine.shared.stores.blobs.blob(*id).await? {
+                Some(bytes) if threadkeep_model::BlobId::of(&bytes) == *id => {}
+                Some(_) => report.damage(format!("blob {id} does not have the content its hash says")),
+                None => report.damage(format!("blob {id} is missing")),
+            }
+        }
+        progress("blobs", report.blobs, None);
+    }
+}
+
+/// Whether a body lies in the blob store. Used by the export, next door.
+pub(crate) fn large(body: &Body) -> Option<threadkeep_model::BlobId> {
+    match body {
+        Body::Blob(id) => Some(*id),
+        Body::Inline(_) | Body::Absent => None,
+    }
+}

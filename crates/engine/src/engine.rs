@@ -1,0 +1,279 @@
+//! The front door: reads, and the one path by which anything changes.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Body, Caller, Checkpoint, Commit, Committed, Expect, Idempotency, NewEntry, SegmentId, Thread,
+    ThreadCommit, ThreadId, ThreadName,
+};
+use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
+use tokio::sync::Mutex;
+
+use crate::cache::{Gate, Gates, Lineages};
+use crate::{DoctorReport, Error, Result, World, doctor};
+
+/// How often a decision that went stale is taken again.
+const DECIDED_AGAIN_MAX: usize = 16;
+/// Locks among which threads are shared out.
+const TURNS: usize = 64;
+
+/// What a thread can do: create, read, append, fork, roll back, follow.
+///
+/// An engine acts for one caller; [`Engine::acting_as`] gives one for another. Clones are cheap and share everything.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) caller: Arc<Caller>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) stores: Stores,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) limits: Limits,
+    pub(crate) lineages: Lineages,
+    pub(crate) gates: Gates,
+    /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
+    turns: [Mutex<()>; TURNS],
+}
+
+/// The sizes the engine accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Items in a page, unless the caller says otherwise.
+    pub page: usize,
+    /// Most items in a page.
+    pub page_max: usize,
+    /// Most messages in one append.
+    pub batch_max: usize,
+    /// Most bytes of one message, as JSON.
+    pub message_bytes_max: usize,
+    /// Most bytes of one attachment.
+    pub attachment_bytes_max: usize,
+    /// Bodies above this size go to the blob store.
+    pub inline_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            page: 50,
+            page_max: 1_000,
+            batch_max: 1_000,
+            message_bytes_max: 8 << 20,
+            attachment_bytes_max: 64 << 20,
+            inline_bytes_max: 16 << 10,
+        }
+    }
+}
+
+impl Engine {
+    /// An engine on `stores`, acting for account `local`.
+    pub fn new(stores: Stores, world: Arc<dyn World>, limits: Limits) -> Self {
+        let shared = Shared {
+            stores,
+            world,
+            limits,
+            lineages: Lineages::default(),
+            gates: Gates::default(),
+            turns: std::array::from_fn(|_| Mutex::new(())),
+        };
+        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()) }
+    }
+
+    /// The same engine, acting for `caller`.
+    #[must_use]
+    pub fn acting_as(&self, caller: Caller) -> Self {
+        Self { shared: Arc::clone(&self.shared), caller: Arc::new(caller) }
+    }
+
+    /// For whom it acts.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The sizes it accepts.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// The thread that `name` names.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
+    pub async fn thread(&self, name: impl Into<ThreadName>) -> Result<Thread> {
+        let name = name.into();
+        let found = self.shared.stores.store.thread(name).await?;
+        let own = found.filter(|thread| thread.account == self.caller.account);
+        own.ok_or(Error::ThreadNotFound { thread: name })
+    }
+
+    /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>> {
+        let mut own = Vec::new();
+        for id in self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), limit).await? {
+            match self.thread(id).await {
+                Ok(thread) => own.push(thread.id),
+                Err(Error::ThreadNotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(own)
+    }
+
+    /// The named versions of a thread, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn checkpoints(&self, thread: ThreadId) -> Result<Vec<Checkpoint>> {
+        self.thread(thread).await?;
+        Ok(self.shared.stores.store.checkpoints(thread).await?)
+    }
+
+    /// Frees what no living thread reaches; with `vacuum`, gives the space back to the file system.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or an import is under way.
+    pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
+        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
+        Ok(self.shared.stores.upkeep.gc(options, progress).await?)
+    }
+
+    /// Compares what is derived with the log, and blobs with their hashes.
+    ///
+    /// # Errors
+    /// If the store cannot be read at all.
+    pub async fn doctor(&self, progress: Progress) -> Result<DoctorReport> {
+        doctor::examine(self, &progress).await
+    }
+
+    /// Builds everything derived anew from the log.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub async fn repair(&self, progress: Progress) -> Result<()> {
+        Ok(self.shared.stores.upkeep.rebuild(progress).await?)
+    }
+
+    /// The body of an entry.
+    pub(crate) async fn body(&self, entry: &StoredEntry) -> Result<Bytes> {
+        let place = || format!("entry {} of segment {}", entry.position, entry.segment);
+        match &entry.body {
+            Body::Inline(bytes) => Ok(bytes.clone()),
+            Body::Blob(id) => match self.shared.stores.blobs.blob(*id).await? {
+                Some(bytes) => Ok(bytes),
+                None => Err(StoreError::corrupt(format!("{} names blob {id}, which is missing", place())).into()),
+            },
+            Body::Absent => Err(StoreError::corrupt(format!("{} has no body any more", place())).into()),
+        }
+    }
+
+    pub(crate) fn new_segment(&self) -> SegmentId {
+        SegmentId::from_chance(self.shared.world.chance() as u64)
+    }
+
+    /// A commit for this caller, now. Large bodies are moved out of their entries.
+    pub(crate) fn commit(&self, threads: Vec<ThreadCommit>) -> Commit {
+        let mut commit = Commit {
+            caller: (*self.caller).clone(),
+            time: self.shared.world.now(),
+            threads,
+            blobs: Vec::new(),
+            idempotency: None,
+        };
+        let inline_max = self.shared.limits.inline_bytes_max;
+        for thread in &mut commit.threads {
+            let entries: &mut [NewEntry] = match thread {
+                ThreadCommit::Create(create) => &mut create.entries,
+                ThreadCommit::Write(write) => &mut write.entries,
+                ThreadCommit::Delete { .. } => &mut [],
+            };
+            commit.blobs.extend(entries.iter_mut().filter_map(|entry| entry.spill(inline_max)));
+        }
+        commit
+    }
+
+    /// Decides, commits, and decides again where the decision went stale.
+    ///
+    /// `decide` reads the thread and gives the commit, with whatever it wants to have afterwards.
+    pub(crate) async fn settle<T, F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<(Committed, T)>
+    where
+        F: Future<Output = Result<(Commit, T)>>,
+    {
+        let mut turn = None;
+        for _ in 0..DECIDED_AGAIN_MAX {
+            let (commit, kept) = decide().await?;
+            match self.shared.stores.store.commit(commit).await {
+                Ok(committed) => {
+                    self.shared.gates.forget(thread);
+                    return Ok((committed, kept));
+                }
+                Err(StoreError::EraMoved { .. } | StoreError::SegmentTaken | StoreError::ThreadTaken { .. }) => {
+                    self.shared.gates.forget(thread);
+                    if turn.is_none() {
+                        turn = Some(self.shared.turns[thread.bits() as usize % TURNS].lock().await);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
+    pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+        let gate = match self.shared.gates.get(thread) {
+            Some(gate) => gate,
+            None => {
+                let found = self.thread(thread).await?;
+                let gate = Gate { account: found.account, era: found.head.era, lifecycle: found.record.lifecycle };
+                self.shared.gates.put(thread, gate.clone());
+                Arc::new(gate)
+            }
+        };
+        if gate.account != self.caller.account {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        }
+        Ok(gate)
+    }
+
+    /// Commits entries that conflict with nothing but a change of the thread's record.
+    pub(crate) async fn append_entries(
+        &self,
+        thread: ThreadId,
+        expected: Option<threadkeep_model::Version>,
+        entries: Vec<NewEntry>,
+        blobs: Vec<(BlobId, Bytes)>,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Committed> {
+        for _ in 0..DECIDED_AGAIN_MAX {
+            let gate = self.gate(thread).await?;
+            if !gate.lifecycle.is_open() {
+                return Err(Error::ThreadClosed { state: gate.lifecycle });
+            }
+            let write = threadkeep_model::Write {
+                thread,
+                expect: Expect { era: Some(gate.era), version: expected },
+                branch: None,
+                entries: entries.clone(),
+                record: None,
+            };
+            let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
+            commit.blobs.extend(blobs.iter().cloned());
+            commit.idempotency = idempotency.clone();
+            match self.shared.stores.store.commit(commit).await {
+                Err(StoreError::EraMoved { .. }) => self.shared.gates.forget(thread),
+                Err(error) => {
+                    self.shared.gates.forget(thread);
+                    return Err(error.into());
+                }
+                Ok(committed) => return Ok(committed),
+            }
+        }
+        Err(Error::Busy)
+    }
+}

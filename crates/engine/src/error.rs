@@ -1,0 +1,155 @@
+//! Why an operation was refused: stable codes, and messages a user can act on.
+
+use threadkeep_model::{Damaged, Invalid, Lifecycle, MessageId, ThreadName, Version};
+use threadkeep_store::StoreError;
+
+/// Why an operation was refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no such thread, for this caller.
+    #[error("there is no thread {thread}")]
+    ThreadNotFound {
+        /// As it was named.
+        thread: ThreadName,
+    },
+    /// The thread shows no such message.
+    #[error("the thread shows no message {message}: it is unknown, deleted, or not in this view")]
+    MessageNotFound {
+        /// Which one.
+        message: MessageId,
+    },
+    /// The thread has no such message by index.
+    #[error("the thread shows {count} messages, so there is none with index {index} (indexes count from 0)")]
+    IndexOutOfRange {
+        /// The index that was asked for.
+        index: u64,
+        /// How many messages there are.
+        count: u64,
+    },
+    /// The thread has no such checkpoint.
+    #[error("the thread has no checkpoint '{name}'")]
+    CheckpointNotFound {
+        /// The name.
+        name: String,
+    },
+    /// The thread has not been at that version.
+    #[error("the thread is at version {current}; version {version} lies in the future")]
+    VersionInFuture {
+        /// The version that was asked for.
+        version: Version,
+        /// Where the thread is.
+        current: Version,
+    },
+    /// The thread did not exist at that time.
+    #[error("the thread did not exist yet at {time}")]
+    BeforeBirth {
+        /// The time that was asked for.
+        time: threadkeep_model::Timestamp,
+    },
+    /// The thread is at another version than the caller expects.
+    #[error("the thread is at version {current}, not {expected}: read it again, then retry")]
+    VersionConflict {
+        /// What the caller expects.
+        expected: Version,
+        /// Where the thread is.
+        current: Version,
+    },
+    /// The thread's content may not change any more.
+    #[error("the thread is {}: its content cannot change", state.as_str())]
+    ThreadClosed {
+        /// Its state.
+        state: Lifecycle,
+    },
+    /// There was no rollback or truncation.
+    #[error("there is nothing to undo: the thread was not rolled back or truncated")]
+    NothingToUndo,
+    /// The message has no such attachment.
+    #[error("the message has no attachment {attachment}")]
+    AttachmentNotFound {
+        /// Which one.
+        attachment: threadkeep_model::BlobId,
+    },
+    /// The key was used for another request.
+    #[error("the idempotency key was used for a different request within the last 24 hours; use a new key")]
+    IdempotencyKeyReused,
+    /// Others changed the thread faster than this could be decided.
+    #[error("the thread is being changed by many others; try again")]
+    Busy,
+    /// The store could not do it.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl Error {
+    /// The stable code, as on the wire.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(invalid) => invalid.code.as_str(),
+            Self::ThreadNotFound { .. } => "thread_not_found",
+            Self::MessageNotFound { .. } => "message_not_found",
+            Self::IndexOutOfRange { .. } => "index_out_of_range",
+            Self::CheckpointNotFound { .. } => "checkpoint_not_found",
+            Self::VersionInFuture { .. } => "version_in_future",
+            Self::BeforeBirth { .. } => "before_birth",
+            Self::VersionConflict { .. } => "version_conflict",
+            Self::ThreadClosed { .. } => "thread_closed",
+            Self::NothingToUndo => "nothing_to_undo",
+            Self::AttachmentNotFound { .. } => "attachment_not_found",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::Busy => "busy",
+            Self::Store(error) => match error {
+                StoreError::DiskFull => "disk_full",
+                StoreError::Failed { .. } => "storage_failed",
+                StoreError::Unavailable { .. } => "unavailable",
+                StoreError::Import { .. } => "import_conflict",
+                StoreError::CannotOpen { .. } => "cannot_open_store",
+                StoreError::Newer { .. } => "store_is_newer",
+                StoreError::Corrupt { .. } => "store_damaged",
+                StoreError::ThreadTaken { .. } => "thread_exists",
+                StoreError::VersionConflict { .. }
+                | StoreError::EraMoved { .. }
+                | StoreError::ThreadNotFound { .. }
+                | StoreError::SegmentTaken
+                | StoreError::IdempotencyKeyReused
+                | StoreError::BlobMissing { .. } => "internal",
+            },
+        }
+    }
+
+    /// What to do about it, where there is something better than the message itself.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
+            Self::Store(StoreError::Failed { .. }) => {
+                Some("check the disk, start the program again, and see whether the last write is there before retrying")
+            }
+            Self::Store(StoreError::Newer { .. }) => Some("use the program version that wrote it, or a newer one"),
+            Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep doctor`"),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::VersionConflict { expected, current, .. } => Self::VersionConflict { expected, current },
+            StoreError::ThreadNotFound { thread } => Self::ThreadNotFound { thread: thread.into() },
+            StoreError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
+            StoreError::EraMoved { .. } | StoreError::SegmentTaken => Self::Busy,
+            StoreError::BlobMissing { blob } => {
+                Self::Invalid(Invalid::body("attachments", format!("{blob} is not in the store; send its bytes")))
+            }
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<Damaged> for Error {
+    fn from(damaged: Damaged) -> Self {
+        Self::Store(StoreError::corrupt(damaged.to_string()))
+    }
+}

@@ -1,0 +1,137 @@
+//! Relations between threads: who was forked from whom, seen from both ends.
+
+use std::collections::{HashSet, VecDeque};
+
+use threadkeep_model::{Relation, RelationKind, Thread, ThreadId, Timestamp};
+
+use crate::{Engine, Error, Result};
+
+/// Most threads of a family that are read at once.
+const FAMILY_MAX: usize = 10_000;
+
+/// A relation as one of its two threads sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relationship {
+    /// The other thread.
+    pub thread: ThreadId,
+    /// What kind of relation.
+    pub kind: RelationKind,
+    /// The role of the thread that sees it.
+    pub role: RelationshipRole,
+    /// The index of the message where it was made.
+    pub message_index: Option<u64>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// A description.
+    pub comment: Option<String>,
+}
+
+/// Which end of a relation a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationshipRole {
+    /// The relation was made on it.
+    Parent,
+    /// It is at the other end.
+    Child,
+}
+
+/// A thread with all it is related to, directly or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    /// The threads, the one that was asked for first.
+    pub threads: Vec<Thread>,
+    /// The relations among them that hold.
+    pub relations: Vec<Relation>,
+    /// Whether there are more threads than were read.
+    pub cut_off: bool,
+}
+
+impl Engine {
+    /// The relations of a thread that hold, in the order they were made.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn relationships(&self, thread: ThreadId) -> Result<Vec<Relationship>> {
+        let own = self.thread(thread).await?;
+        let relations = self.holding(&own).await?;
+        let seen = relations.into_iter().map(|relation| {
+            let (thread, role) = if relation.parent == thread {
+                (relation.child, RelationshipRole::Parent)
+            } else {
+                (relation.parent, RelationshipRole::Child)
+            };
+            let Relation { kind, index, created, comment, .. } = relation;
+            Relationship { thread, kind, role, message_index: index, created, comment }
+        });
+        Ok(seen.collect())
+    }
+
+    /// The whole family of a thread, as far as the caller may see it.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn family(&self, thread: ThreadId) -> Result<Family> {
+        let first = self.thread(thread).await?;
+        let mut known: HashSet<ThreadId> = HashSet::from([thread]);
+        let mut waiting = VecDeque::from([first]);
+        let mut family = Family { threads: Vec::new(), relations: Vec::new(), cut_off: false };
+        while let Some(next) = waiting.pop_front() {
+            for relation in self.holding(&next).await? {
+                let other = if relation.parent == next.id { relation.child } else { relation.parent };
+                if known.contains(&other) {
+                    continue;
+                }
+                if known.len() >= FAMILY_MAX {
+                    family.cut_off = true;
+                    continue;
+                }
+                match self.thread(other).await {
+                    Ok(other) => {
+                        known.insert(other.id);
+                        waiting.push_back(other);
+                    }
+                    Err(Error::ThreadNotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            family.threads.push(next);
+        }
+        for thread in &family.threads {
+            let made = self.holding(thread).await?.into_iter();
+            family.relations.extend(made.filter(|made| made.parent == thread.id && known.contains(&made.child)));
+        }
+        Ok(family)
+    }
+
+    /// The relations of a thread that hold now.
+    async fn holding(&self, thread: &Thread) -> Result<Vec<Relation>> {
+        let mut holding = Vec::new();
+        for relation in self.shared.stores.store.relations(thread.id).await? {
+            let parent = if relation.parent == thread.id {
+                thread.clone()
+            } else {
+                match self.thread(relation.parent).await {
+                    Ok(parent) => parent,
+                    Err(Error::ThreadNotFound { .. }) => continue,
+                    Err(error) => return Err(error),
+                }
+            };
+            if self.holds(&parent, &relation).await? {
+                holding.push(relation);
+            }
+        }
+        Ok(holding)
+    }
+
+    /// Whether the entry that made a relation, and the message it was made at, are in the parent's view.
+    async fn holds(&self, parent: &Thread, relation: &Relation) -> Result<bool> {
+        let view = self.view(parent, None).await?;
+        let Some(bounds) = view.lineage.bounds_of(relation.made.segment, view.bounds) else { return Ok(false) };
+        if relation.made.position > bounds.changes {
+            return Ok(false);
+        }
+        let Some(anchor) = relation.anchor else { return Ok(true) };
+        let (_, seen) = view.lineage.at(anchor, view.bounds);
+        Ok(seen.messages == anchor)
+    }
+}

@@ -1,0 +1,268 @@
+//! The history: all that was logged to a thread, by version, across its branches; and following it live.
+//!
+//! A follower joins the signal first, then reads, then waits: nothing falls in between, and nothing is told twice,
+//! because what was read is passed over by its version. A slow follower reads the log later; no writer waits for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    Account, Actor, Bounds, Class, Code, Derived, Entry, Invalid, Kind, MessageId, Position, Thread, ThreadId,
+    Timestamp, Version,
+};
+use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
+
+use crate::{Engine, Error, Result};
+
+/// Entries read at once while a follower catches up.
+const CATCH_UP_AT_ONCE: usize = 256;
+
+/// An entry of a thread's history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryEntry {
+    /// The thread whose history it is.
+    pub thread: ThreadId,
+    /// Where it stands.
+    pub version: Version,
+    /// Where it lies. For an appended or inserted message this is the message's id.
+    pub place: MessageId,
+    /// What kind of fact it is.
+    pub kind: Kind,
+    /// When.
+    pub time: Timestamp,
+    /// The account that answers for it.
+    pub account: Arc<Account>,
+    /// Who did it.
+    pub actor: Arc<Actor>,
+    /// What led to it.
+    pub cause: Option<String>,
+    /// The format of the body.
+    pub format: u8,
+    /// The body, as JSON.
+    pub json: Bytes,
+}
+
+impl HistoryEntry {
+    /// The fact itself.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn entry(&self) -> Result<Entry> {
+        Entry::decode(self.kind, self.format, &self.json).map_err(|what| {
+            let place = format!("entry {} of segment {}", self.place.position, self.place.segment);
+            StoreError::corrupt(format!("{place}: {what}")).into()
+        })
+    }
+}
+
+/// Follows the history of one thread: what was logged after a version, then what is logged from now on.
+pub struct Subscription {
+    engine: Engine,
+    thread: ThreadId,
+    after: Version,
+    signal: Signal,
+    ready: VecDeque<HistoryEntry>,
+}
+
+impl Subscription {
+    /// The next entry: each once, in order. None once the thread is deleted. Cancelling it loses nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn next(&mut self) -> Result<Option<HistoryEntry>> {
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                self.after = entry.version;
+                return Ok(Some(entry));
+            }
+            match self.engine.history(self.thread, self.after, CATCH_UP_AT_ONCE).await {
+                Ok(entries) if entries.is_empty() => self.signal.wait().await,
+                Ok(entries) => self.ready = entries.into(),
+                Err(Error::ThreadNotFound { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The version of the last entry it gave: where to resume.
+    pub fn version(&self) -> Version {
+        self.after
+    }
+}
+
+/// Follows everything that happens in the store, in the order of commits.
+pub struct FeedReader {
+    engine: Engine,
+    after: FeedCursor,
+    signal: Signal,
+    ready: VecDeque<FeedItem>,
+}
+
+impl FeedReader {
+    /// What happened next: each once, in order. Cancelling it loses nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn next(&mut self) -> Result<FeedItem> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                self.after = item.cursor;
+                return Ok(item);
+            }
+            let items = self.engine.shared.stores.feed.feed(self.after, CATCH_UP_AT_ONCE).await?;
+            if items.is_empty() {
+                self.signal.wait().await;
+            }
+            self.ready = items.into();
+        }
+    }
+
+    /// The place of what it gave last: where to resume.
+    pub fn cursor(&self) -> FeedCursor {
+        self.after
+    }
+}
+
+impl Engine {
+    /// Up to `limit` entries of a thread's history after version `after`, oldest first: what it inherited at its
+    /// birth, then everything that was logged to it, abandoned branches included.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn history(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
+        let thread = self.thread(thread).await?;
+        if after >= thread.head.version || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let mut own = self.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await?;
+        own.reverse();
+        let Some(first) = own.first() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        if after.next() < first.first {
+            found = self.inherited(&thread, first.id, after, limit).await?;
+        }
+        let ends = own.iter().skip(1).map(|segment| segment.first.previous()).chain([thread.head.version]);
+        for (segment, end) in own.iter().zip(ends) {
+            if end <= after || found.len() >= limit {
+                continue;
+            }
+            let query = EntryQuery {
+                segment: segment.id,
+                positions: after.next().max(segment.first)..=end,
+                order: Order::Ascending,
+                limit: limit - found.len(),
+            };
+            for entry in self.shared.stores.store.entries(query).await? {
+                found.push(self.historic(thread.id, entry).await?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a thread saw of others at its birth, after version `after`. Records are not inherited.
+    async fn inherited(
+        &self,
+        thread: &Thread,
+        first: threadkeep_model::SegmentId,
+        after: Version,
+        limit: usize,
+    ) -> Result<Vec<HistoryEntry>> {
+        let lineage = self.lineage(first).await?;
+        let (Some(link), Some(parent)) = (lineage.segment.link, lineage.parent.as_deref()) else {
+            return Ok(Vec::new());
+        };
+        let birth = &lineage.segment.birth;
+        let mut spans: Vec<_> = parent
+            .spans(link.bounds, birth)
+            .map(|span| (span.segment().id, span.segment().first, span.bounds))
+            .collect();
+        spans.reverse();
+        let mut found: Vec<HistoryEntry> = Vec::new();
+        for (segment, begin, bounds) in spans {
+            let mut from = after.next().max(begin);
+            while from <= bounds.highest() && found.len() < limit {
+                let query = EntryQuery {
+                    segment,
+                    positions: from..=bounds.highest(),
+                    order: Order::Ascending,
+                    limit: CATCH_UP_AT_ONCE,
+                };
+                let entries = self.shared.stores.store.entries(query).await?;
+                let Some(last) = entries.last() else { break };
+                from = last.position.next();
+                for entry in entries {
+                    if found.len() < limit && self.is_inherited(&entry, bounds, birth.ordinals).await? {
+                        found.push(self.historic(thread.id, entry).await?);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether an entry is seen under `bounds`; a change also has to concern a message that is seen.
+    async fn is_inherited(&self, entry: &StoredEntry, bounds: Bounds, ordinals: u64) -> Result<bool> {
+        let class = entry.kind.class();
+        if entry.position > bounds.of(class) {
+            return Ok(false);
+        }
+        if class != Class::Changes {
+            return Ok(true);
+        }
+        Ok(match self.decode(entry).await?.derived() {
+            Derived::Change(change) => change.root < ordinals,
+            Derived::Nothing | Derived::Message { .. } | Derived::Relation { .. } | Derived::Checkpoint { .. } => true,
+        })
+    }
+
+    async fn historic(&self, thread: ThreadId, entry: StoredEntry) -> Result<HistoryEntry> {
+        let json = self.body(&entry).await?;
+        Ok(HistoryEntry {
+            thread,
+            version: entry.position,
+            place: MessageId { segment: entry.segment, position: entry.position },
+            kind: entry.kind,
+            time: entry.time,
+            account: entry.account,
+            actor: entry.actor,
+            cause: entry.cause,
+            format: entry.format,
+            json,
+        })
+    }
+
+    /// Follows a thread's history after version `after`: catches up, then live.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`]; a version in the future is refused, never guessed at.
+    pub async fn subscribe(&self, thread: ThreadId, after: Version) -> Result<Subscription> {
+        let signal = self.shared.stores.feed.signals().of(thread);
+        let current = self.thread(thread).await?.head.version;
+        if after > current {
+            return Err(Error::VersionInFuture { version: after, current });
+        }
+        Ok(Subscription { engine: self.clone(), thread, after, signal, ready: VecDeque::new() })
+    }
+
+    /// Follows everything that happens in the store after `after`, whatever the account: catches up, then live.
+    ///
+    /// # Errors
+    /// A cursor in the future.
+    pub async fn feed(&self, after: FeedCursor) -> Result<FeedReader> {
+        let signal = self.shared.stores.feed.signals().any();
+        if after > self.feed_latest().await? {
+            let rule = "lies in the future of this store; begin without one";
+            return Err(Invalid::new(Code::InvalidCursor, "cursor", rule).into());
+        }
+        Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new() })
+    }
+
+    /// The place of what happened last in the store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn feed_latest(&self) -> Result<FeedCursor> {
+        Ok(self.shared.stores.feed.latest().await?)
+    }
+}

@@ -1,0 +1,398 @@
+//! Reading messages: pages in either direction, one message, attachments.
+//!
+//! A cursor carries the version its first page began at, and all its pages show that state.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Code, Entry, Invalid, Message, MessageBody, MessageId, Position, Role, ThreadId, Version,
+};
+use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
+
+use crate::slot::{SlotItem, slot};
+use crate::view::View;
+use crate::{Engine, Error, Result};
+
+/// Which messages to read, and in what order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    offset: u64,
+    order: Order,
+    filter: MessageFilter,
+    as_of: Option<Version>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::first()
+    }
+}
+
+impl Page {
+    /// The first page, the oldest message first, silent ones left out.
+    pub fn first() -> Self {
+        let filter = MessageFilter { include_silent: false, ..MessageFilter::ALL };
+        Self { limit: None, cursor: None, offset: 0, order: Order::Ascending, filter, as_of: None }
+    }
+
+    /// The page after `cursor`, which an earlier page gave. It shows the state that page showed.
+    pub fn after(cursor: impl Into<String>) -> Self {
+        Self { cursor: Some(cursor.into()), ..Self::first() }
+    }
+
+    /// The newest message first.
+    #[must_use]
+    pub fn newest_first(mut self) -> Self {
+        self.order = Order::Descending;
+        self
+    }
+
+    /// At most `limit` messages.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Passes over the first `offset` messages of the view, in the order of the page.
+    #[must_use]
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Only messages of `role`.
+    #[must_use]
+    pub fn role(mut self, role: Role) -> Self {
+        self.filter.role = Some(role);
+        self
+    }
+
+    /// Only messages down to `depth`.
+    #[must_use]
+    pub fn max_depth(mut self, depth: u8) -> Self {
+        self.filter.max_depth = depth;
+        self
+    }
+
+    /// Silent messages too.
+    #[must_use]
+    pub fn include_silent(mut self) -> Self {
+        self.filter.include_silent = true;
+        self
+    }
+
+    /// As the thread was at `version`.
+    #[must_use]
+    pub fn as_of(mut self, version: Version) -> Self {
+        self.as_of = Some(version);
+        self
+    }
+}
+
+/// Some messages, and how to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessagePage {
+    /// The messages.
+    pub items: Vec<Message>,
+    /// Goes on where this page ends; none at the end.
+    pub next: Option<String>,
+    /// How many messages the view shows in all, whatever the page leaves out.
+    pub total: u64,
+    /// The version whose state the page shows.
+    pub version: Version,
+}
+
+/// A place between two messages of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// The slot to go on with.
+    root: u64,
+    /// The message in that slot that was read last; none if the slot is untouched.
+    within: Option<Position>,
+}
+
+/// What a cursor says.
+struct Cursor {
+    thread: ThreadId,
+    version: Version,
+    order: Order,
+    place: Place,
+}
+
+impl Cursor {
+    fn encode(&self) -> String {
+        let order = match self.order {
+            Order::Ascending => 'a',
+            Order::Descending => 'd',
+        };
+        let within = self.place.within.map_or(0, |position| position.0);
+        format!("m{order}{}-{:x}-{:x}-{within:x}", self.thread.short(), self.version.0, self.place.root)
+    }
+
+    fn decode(text: &str, thread: ThreadId) -> Result<Self> {
+        let invalid = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
+        let malformed = || invalid("is not a cursor that a page of messages gave; begin without one");
+        let (order, rest) = match text.split_at_checked(2) {
+            Some(("ma", rest)) => (Order::Ascending, rest),
+            Some(("md", rest)) => (Order::Descending, rest),
+            _ => return Err(malformed().into()),
+        };
+        let parts: Vec<&str> = rest.split('-').collect();
+        let [short, version, root, within] = parts[..] else { return Err(malformed().into()) };
+        let number = |text: &str| {
+            let hex = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+            u64::from_str_radix(text, 16).ok().filter(|_| hex).ok_or_else(malformed)
+        };
+        if thread.short().to_string() != short {
+            return Err(invalid("belongs to another thread").into());
+        }
+        let within = Some(number(within)?).filter(|within| *within != 0).map(Position);
+        let place = Place { root: number(root)?, within };
+        Ok(Self { thread, version: Position(number(version)?), order, place })
+    }
+}
+
+impl Engine {
+    /// A page of the messages that `thread` shows.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`]; [`Error::VersionInFuture`]; a cursor that is malformed or of another thread.
+    pub async fn messages(&self, thread: ThreadId, page: Page) -> Result<MessagePage> {
+        let limits = &self.shared.limits;
+        let limit = page.limit.unwrap_or(limits.page);
+        if limit == 0 || limit > limits.page_max {
+            let rule = format!("a page has 1 to {} messages", limits.page_max);
+            return Err(Invalid::parameter("limit", rule).into());
+        }
+        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(text, thread)).transpose()?;
+        let thread = self.thread(thread).await?;
+        let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
+        let view = self.view(&thread, at).await?;
+        let version = at.unwrap_or(thread.head.version);
+        let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
+        let start = match &cursor {
+            Some(cursor) => Some(cursor.place),
+            None => self.place(&view, page.offset, order).await?,
+        };
+        let (items, next) = match start {
+            Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
+            None => (Vec::new(), None),
+        };
+        let next = next.map(|place| Cursor { thread: thread.id, version, order, place }.encode());
+        Ok(MessagePage { items, next, total: view.tally.messages(), version })
+    }
+
+    /// One message, as `thread` shows it now or as of a version.
+    ///
+    /// # Errors
+    /// [`Error::MessageNotFound`] if the thread does not show it.
+    pub async fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> Result<Message> {
+        let thread = self.thread(thread).await?;
+        let view = self.view(&thread, as_of).await?;
+        let located = self.locate(&view, id).await?;
+        self.assemble(&located.base, located.item()).await
+    }
+
+    /// The bytes of an attachment of a message that `thread` shows.
+    ///
+    /// # Errors
+    /// [`Error::MessageNotFound`]; [`Error::AttachmentNotFound`] if the message has no such attachment.
+    pub async fn attachment(&self, thread: ThreadId, message: MessageId, attachment: BlobId) -> Result<Bytes> {
+        let message = self.message(thread, message, None).await?;
+        let missing = Error::AttachmentNotFound { attachment };
+        if !message.body()?.attachments.iter().any(|named| named.id == attachment) {
+            return Err(missing);
+        }
+        self.shared.stores.blobs.blob(attachment).await?.ok_or(missing)
+    }
+
+    /// Where the view's message number `offset`, counted in `order`, is; none past the end.
+    async fn place(&self, view: &View, offset: u64, order: Order) -> Result<Option<Place>> {
+        let count = view.tally.messages();
+        if offset >= count {
+            return Ok(None);
+        }
+        if offset == 0 {
+            let root = if order == Order::Ascending { 0 } else { view.tally.ordinals.saturating_sub(1) };
+            return Ok(Some(Place { root, within: None }));
+        }
+        let index = if order == Order::Ascending { offset - 1 } else { count - offset };
+        let (root, at) = if view.tally.is_plain() { (index, 0) } else { self.root_of(view, index).await? };
+        let changes = self.changes(view, root..root + 1).await?;
+        if changes.is_empty() {
+            return Ok(beyond(root, order).map(|root| Place { root, within: None }));
+        }
+        let located = self.locate_index(view, index).await?;
+        Ok(Some(Place { root, within: Some(located.items[at].position) }))
+    }
+
+    /// Up to `limit` messages from `place` on, and where to go on.
+    async fn read_from(
+        &self,
+        view: &View,
+        place: Place,
+        order: Order,
+        filter: MessageFilter,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<Place>)> {
+        if view.tally.last_change == Position::START {
+            return self.read_plain(view, place, order, filter, limit).await;
+        }
+        let mut found: Vec<(Message, Place)> = Vec::new();
+        let mut from = Some(place);
+        while let Some(place) = from
+            && found.len() <= limit
+        {
+            let roots = match order {
+                Order::Ascending => place.root..view.tally.ordinals,
+                Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
+            };
+            let bases = self.appended(view, roots, MessageFilter::ALL, order, limit + 1).await?;
+            let ordinal = |entry: &StoredEntry| entry.tally.ordinals - 1;
+            let (Some(first), Some(last)) = (bases.first().map(ordinal), bases.last().map(ordinal)) else { break };
+            let changes = self.changes(view, first.min(last)..first.max(last) + 1).await?;
+            let mut changes: std::collections::HashMap<u64, Vec<ChangeRow>> = changes.into_iter().fold(
+                Default::default(),
+                |mut by_root: std::collections::HashMap<_, Vec<_>>, change| {
+                    by_root.entry(change.root).or_default().push(change);
+                    by_root
+                },
+            );
+            for base in &bases {
+                let root = ordinal(base);
+                let mut items: VecDeque<SlotItem> =
+                    slot(base.position, &changes.remove(&root).unwrap_or_default()).into();
+                if order == Order::Descending {
+                    items.make_contiguous().reverse();
+                }
+                if let Some(within) = place.within.filter(|_| root == place.root) {
+                    while items.pop_front().is_some_and(|item| item.position != within) {}
+                }
+                for item in items {
+                    if found.len() > limit {
+                        break;
+                    }
+                    let message = self.assemble(base, item).await?;
+                    let body = message.body()?;
+                    if filter.passes(body.role, body.silent, body.depth) {
+                        found.push((message, Place { root, within: Some(item.position) }));
+                    }
+                }
+            }
+            from =
+                beyond(last, order).filter(|root| *root < view.tally.ordinals).map(|root| Place { root, within: None });
+        }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|(_, place)| *place);
+        Ok((found.into_iter().map(|(message, _)| message).collect(), next))
+    }
+
+    /// The same where nothing was ever edited, deleted or inserted: the store can filter and count.
+    async fn read_plain(
+        &self,
+        view: &View,
+        place: Place,
+        order: Order,
+        filter: MessageFilter,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<Place>)> {
+        let roots = match order {
+            Order::Ascending => place.root..view.tally.ordinals,
+            Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
+        };
+        let mut entries = self.appended(view, roots, filter, order, limit + 1).await?;
+        let next = (entries.len() > limit).then(|| entries[limit].tally.ordinals - 1);
+        entries.truncate(limit);
+        let mut messages = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let json = match entry.inline() {
+                Some(bytes) => bytes.clone(),
+                None => self.body(&entry).await?,
+            };
+            messages.push(message(&entry, json));
+        }
+        Ok((messages, next.map(|root| Place { root, within: None })))
+    }
+
+    /// A message of a slot as it shows, edits applied.
+    pub(crate) async fn assemble(&self, base: &StoredEntry, item: SlotItem) -> Result<Message> {
+        let inserted;
+        let (entry, mut body) = match item.inserted {
+            None => {
+                let json = self.body(base).await?;
+                if item.content.is_none() && item.metadata.is_none() {
+                    return Ok(message(base, json));
+                }
+                (base, read_body(base, &json)?)
+            }
+            Some(segment) => {
+                let id = MessageId { segment, position: item.position };
+                inserted = self.entry_at(id).await?.ok_or_else(|| damaged(id, "its entry is missing"))?;
+                match self.decode(&inserted).await? {
+                    Entry::MessageInserted(entry) => (&inserted, entry.message),
+                    _ => return Err(damaged(id, "its entry is of another kind")),
+                }
+            }
+        };
+        let mut version = entry.position;
+        for (segment, position) in [item.content, item.metadata].into_iter().flatten() {
+            let id = MessageId { segment, position };
+            let edit = self.entry_at(id).await?.ok_or_else(|| damaged(id, "an edit is missing"))?;
+            let Entry::MessageEdited(edited) = self.decode(&edit).await? else {
+                return Err(damaged(id, "an edit is of another kind"));
+            };
+            if item.content == Some((segment, position))
+                && let Some(content) = edited.content
+            {
+                body.content = content;
+            }
+            if item.metadata == Some((segment, position)) {
+                body.metadata = edited.metadata;
+            }
+            version = version.max(position);
+        }
+        let json = serde_json::to_vec(&body).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        Ok(Message { version, ..message(entry, json.into()) })
+    }
+
+    pub(crate) async fn decode(&self, entry: &StoredEntry) -> Result<Entry> {
+        let body = self.body(entry).await?;
+        let id = MessageId { segment: entry.segment, position: entry.position };
+        Entry::decode(entry.kind, entry.format, &body).map_err(|what| damaged(id, &what))
+    }
+}
+
+fn read_body(entry: &StoredEntry, json: &[u8]) -> Result<MessageBody> {
+    let id = MessageId { segment: entry.segment, position: entry.position };
+    serde_json::from_slice(json).map_err(|error| damaged(id, &error.to_string()))
+}
+
+fn damaged(id: MessageId, what: &str) -> Error {
+    StoreError::corrupt(format!("entry {} of segment {}: {what}", id.position, id.segment)).into()
+}
+
+/// The slot after `root`, in `order`; none past the beginning.
+fn beyond(root: u64, order: Order) -> Option<u64> {
+    match order {
+        Order::Ascending => Some(root + 1),
+        Order::Descending => root.checked_sub(1),
+    }
+}
+
+/// An entry as a message.
+pub(crate) fn message(entry: &StoredEntry, json: Bytes) -> Message {
+    Message {
+        id: MessageId { segment: entry.segment, position: entry.position },
+        number: entry.position.0,
+        json,
+        actor: Arc::clone(&entry.actor),
+        created: entry.time,
+        version: entry.position,
+    }
+}

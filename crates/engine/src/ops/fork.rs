@@ -1,0 +1,156 @@
+//! `fork`: a new thread that shares the history up to a point. It costs the same for ten messages and for a million.
+
+use threadkeep_model::{
+    Entry, Forked, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally, Thread, ThreadCommit, ThreadId,
+    Version, fork_title,
+};
+
+use super::cut::{Cut, link};
+use super::write;
+use crate::{Engine, Result};
+
+/// Where to fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForkPoint {
+    /// As the thread is now.
+    #[default]
+    Now,
+    /// After the message with this index, inclusive.
+    Index(u64),
+    /// After this message, inclusive.
+    Message(MessageId),
+    /// As the thread was at this version.
+    Version(Version),
+}
+
+/// A new thread that shares the history up to a point.
+#[derive(Debug, Clone, Default)]
+pub struct Fork {
+    /// Where.
+    pub at: ForkPoint,
+    /// A title; without one it is `Forked: X`, then `Forked(2): X`, and so on.
+    pub title: Option<String>,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl Fork {
+    /// After the message with this index, inclusive.
+    pub fn at_index(index: u64) -> Self {
+        Self { at: ForkPoint::Index(index), ..Self::default() }
+    }
+
+    /// After this message, inclusive.
+    pub fn at_message(message: MessageId) -> Self {
+        Self { at: ForkPoint::Message(message), ..Self::default() }
+    }
+
+    /// As the thread was at this version.
+    pub fn at_version(version: Version) -> Self {
+        Self { at: ForkPoint::Version(version), ..Self::default() }
+    }
+
+    /// Called `title`.
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Self {
+        self.title = Some(title.to_owned());
+        self
+    }
+}
+
+/// A decided fork: what the child sees, and what both threads are told.
+struct Decided {
+    segment: NewSegment,
+    hidden: Option<NewEntry>,
+    index: Option<u64>,
+    anchor: Option<Position>,
+}
+
+impl Engine {
+    /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their
+    /// own ways.
+    ///
+    /// # Errors
+    /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the
+    /// point is not in the parent's view; [`crate::Error::VersionConflict`].
+    pub async fn fork(&self, thread: ThreadId, fork: Fork) -> Result<Thread> {
+        let (committed, mut child) = self
+            .settle(thread, || async {
+                let parent = self.thread(thread).await?;
+                let Decided { segment, hidden, index, anchor } = self.decide_fork(&parent, fork.at).await?;
+                let id = ThreadId::from_chance(self.shared.world.chance());
+                let title = match &fork.title {
+                    Some(title) => title.clone(),
+                    None => fork_title(parent.record.title.as_deref()),
+                };
+                let record = inherit(&parent.record, title, thread, index).checked()?;
+                let birth = threadkeep_model::Create {
+                    thread: id,
+                    account: self.caller.account.clone(),
+                    record: record.clone(),
+                    segment,
+                    entries: hidden.into_iter().collect(),
+                };
+                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
+                let told = NewEntry::new(&Entry::Forked(Forked { child: id, index, anchor }));
+                let threads = vec![write(&parent, fork.expected, None, vec![told], None), ThreadCommit::Create(birth)];
+                let account = self.caller.account.clone();
+                Ok((self.commit(threads), Thread { id, account, created: head.updated, head, record }))
+            })
+            .await?;
+        if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
+            (child.head, child.created) = (committed.head, committed.time);
+        }
+        Ok(child)
+    }
+
+    async fn decide_fork(&self, parent: &Thread, at: ForkPoint) -> Result<Decided> {
+        let version = match at {
+            ForkPoint::Version(version) => Some(version),
+            ForkPoint::Now | ForkPoint::Index(_) | ForkPoint::Message(_) => None,
+        };
+        let view = self.view(parent, version).await?;
+        let (cut, anchor) = match at {
+            ForkPoint::Index(index) => {
+                let located = self.locate_index(&view, index).await?;
+                (self.cut_after(&view, &located).await?, Some(located.base.position))
+            }
+            ForkPoint::Message(message) => {
+                let located = self.locate(&view, message).await?;
+                (self.cut_after(&view, &located).await?, Some(located.base.position))
+            }
+            ForkPoint::Now | ForkPoint::Version(_) => {
+                let anchor = match view.tally.messages().checked_sub(1) {
+                    Some(last) => Some(self.locate_index(&view, last).await?.base.position),
+                    None => None,
+                };
+                (Cut { bounds: view.bounds, tally: view.tally, hidden: None }, anchor)
+            }
+        };
+        let segment = match link(&view, cut.bounds) {
+            Some(link) => NewSegment { id: self.new_segment(), link: Some(link), birth: cut.tally },
+            None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
+        };
+        let index = cut.count().checked_sub(1);
+        let hidden = cut.hidden.map(|hidden| NewEntry::new(&Entry::MessagesDeleted(hidden)));
+        Ok(Decided { segment, hidden, index, anchor })
+    }
+}
+
+/// The record of a fork: what describes the work goes along, what belongs to one thread alone does not.
+fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>) -> Record {
+    Record {
+        title: Some(title),
+        agent_mode: parent.agent_mode.clone(),
+        max_tokens: parent.max_tokens,
+        agent_id: parent.agent_id.clone(),
+        task_id: parent.task_id.clone(),
+        project_id: parent.project_id.clone(),
+        user_id: parent.user_id.clone(),
+        metadata: parent.metadata.as_ref().and_then(|metadata| Json::parse("metadata", metadata.as_str()).ok()),
+        env: parent.env.clone(),
+        origin_thread_id: Some(origin),
+        fork_point_index: index,
+        ..Record::default()
+    }
+}

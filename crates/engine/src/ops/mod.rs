@@ -1,0 +1,34 @@
+//! The operations, one file each: parameters, what is read, and the decision.
+
+pub(crate) mod append;
+pub(crate) mod checkpoint;
+pub(crate) mod create;
+pub(crate) mod cut;
+pub(crate) mod delete;
+pub(crate) mod edit;
+pub(crate) mod fork;
+pub(crate) mod list;
+pub(crate) mod rollback;
+pub(crate) mod truncate;
+pub(crate) mod update;
+
+use threadkeep_model::{Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
+
+use crate::{Error, Result};
+
+/// A write to `thread` that was decided at its present era.
+fn write(
+    thread: &Thread,
+    expected: Option<Version>,
+    branch: Option<NewSegment>,
+    entries: Vec<NewEntry>,
+    record: Option<Record>,
+) -> ThreadCommit {
+    let expect = Expect { era: Some(thread.head.era), version: expected };
+    ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record })
+}
+
+/// Refuses a change to the content of a closed thread.
+fn open(thread: &Thread) -> Result<()> {
+    if thread.record.lifecycle.is_open() { Ok(()) } else { Err(Error::ThreadClosed { state: thread.record.lifecycle }) }
+}

@@ -1,0 +1,120 @@
+//! `rollback`: back to an earlier version, and `undo`. Nothing is lost: what was undone stays readable as of its
+//! version.
+
+use threadkeep_model::{
+    Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread, ThreadId, Timestamp, Version,
+};
+
+use super::cut::link;
+use super::write;
+use crate::{Engine, Error, Result};
+
+/// Where to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RollbackTo {
+    /// This version.
+    Version(Version),
+    /// The last entry at or before this time.
+    Timestamp(Timestamp),
+    /// The version with this name.
+    Checkpoint(String),
+    /// Before the last rollback or truncation.
+    Undo,
+}
+
+/// Back to an earlier version.
+#[derive(Debug, Clone)]
+pub struct Rollback {
+    /// Which one.
+    pub to: RollbackTo,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl From<RollbackTo> for Rollback {
+    fn from(to: RollbackTo) -> Self {
+        Self { to, expected: None }
+    }
+}
+
+impl Engine {
+    /// Rolls a thread back: it shows again what it showed then. Its version goes on counting.
+    ///
+    /// # Errors
+    /// [`Error::VersionInFuture`], [`Error::BeforeBirth`], [`Error::CheckpointNotFound`], [`Error::NothingToUndo`];
+    /// [`Error::ThreadClosed`] unless the thread is active; [`Error::VersionConflict`].
+    pub async fn rollback(&self, thread: ThreadId, rollback: impl Into<Rollback>) -> Result<Thread> {
+        let rollback = rollback.into();
+        let (committed, mut after) = self
+            .settle(thread, || async {
+                let thread = self.thread(thread).await?;
+                if thread.record.lifecycle != Lifecycle::Active {
+                    return Err(Error::ThreadClosed { state: thread.record.lifecycle });
+                }
+                let to = self.version_of(&thread, &rollback.to).await?;
+                let view = self.view(&thread, Some(to)).await?;
+                let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };
+                let undo = rollback.to == RollbackTo::Undo;
+                let entry = NewEntry::new(&Entry::RolledBack(RolledBack { to, undo }));
+                let commit = self.commit(vec![write(&thread, rollback.expected, Some(segment), vec![entry], None)]);
+                Ok((commit, thread))
+            })
+            .await?;
+        if let Some(committed) = committed.threads.first() {
+            after.head = committed.head;
+        }
+        Ok(after)
+    }
+
+    async fn version_of(&self, thread: &Thread, to: &RollbackTo) -> Result<Version> {
+        match to {
+            RollbackTo::Version(version) => Ok(*version),
+            RollbackTo::Timestamp(time) => self.version_at(thread, *time).await,
+            RollbackTo::Checkpoint(name) => {
+                let checkpoints = self.shared.stores.store.checkpoints(thread.id).await?;
+                let found = checkpoints.into_iter().find(|checkpoint| checkpoint.name == *name);
+                found.map(|checkpoint| checkpoint.version).ok_or(Error::CheckpointNotFound { name: name.clone() })
+            }
+            RollbackTo::Undo => {
+                // The newest segment begins with the entry that opened it, unless it is the thread's birth.
+                let newest = self.shared.stores.store.segments(thread.id, Position::END, 2).await?;
+                match &newest[..] {
+                    [opened, _] => Ok(opened.first.previous()),
+                    _ => Err(Error::NothingToUndo),
+                }
+            }
+        }
+    }
+
+    /// The version a thread was at, at `time`.
+    pub(crate) async fn version_at(&self, thread: &Thread, time: Timestamp) -> Result<Version> {
+        if time < thread.created {
+            return Err(Error::BeforeBirth { time });
+        }
+        let own = self.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await?;
+        for segment in own.iter().filter(|segment| segment.created <= time) {
+            let end = own.iter().map(|other| other.first).filter(|first| *first > segment.first).min();
+            let end = end.map_or(thread.head.version, Position::previous);
+            if let Some(version) = self.last_before(segment, end, time).await? {
+                return Ok(version);
+            }
+        }
+        Ok(own.last().map_or(Position::START, |first| first.first.previous()))
+    }
+
+    /// The last entry of a segment up to `end` that is not later than `time`, by halving: times never go back.
+    async fn last_before(&self, segment: &Segment, end: Position, time: Timestamp) -> Result<Option<Version>> {
+        let (mut low, mut high) = (segment.first.0, end.0 + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let entry = self.entry_before(segment, Position(middle)).await?;
+            if entry.is_none_or(|entry| entry.time <= time) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let found = if low > segment.first.0 { self.entry_before(segment, Position(low - 1)).await? } else { None };
+        Ok(found.map(|entry| entry.position))
+    }
+}
