@@ -23,8 +23,6 @@ use crate::{SqliteStore, read};
 const FREED_AT_ONCE: usize = 2_000;
 /// Pages given back to the file system in one transaction.
 const VACUUMED_AT_ONCE: i64 = 2_000;
-/// How long an import that stopped halfway keeps the store from freeing what it brought.
-const IMPORT_KEPT_MICROS: i64 = 10 * 60 * 1_000_000;
 /// Rows read at once while everything is walked.
 const WALKED_AT_ONCE: usize = 1_000;
 
@@ -59,7 +57,7 @@ impl SqliteStore {
         }
         progress("segments", total, Some(total));
         loop {
-            let swept = self.upkeep(move |connection| sweep(connection, options.now)).await?;
+            let swept = self.upkeep(sweep).await?;
             report.blobs += swept;
             progress("blobs", report.blobs, None);
             if swept == 0 {
@@ -143,9 +141,7 @@ fn set_meta(connection: &Connection, name: &str, value: i64) -> Result<()> {
 fn find_garbage(connection: &mut Connection, now: Timestamp) -> Result<Vec<(SegmentId, Option<Bounds>)>> {
     in_transaction(connection, |connection| {
         if meta(connection, "import_until")?.is_some_and(|until| until > now.as_micros()) {
-            let what = "an import is under way; collect garbage when it is finished (one that was broken off is \
-                        forgotten after ten minutes)";
-            return Err(StoreError::Unavailable { what: what.into() });
+            return Err(StoreError::import_under_way());
         }
         // The newest rows may be freed now: their numbers must not come back.
         set_meta(connection, "last_seq", commit::last_seq(connection)?)?;
@@ -214,7 +210,7 @@ fn free_entries(
 }
 
 /// Frees some blobs that no entry names, and says how many.
-fn sweep(connection: &mut Connection, _now: Timestamp) -> Result<u64> {
+fn sweep(connection: &mut Connection) -> Result<u64> {
     const SWEPT_AT_ONCE: i64 = 100;
     in_transaction(connection, |connection| {
         let sql = "SELECT id FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob_refs.blob = blobs.id)
@@ -282,8 +278,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 }
             }
         }
-        let until = if batch.finished { 0 } else { batch.now.plus_micros(IMPORT_KEPT_MICROS).as_micros() };
-        set_meta(connection, "import_until", until)
+        set_meta(connection, "import_until", batch.kept_until().as_micros())
     })
 }
 

@@ -101,6 +101,13 @@ impl StoreError {
         Self::Corrupt { what: what.into() }
     }
 
+    /// Garbage cannot be told from what an import brings before its thread.
+    pub fn import_under_way() -> Self {
+        let what = "an import is under way; collect garbage when it is finished (one that was broken off is forgotten \
+                    after ten minutes)";
+        Self::Unavailable { what: what.into() }
+    }
+
     /// A thread whose head is not what a commit expects.
     pub fn refused(thread: ThreadId, expect: &Expect, refusal: Refusal) -> Self {
         match refusal {

@@ -41,3 +41,13 @@ pub struct ImportBatch {
     /// The time now.
     pub now: Timestamp,
 }
+
+impl ImportBatch {
+    /// How long an import that was broken off keeps the store from freeing what it brought.
+    pub const KEPT_MICROS: i64 = 10 * 60 * 1_000_000;
+
+    /// Until when the store frees nothing, after this step.
+    pub fn kept_until(&self) -> Timestamp {
+        if self.finished { Timestamp::from_micros(0) } else { self.now.plus_micros(Self::KEPT_MICROS) }
+    }
+}

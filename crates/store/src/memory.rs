@@ -13,8 +13,8 @@ use threadkeep_model::{
 
 use crate::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
-    ImportBatch, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry,
-    Upkeep,
+    ImportBatch, ImportedEntry, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store,
+    StoreError, StoredEntry, Upkeep,
 };
 
 /// A store in memory.
@@ -37,6 +37,8 @@ struct State {
     blobs: BTreeMap<BlobId, Bytes>,
     feed: BTreeMap<u64, (ThreadId, News)>,
     last: u64,
+    /// Until when nothing is freed, because an import is under way.
+    import_until: Timestamp,
 }
 
 #[derive(Debug)]
@@ -307,7 +309,10 @@ impl State {
         self.feed.insert(at, (thread, News::Deleted));
     }
 
-    fn gc(&mut self, now: Timestamp) -> GcReport {
+    fn gc(&mut self, now: Timestamp) -> Result<GcReport> {
+        if self.import_until > now {
+            return Err(StoreError::import_under_way());
+        }
         let segments: Vec<Segment> = self.segments.values().map(|state| state.row.segment.clone()).collect();
         let living: HashSet<ThreadId> = self.threads.values().map(|thread| thread.id).collect();
         let reach = reachable(&segments, &living);
@@ -341,31 +346,12 @@ impl State {
         self.blobs.retain(|blob, _| named.contains(blob));
         report.blobs = (before - self.blobs.len()) as u64;
         self.idempotency.retain(|_, remembered| !is_expired(remembered.time, now));
-        report
+        Ok(report)
     }
 
     fn import(&mut self, batch: ImportBatch) -> Result<()> {
-        for row in &batch.segments {
-            match self.segments.get(&row.segment.id) {
-                Some(state) if state.row != *row => {
-                    return Err(import_clash(format!("segment {} is here already, and differs", row.segment.id)));
-                }
-                Some(_) | None => {}
-            }
-        }
-        for thread in &batch.threads {
-            let short = thread.id.short().bits();
-            if self.tombstones.contains_key(&short) {
-                return Err(import_clash(format!("thread {} was deleted here", thread.id)));
-            }
-            if self
-                .threads
-                .get(&short)
-                .is_some_and(|here| here.id != thread.id || here.head.version != thread.head.version)
-            {
-                return Err(import_clash(format!("thread {} is here already, and differs", thread.id)));
-            }
-        }
+        self.check_import(&batch)?;
+        self.import_until = batch.kept_until();
         for (blob, bytes) in batch.blobs {
             self.blobs.insert(blob, bytes);
         }
@@ -375,17 +361,47 @@ impl State {
             }
         }
         for imported in batch.entries {
-            let place = (imported.entry.segment, imported.entry.position);
-            let Some(state) = self.segments.get(&place.0) else {
-                return Err(import_clash(format!("segment {} is missing", place.0)));
-            };
-            if !state.entries.contains_key(&place.1) {
+            let Some(state) = self.segments.get(&imported.entry.segment) else { continue };
+            if !state.entries.contains_key(&imported.entry.position) {
                 let thread = state.row.segment.thread;
                 self.insert(thread, imported.entry, imported.derived, imported.blobs);
             }
         }
         for thread in batch.threads {
             self.threads.entry(thread.id.short().bits()).or_insert(thread);
+        }
+        Ok(())
+    }
+
+    /// Refuses an import that does not fit what is here, before anything of it is taken in.
+    fn check_import(&self, batch: &ImportBatch) -> Result<()> {
+        let clash = |what: String| Err(StoreError::Import { what });
+        for row in &batch.segments {
+            if self.segments.get(&row.segment.id).is_some_and(|state| state.row != *row) {
+                return clash(format!("segment {} is here already, and differs", row.segment.id));
+            }
+        }
+        for ImportedEntry { entry, .. } in &batch.entries {
+            match self.segments.get(&entry.segment) {
+                Some(state) => {
+                    if state.entries.get(&entry.position).is_some_and(|(here, ..)| here.body != entry.body) {
+                        let place = format!("entry {} of segment {}", entry.position, entry.segment);
+                        return clash(format!("{place} is here already, and differs"));
+                    }
+                }
+                None if batch.segments.iter().any(|row| row.segment.id == entry.segment) => {}
+                None => return clash(format!("segment {} is missing", entry.segment)),
+            }
+        }
+        for thread in &batch.threads {
+            let short = thread.id.short().bits();
+            if self.tombstones.contains_key(&short) {
+                return clash(format!("thread {} was deleted here, and stays deleted", thread.id));
+            }
+            let here = self.threads.get(&short);
+            if here.is_some_and(|here| here.id != thread.id || here.head.version != thread.head.version) {
+                return clash(format!("thread {} is here already, and differs", thread.id));
+            }
         }
         Ok(())
     }
@@ -413,10 +429,6 @@ impl State {
 
 fn is_expired(time: Timestamp, now: Timestamp) -> bool {
     time.plus_micros(threadkeep_model::IdempotencyKey::KEPT_MICROS) < now
-}
-
-fn import_clash(what: String) -> StoreError {
-    StoreError::Import { what }
 }
 
 fn in_order<T>(rows: impl DoubleEndedIterator<Item = T>, order: Order, limit: usize) -> Vec<T> {
@@ -576,7 +588,7 @@ impl Feed for MemoryStore {
 
 impl Upkeep for MemoryStore {
     fn gc(&self, options: GcOptions, _progress: Progress) -> BoxFuture<'_, Result<GcReport>> {
-        Box::pin(ready(Ok(self.lock().gc(options.now))))
+        Box::pin(ready(self.lock().gc(options.now)))
     }
 
     fn rebuild(&self, _progress: Progress) -> BoxFuture<'_, Result<()>> {

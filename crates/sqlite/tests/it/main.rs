@@ -1,0 +1,14 @@
+//! The SQLite store: the suite that every store runs, and what only a file can show.
+
+mod file;
+
+use threadkeep_sqlite::SqliteStore;
+use threadkeep_store::conformance::Subject;
+
+fn subject() -> Subject {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = SqliteStore::open(folder.path().join("threads.db")).expect("a new store");
+    Subject::guarded(store, folder)
+}
+
+threadkeep_store::conformance_tests!(subject);

@@ -1,0 +1,120 @@
+//! The suite that every store runs: each promise of the traits, once, for all of them.
+//!
+//! A store's own crate makes tests of all cases with [`conformance_tests!`](crate::conformance_tests):
+//!
+//! ```
+//! threadkeep_store::conformance_tests!(|| threadkeep_store::conformance::Subject::of(
+//!     threadkeep_store::MemoryStore::new()
+//! ));
+//! # fn main() {}
+//! ```
+
+pub mod feed;
+mod hands;
+pub mod log;
+pub mod threads;
+pub mod upkeep;
+
+pub use hands::Hands;
+
+use std::any::Any;
+use std::future::Future;
+
+use crate::{Blobs, Feed, Store, Stores, Upkeep};
+
+/// A fresh, empty store to try, with whatever has to live as long as it does.
+pub struct Subject {
+    /// The store.
+    pub stores: Stores,
+    _guard: Box<dyn Any>,
+}
+
+impl Subject {
+    /// A store that needs nothing beside it.
+    pub fn of<S: Store + Blobs + Feed + Upkeep + 'static>(store: S) -> Self {
+        Self::guarded(store, ())
+    }
+
+    /// A store that lives as long as `guard`, such as a temporary folder.
+    pub fn guarded<S: Store + Blobs + Feed + Upkeep + 'static>(store: S, guard: impl Any) -> Self {
+        Self { stores: Stores::of(store), _guard: Box::new(guard) }
+    }
+}
+
+/// Runs one case to its end.
+pub fn run<F: Future<Output = ()>>(subject: Subject, case: impl FnOnce(Hands) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(case(Hands::new(subject.stores.clone())));
+    drop(subject);
+}
+
+/// Makes a test of every case of the suite; the argument makes a [`Subject`].
+#[macro_export]
+macro_rules! conformance_tests {
+    ($make:expr) => {
+        $crate::conformance_tests!(@cases $make;
+            log: appended_entries_get_positions_ordinals_and_tallies,
+                 an_expected_version_that_moved_is_a_conflict_with_the_current_one,
+                 a_moved_era_is_told_and_appends_do_not_move_it,
+                 plain_appends_never_conflict_and_lose_nothing,
+                 a_commit_over_two_threads_is_whole_or_nothing,
+                 a_retry_under_a_key_returns_the_first_result,
+                 a_key_with_another_request_is_refused,
+                 a_key_is_forgotten_after_a_day_and_belongs_to_its_account,
+                 times_never_go_back_within_a_thread,
+                 entries_are_read_in_ranges_in_both_directions,
+                 messages_are_read_by_ordinal_and_filtered,
+                 changes_are_read_by_what_they_change_and_by_position,
+                 a_branch_opens_a_segment_and_raises_era_and_fence,
+                 a_chain_follows_the_links_to_the_root,
+                 bodies_are_kept_to_the_byte,
+                 actors_accounts_and_causes_are_kept,
+                 a_segment_id_that_is_taken_is_refused;
+            threads: a_thread_is_found_by_both_spellings,
+                 an_unknown_thread_is_none_and_cannot_be_written,
+                 a_taken_short_id_is_refused,
+                 a_record_is_replaced_whole,
+                 a_list_is_newest_first_and_pages_are_stable_under_inserts,
+                 a_list_keeps_accounts_agents_and_archived_apart,
+                 relations_are_seen_from_both_ends,
+                 checkpoints_are_listed_in_order_and_a_name_moves,
+                 a_deleted_thread_is_gone_and_its_id_stays_refused,
+                 threads_are_found_by_prefix;
+            feed: the_feed_tells_births_entries_and_deletions_in_order,
+                 the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
+                 a_signal_comes_after_the_commit_and_not_for_others,
+                 feed_cursors_are_never_reused_after_gc;
+            upkeep: a_fork_survives_the_deletion_of_its_origin,
+                 gc_frees_kind_by_kind_what_no_link_reaches,
+                 gc_leaves_living_threads_alone,
+                 blobs_are_stored_once_and_freed_with_their_last_reference,
+                 a_commit_that_names_a_missing_blob_is_refused,
+                 everything_can_be_walked_in_pages,
+                 an_import_can_be_repeated,
+                 an_import_that_differs_is_refused,
+                 a_deleted_thread_cannot_be_imported,
+                 gc_waits_for_an_import,
+                 a_rebuild_changes_nothing_that_was_right
+        );
+    };
+    (@cases $make:expr; $($group:ident: $($case:ident),+);+) => {$(
+        mod $group {
+            #[allow(unused_imports, reason = "what makes a subject may stand in the parent")]
+            use super::*;
+            $(
+                #[test]
+                fn $case() {
+                    $crate::conformance::run(($make)(), $crate::conformance::$group::$case);
+                }
+            )+
+        }
+    )+};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Subject;
+    use crate::MemoryStore;
+
+    crate::conformance_tests!(|| Subject::of(MemoryStore::new()));
+}

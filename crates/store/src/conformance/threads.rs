@@ -1,0 +1,171 @@
+//! Promises about threads: names, records, lists, relations, checkpoints, deletion.
+#![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
+
+use threadkeep_model::{
+    Account, Bounds, CheckpointSet, Create, Entry, Expect, NewEntry, NewSegment, Position, Record, RelationKind, Tally,
+    Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Write,
+};
+
+use super::Hands;
+use super::hands::said;
+use crate::{ListCursor, ListQuery, StoreError};
+
+fn create(hands: &Hands, thread: ThreadId) -> ThreadCommit {
+    let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
+    let (account, record, entries) = (Account::local(), Record::default(), Vec::new());
+    ThreadCommit::Create(Create { thread, account, record, segment, entries })
+}
+
+pub async fn a_thread_is_found_by_both_spellings(hands: Hands) {
+    let id = hands.thread(&["a"]).await;
+    for name in [ThreadName::Full(id), ThreadName::Short(id.short())] {
+        let found = hands.stores.store.thread(name).await.expect("a read").expect("a thread");
+        assert_eq!((found.id, &found.account), (id, &Account::local()));
+        assert_eq!(found.created, found.head.updated);
+    }
+}
+
+pub async fn an_unknown_thread_is_none_and_cannot_be_written(hands: Hands) {
+    let known = hands.thread(&[]).await;
+    // The same short id, but another thread.
+    let other = ThreadId::from_bits(known.bits() ^ (1 << 100));
+    for unknown in [hands.thread_id(), other] {
+        assert_eq!(hands.stores.store.thread(unknown.into()).await.expect("a read"), None);
+        let write = hands.commit(vec![hands.write(unknown, vec![said("a")])]);
+        assert!(matches!(hands.try_commit(write).await, Err(StoreError::ThreadNotFound { .. })));
+        let delete = hands.commit(vec![ThreadCommit::Delete { thread: unknown, expect: Expect::default() }]);
+        assert!(matches!(hands.try_commit(delete).await, Err(StoreError::ThreadNotFound { .. })));
+    }
+    assert_eq!(hands.head(known).await.version, Position(0));
+}
+
+pub async fn a_taken_short_id_is_refused(hands: Hands) {
+    let known = hands.thread(&["a"]).await;
+    for taken in [known, ThreadId::from_bits(known.bits() ^ (1 << 100))] {
+        let refused = hands.try_commit(hands.commit(vec![create(&hands, taken)])).await;
+        assert!(matches!(refused, Err(StoreError::ThreadTaken { thread }) if thread == taken));
+    }
+    assert_eq!(hands.texts(known).await, ["a"]);
+}
+
+pub async fn a_record_is_replaced_whole(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let record = Record { title: Some("new".into()), archived: true, ..Record::default() };
+    let fields = Record::default().changes_to(&record);
+    let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }))];
+    let write = Write { thread, expect: Expect::default(), branch: None, entries, record: Some(record.clone()) };
+    let era = hands.head(thread).await.era;
+    hands.done(hands.commit(vec![ThreadCommit::Write(write)])).await;
+    let found = hands.stores.store.thread(thread.into()).await.expect("a read").expect("a thread");
+    assert_eq!((found.record, found.head.era, found.head.version), (record, era + 1, Position(2)));
+}
+
+async fn list(hands: &Hands, query: ListQuery) -> Vec<Thread> {
+    hands.stores.store.list(query).await.expect("a read")
+}
+
+fn all(limit: usize) -> ListQuery {
+    ListQuery { account: Account::local(), archived: false, agent: None, after: None, limit }
+}
+
+fn place(thread: &Thread) -> Option<ListCursor> {
+    Some(ListCursor { updated: thread.head.updated, thread: thread.id })
+}
+
+pub async fn a_list_is_newest_first_and_pages_are_stable_under_inserts(hands: Hands) {
+    let mut made = Vec::new();
+    for n in 0..12 {
+        made.push(hands.thread(&[]).await);
+        // Some within the same minute, some not.
+        if n % 5 == 0 {
+            hands.pass(90 * 1_000_000);
+        }
+    }
+    hands.say(made[3], "again").await;
+    let touched = made.remove(3);
+    made.push(touched);
+    made.reverse();
+    let whole: Vec<ThreadId> = list(&hands, all(99)).await.iter().map(|thread| thread.id).collect();
+    assert_eq!(whole, made);
+    let mut paged: Vec<Thread> = Vec::new();
+    loop {
+        let page = list(&hands, ListQuery { after: paged.last().and_then(place), ..all(5) }).await;
+        if page.is_empty() {
+            break;
+        }
+        paged.extend(page);
+        hands.thread(&["made while pages are read"]).await;
+    }
+    assert_eq!(paged.iter().map(|thread| thread.id).collect::<Vec<_>>(), made);
+}
+
+pub async fn a_list_keeps_accounts_agents_and_archived_apart(hands: Hands) {
+    let other = Account::new("other").expect("an account");
+    let record =
+        |agent: Option<&str>, archived| Record { agent_id: agent.map(str::to_owned), archived, ..Record::default() };
+    let plain = hands.thread_with(Account::local(), record(None, false), &[]).await;
+    let coder = hands.thread_with(Account::local(), record(Some("coder"), false), &[]).await;
+    let away = hands.thread_with(Account::local(), record(Some("coder"), true), &[]).await;
+    let foreign = hands.thread_with(other.clone(), record(Some("coder"), false), &[]).await;
+    let ids = async |query| list(&hands, query).await.iter().map(|thread| thread.id).collect::<Vec<_>>();
+    assert_eq!(ids(all(9)).await, [coder, plain]);
+    assert_eq!(ids(ListQuery { agent: Some("coder".into()), ..all(9) }).await, [coder]);
+    assert_eq!(ids(ListQuery { archived: true, ..all(9) }).await, [away]);
+    assert_eq!(ids(ListQuery { account: other, ..all(9) }).await, [foreign]);
+    assert_eq!(ids(ListQuery { agent: Some("' OR 1=1 --".into()), ..all(9) }).await, []);
+}
+
+pub async fn relations_are_seen_from_both_ends(hands: Hands) {
+    let parent = hands.thread(&["a", "b"]).await;
+    let child = hands.fork(parent, Bounds::all(Position(1))).await;
+    let seen = hands.stores.store.relations(parent).await.expect("a read");
+    assert_eq!(seen, hands.stores.store.relations(child).await.expect("a read"));
+    let relation = &seen[0];
+    assert_eq!((relation.parent, relation.child, relation.kind), (parent, child, RelationKind::Fork));
+    assert_eq!((relation.index, relation.anchor, relation.made.position), (Some(0), Some(Position(1)), Position(3)));
+    assert_eq!(seen.len(), 1);
+    hands.delete(child).await;
+    assert!(hands.stores.store.relations(parent).await.expect("a read").is_empty());
+}
+
+pub async fn checkpoints_are_listed_in_order_and_a_name_moves(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    for (name, version) in [("one", 1), ("two", 2), ("one", 3)] {
+        let set = Entry::CheckpointSet(CheckpointSet { name: name.into(), version: Position(version) });
+        hands.done(hands.commit(vec![hands.write(thread, vec![NewEntry::new(&set)])])).await;
+    }
+    let listed = hands.stores.store.checkpoints(thread).await.expect("a read");
+    let listed: Vec<_> = listed.iter().map(|checkpoint| (checkpoint.name.as_str(), checkpoint.version.0)).collect();
+    assert_eq!(listed, [("two", 2), ("one", 3)]);
+}
+
+pub async fn a_deleted_thread_is_gone_and_its_id_stays_refused(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let stale = Expect { version: Some(Position(7)), era: None };
+    let refused = hands.try_commit(hands.commit(vec![ThreadCommit::Delete { thread, expect: stale }])).await;
+    assert!(matches!(refused, Err(StoreError::VersionConflict { .. })));
+    hands.delete(thread).await;
+    assert_eq!(hands.stores.store.thread(thread.into()).await.expect("a read"), None);
+    assert!(list(&hands, all(9)).await.is_empty());
+    let late = hands.try_commit(hands.commit(vec![hands.write(thread, vec![said("late")])])).await;
+    assert!(matches!(late, Err(StoreError::ThreadNotFound { .. })));
+    let again = hands.try_commit(hands.commit(vec![create(&hands, thread)])).await;
+    assert!(matches!(again, Err(StoreError::ThreadTaken { .. })));
+    hands.gc().await;
+    let again = hands.try_commit(hands.commit(vec![create(&hands, thread)])).await;
+    assert!(matches!(again, Err(StoreError::ThreadTaken { .. })), "also after garbage was collected");
+}
+
+pub async fn threads_are_found_by_prefix(hands: Hands) {
+    let one = hands.thread(&[]).await;
+    let other = hands.thread(&[]).await;
+    let find = async |prefix: &str| hands.stores.upkeep.threads_by_prefix(prefix.to_owned(), 9).await.expect("a read");
+    assert_eq!(find(&one.short().to_string()[..11]).await, [one]);
+    assert_eq!(find(&other.to_string()[..30]).await, [other]);
+    assert_eq!(find(&other.to_string()).await, [other]);
+    assert_eq!(find("T-").await.len(), 2);
+    for unknown in ["zz", "T-zz", "%", "T-%", "", "T-0000000000000000000000000000000000000000"] {
+        let found = find(unknown).await;
+        assert!(found.is_empty() || unknown.is_empty(), "{unknown} found {found:?}");
+    }
+}

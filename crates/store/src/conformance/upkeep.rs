@@ -1,0 +1,252 @@
+//! Promises of upkeep: freeing, walking, importing, rebuilding.
+#![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Body, Bounds, CheckpointSet, Commit, Entry, MessageBody, NewEntry, Position, SegmentId, Thread, ThreadId,
+};
+
+use super::Hands;
+use super::hands::{deleted, edited, quiet, said, text};
+use crate::{
+    ChangeQuery, FeedCursor, FeedNews, GcOptions, GcReport, ImportBatch, ImportedEntry, MessageFilter, MessageQuery,
+    Order, SegmentRow, StoreError,
+};
+
+pub async fn a_fork_survives_the_deletion_of_its_origin(hands: Hands) {
+    let origin = hands.thread(&["a", "b", "c"]).await;
+    let fork = hands.fork(origin, Bounds::all(Position(2))).await;
+    let segment = hands.head(origin).await.segment;
+    hands.delete(origin).await;
+    let freed = hands.gc().await;
+    assert_eq!((freed.segments, freed.entries), (0, 2), "the third message and the note of the fork");
+    let left = hands.entries(segment, 0, 99).await;
+    assert_eq!(left.iter().filter_map(text).collect::<Vec<_>>(), ["a", "b"]);
+    hands.delete(fork).await;
+    let freed = hands.gc().await;
+    assert_eq!((freed.segments, freed.entries), (2, 2));
+    assert!(hands.entries(segment, 0, 99).await.is_empty());
+    assert_eq!(hands.gc().await, GcReport::default(), "there is nothing left to free");
+}
+
+pub async fn gc_frees_kind_by_kind_what_no_link_reaches(hands: Hands) {
+    let origin = hands.thread(&["a", "b", "c"]).await;
+    let segment = hands.head(origin).await.segment;
+    let changes = vec![edited(segment, 1, 0, "A"), deleted(segment, 3, 2)];
+    hands.done(hands.commit(vec![hands.write(origin, changes)])).await;
+    // The fork sees the first message, and changes up to the first edit.
+    let bounds = Bounds { changes: Position(4), ..Bounds::all(Position(1)) };
+    hands.fork(origin, bounds).await;
+    hands.delete(origin).await;
+    assert_eq!(hands.gc().await.entries, 4);
+    let left: Vec<u64> = hands.entries(segment, 0, 99).await.iter().map(|entry| entry.position.0).collect();
+    assert_eq!(left, [1, 4]);
+    let query = MessageQuery { segment, ordinals: 0..9, filter: MessageFilter::ALL, order: Order::Ascending, limit: 9 };
+    assert_eq!(hands.stores.store.messages(query).await.expect("a read").len(), 1, "derived rows go too");
+    let query = ChangeQuery { segment, roots: 0..9, positions: Position(0)..=Position(99) };
+    assert_eq!(hands.stores.store.changes(query).await.expect("a read").len(), 1);
+}
+
+pub async fn gc_leaves_living_threads_alone(hands: Hands) {
+    let thread = hands.thread(&["a", "b"]).await;
+    let fork = hands.fork(thread, Bounds::all(Position(1))).await;
+    let before = (hands.head(thread).await, hands.head(fork).await);
+    assert_eq!(hands.gc().await, GcReport::default());
+    assert_eq!((hands.head(thread).await, hands.head(fork).await), before);
+    assert_eq!(hands.texts(thread).await, ["a", "b"]);
+}
+
+/// A message whose body lies in the blob store.
+fn large(hands: &Hands, thread: ThreadId, text: &str) -> (Commit, BlobId) {
+    let mut entry = said(text);
+    let (id, bytes) = entry.spill(16).expect("a body above the limit");
+    let mut commit = hands.commit(vec![hands.write(thread, vec![entry])]);
+    commit.blobs.push((id, bytes));
+    (commit, id)
+}
+
+pub async fn blobs_are_stored_once_and_freed_with_their_last_reference(hands: Hands) {
+    let (one, other) = (hands.thread(&[]).await, hands.thread(&[]).await);
+    // Above one chunk of any store.
+    let words = "large ".repeat(200_000);
+    for thread in [one, other] {
+        hands.done(large(&hands, thread, &words).0).await;
+    }
+    let (_, id) = large(&hands, one, &words);
+    let bytes = hands.stores.blobs.blob(id).await.expect("a read").expect("a blob");
+    assert_eq!(BlobId::of(&bytes), id);
+    assert_eq!(hands.stores.upkeep.all_blobs(None, 9).await.expect("a read"), [id], "equal bytes are stored once");
+    let stored = hands.entry(hands.head(one).await.segment, Position(1)).await.expect("an entry");
+    assert_eq!(stored.body, Body::Blob(id));
+    hands.delete(one).await;
+    assert_eq!(hands.gc().await.blobs, 0, "the other thread still names it");
+    hands.delete(other).await;
+    assert_eq!(hands.gc().await.blobs, 1);
+    assert_eq!(hands.stores.blobs.blob(id).await.expect("a read"), None);
+}
+
+pub async fn a_commit_that_names_a_missing_blob_is_refused(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let (mut commit, id) = large(&hands, thread, "a body that goes to the blob store");
+    let brought = std::mem::take(&mut commit.blobs);
+    let refused = hands.try_commit(commit.clone()).await;
+    assert!(matches!(refused, Err(StoreError::BlobMissing { blob }) if blob == id));
+    assert_eq!(hands.head(thread).await.version, Position(1));
+    hands.done(Commit { blobs: brought, ..commit.clone() }).await;
+    hands.done(commit).await;
+    assert_eq!(hands.head(thread).await.version, Position(3), "what is there need not be brought again");
+}
+
+pub async fn everything_can_be_walked_in_pages(hands: Hands) {
+    let mut threads = Vec::new();
+    for n in 0..5 {
+        threads.push(hands.thread(&[]).await);
+        hands.done(large(&hands, threads[n], &format!("{n} is a body that goes to the blob store")).0).await;
+    }
+    let upkeep = &hands.stores.upkeep;
+    let mut ids: Vec<ThreadId> = Vec::new();
+    let mut segments: Vec<SegmentId> = Vec::new();
+    let mut blobs: Vec<BlobId> = Vec::new();
+    for _ in 0..5 {
+        ids.extend(upkeep.all_threads(ids.last().copied(), 1).await.expect("a read").iter().map(|thread| thread.id));
+        let some = upkeep.all_segments(segments.last().copied(), 1).await.expect("a read");
+        segments.extend(some.iter().map(|row| row.segment.id));
+        blobs.extend(upkeep.all_blobs(blobs.last().copied(), 1).await.expect("a read"));
+    }
+    assert!(upkeep.all_threads(ids.last().copied(), 9).await.expect("a read").is_empty());
+    assert!(segments.is_sorted() && blobs.is_sorted() && segments.len() == 5 && blobs.len() == 5);
+    threads.sort_by_key(|id| id.short());
+    assert_eq!(ids, threads);
+}
+
+/// All of a store, in one batch.
+async fn whole(hands: &Hands) -> ImportBatch {
+    let upkeep = &hands.stores.upkeep;
+    let mut batch = ImportBatch { finished: true, now: hands.now(), ..ImportBatch::default() };
+    batch.segments = upkeep.all_segments(None, 99).await.expect("a read");
+    batch.threads = upkeep.all_threads(None, 99).await.expect("a read");
+    for item in hands.feed(FeedCursor(0), 99).await {
+        let FeedNews::Entry(entry) = item.news else { continue };
+        let body: Bytes = match &entry.body {
+            Body::Inline(bytes) => bytes.clone(),
+            Body::Blob(id) => {
+                let bytes = hands.stores.blobs.blob(*id).await.expect("a read").expect("a blob");
+                batch.blobs.push((*id, bytes.clone()));
+                bytes
+            }
+            Body::Absent => panic!("entries have bodies"),
+        };
+        let decoded = Entry::decode(entry.kind, entry.format, &body).expect("an entry");
+        let blobs = batch.blobs.iter().map(|(id, _)| *id).filter(|id| entry.body == Body::Blob(*id)).collect();
+        batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry: *entry });
+    }
+    batch
+}
+
+/// What is derived, in one value.
+async fn derived(hands: &Hands) -> String {
+    let store = &hands.stores.store;
+    let mut all = Vec::new();
+    for thread in hands.stores.upkeep.all_threads(None, 99).await.expect("a read") {
+        all.push(format!("{:?}", store.relations(thread.id).await.expect("a read")));
+        all.push(format!("{:?}", store.checkpoints(thread.id).await.expect("a read")));
+        all.push(format!("{thread:?}"));
+    }
+    for row in hands.stores.upkeep.all_segments(None, 99).await.expect("a read") {
+        let segment = row.segment.id;
+        let query =
+            MessageQuery { segment, ordinals: 0..99, filter: MessageFilter::ALL, order: Order::Ascending, limit: 99 };
+        all.push(format!("{:?}", store.messages(query).await.expect("a read")));
+        let query = ChangeQuery { segment, roots: 0..u64::MAX, positions: Position(0)..=Position::END };
+        all.push(format!("{:?}", store.changes(query).await.expect("a read")));
+    }
+    all.join("\n")
+}
+
+/// A store with something of everything.
+async fn furnished(hands: &Hands) -> (ThreadId, ThreadId) {
+    let thread = hands.thread(&["a", "b"]).await;
+    let segment = hands.head(thread).await.segment;
+    hands.done(large(hands, thread, "a body that goes to the blob store").0).await;
+    let named = Entry::CheckpointSet(CheckpointSet { name: "here".into(), version: Position(3) });
+    let entries = vec![edited(segment, 1, 0, "A"), deleted(segment, 2, 1), NewEntry::new(&named)];
+    hands.done(hands.commit(vec![hands.write(thread, entries)])).await;
+    let fork = hands.fork(thread, Bounds::all(Position(1))).await;
+    hands.say(fork, "c").await;
+    (thread, fork)
+}
+
+pub async fn an_import_can_be_repeated(hands: Hands) {
+    furnished(&hands).await;
+    let batch = whole(&hands).await;
+    let before = derived(&hands).await;
+    let latest = hands.stores.feed.latest().await.expect("a read");
+    hands.stores.upkeep.import(batch).await.expect("an import of what is here");
+    assert_eq!(derived(&hands).await, before);
+    assert_eq!(hands.stores.feed.latest().await.expect("a read"), latest, "nothing happened");
+}
+
+pub async fn an_import_that_differs_is_refused(hands: Hands) {
+    let (thread, _) = furnished(&hands).await;
+    let before = derived(&hands).await;
+    let batch = whole(&hands).await;
+    let segment = |row: &SegmentRow| {
+        let mut row = row.clone();
+        row.segment.first = row.segment.first.next();
+        row
+    };
+    let differs = ImportBatch { segments: batch.segments.iter().map(segment).collect(), ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    let mut moved: Vec<Thread> = batch.threads.clone();
+    for thread in &mut moved {
+        thread.head.version = Position(99);
+    }
+    let differs = ImportBatch { threads: moved, ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    let mut entries = batch.entries.clone();
+    let other = Entry::MessageAppended(MessageBody::user("something else"));
+    entries[0].entry.body = Body::Inline(other.encode());
+    let differs = ImportBatch { entries, ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    let mut orphan = batch.entries[0].clone();
+    orphan.entry.segment = hands.segment_id();
+    let differs = ImportBatch { entries: vec![orphan], ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    assert_eq!(derived(&hands).await, before);
+    assert_eq!(hands.head(thread).await.version, Position(7));
+}
+
+pub async fn a_deleted_thread_cannot_be_imported(hands: Hands) {
+    let (thread, fork) = furnished(&hands).await;
+    let batch = whole(&hands).await;
+    hands.delete(thread).await;
+    let refused = hands.stores.upkeep.import(batch).await;
+    assert!(matches!(&refused, Err(StoreError::Import { what }) if what.contains("deleted")), "{refused:?}");
+    assert_eq!(hands.stores.store.thread(thread.into()).await.expect("a read"), None);
+    assert_eq!(hands.texts(fork).await, ["c"]);
+}
+
+pub async fn gc_waits_for_an_import(hands: Hands) {
+    let gone = hands.thread(&["a"]).await;
+    let segment = hands.head(gone).await.segment;
+    let batch = whole(&hands).await;
+    hands.delete(gone).await;
+    let half = ImportBatch { segments: batch.segments, finished: false, now: hands.now(), ..ImportBatch::default() };
+    hands.stores.upkeep.import(half).await.expect("the first half of an import");
+    let options = || GcOptions { vacuum: false, now: hands.now() };
+    let refused = hands.stores.upkeep.gc(options(), quiet()).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+    let end = ImportBatch { finished: true, now: hands.now(), ..ImportBatch::default() };
+    hands.stores.upkeep.import(end).await.expect("the end of an import");
+    assert_eq!(hands.stores.upkeep.gc(options(), quiet()).await.expect("gc").segments, 1);
+    assert!(hands.entries(segment, 0, 9).await.is_empty());
+}
+
+pub async fn a_rebuild_changes_nothing_that_was_right(hands: Hands) {
+    let (_, fork) = furnished(&hands).await;
+    let deleted = hands.fork(fork, Bounds::all(Position(1))).await;
+    hands.delete(deleted).await;
+    let before = derived(&hands).await;
+    hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
+    assert_eq!(derived(&hands).await, before);
+}
