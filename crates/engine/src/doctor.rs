@@ -60,7 +60,7 @@ struct Told {
 pub(crate) async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut report = DoctorReport::default();
     let mut segments = all_segments(engine).await?;
-    segments.sort_by_key(|row| (row.segment.thread, row.segment.first));
+    segments.sort_by_key(|row| (row.segment.thread, row.order()));
     let threads: HashMap<ThreadId, Thread> =
         all_threads(engine).await?.into_iter().map(|thread| (thread.id, thread)).collect();
     let living: HashSet<ThreadId> = threads.keys().copied().collect();

@@ -96,7 +96,7 @@ impl Engine {
         let segments: Vec<_> = rows.values().map(|row| row.segment.clone()).collect();
         let reach = reachable(&segments, &living);
         let mut order: Vec<&SegmentRow> = rows.values().filter(|row| reach.contains_key(&row.segment.id)).collect();
-        order.sort_by_key(|row| (row.segment.first, row.segment.id));
+        order.sort_by_key(|row| (row.order(), row.segment.id));
         let mut sent = HashSet::new();
         for row in order {
             sink(ExportItem::Segment(row.clone()))?;

@@ -40,10 +40,6 @@ impl Located {
         self.items[self.at]
     }
 
-    pub(crate) fn id(&self) -> MessageId {
-        self.id_of(self.item())
-    }
-
     pub(crate) fn id_of(&self, item: SlotItem) -> MessageId {
         MessageId { segment: item.inserted.unwrap_or(self.base.segment), position: item.position }
     }

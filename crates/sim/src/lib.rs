@@ -1,1 +1,15 @@
-//! .
+//! Simulated worlds: whole histories by seed, checked against a small model.
+//!
+//! [`Chance`] and [`SimWorld`] make time and chance repeatable. [`Model`] is what a thread ought to show, written
+//! as simply as it can be said. [`Faulty`] is a store that fails when it is told to. [`simulate`] runs a random
+//! history on a real store and compares after every step.
+
+mod chance;
+mod faulty;
+mod model;
+mod run;
+
+pub use chance::{Chance, SimWorld};
+pub use faulty::{Faults, Faulty};
+pub use model::{Item, Model, ModelThread};
+pub use run::{Plan, Where, simulate};

@@ -96,7 +96,7 @@ pub(crate) fn segments(connection: &Connection, thread: ThreadId, at: Position, 
     let sql = joined(&[
         "SELECT ",
         SEGMENT_COLUMNS,
-        " FROM segments WHERE thread = ?1 AND first <= ?2 ORDER BY first DESC LIMIT ?3",
+        " FROM segments WHERE thread = ?1 AND first <= ?2 ORDER BY first DESC, account IS NOT NULL LIMIT ?3",
     ]);
     let found = rows(connection, &sql, params![key(thread), bound(at), limit(most)], codec::segment)?;
     Ok(found.into_iter().filter(|segment| segment.thread == thread).collect())

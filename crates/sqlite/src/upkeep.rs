@@ -360,7 +360,7 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
             after = *last;
             done += walked.len() as u64;
             for (entry, seq, thread, lives) in &walked {
-                let Some(derived) = derive(connection, entry)? else { continue };
+                let Some(derived) = decode(connection, entry)?.map(|entry| entry.derived()) else { continue };
                 if !lives && matches!(derived, Derived::Relation { .. } | Derived::Checkpoint { .. }) {
                     continue;
                 }
@@ -374,14 +374,14 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
     })
 }
 
-/// The rows that follow from a stored entry; none if its body is gone or damaged, which is not for a rebuild to mend.
-fn derive(connection: &Connection, entry: &StoredEntry) -> Result<Option<Derived>> {
+/// A stored entry, decoded; none if its body is gone or damaged, which is not for a rebuild to mend.
+fn decode(connection: &Connection, entry: &StoredEntry) -> Result<Option<Entry>> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes.clone()),
         Body::Blob(id) => read::blob(connection, *id)?,
         Body::Absent => None,
     };
-    Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()).map(|entry| entry.derived()))
+    Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()))
 }
 
 fn rebuild_threads(connection: &Connection, actors: &Actors, progress: &Progress) -> Result<()> {
@@ -420,8 +420,7 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
             if entry.kind != Kind::ThreadChanged {
                 continue;
             }
-            let Some(body) = entry.inline() else { continue };
-            if let Ok(Entry::ThreadChanged(changed)) = Entry::decode(entry.kind, entry.format, body)
+            if let Some(Entry::ThreadChanged(changed)) = decode(connection, &entry)?
                 && let Ok(merged) = record.merge(&changed.fields)
             {
                 record = merged;

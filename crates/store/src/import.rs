@@ -1,7 +1,7 @@
 //! What moves a thread from one store to another: rows of the log as they are, never as they look.
 
 use bytes::Bytes;
-use threadkeep_model::{Account, BlobId, Derived, Record, Segment, Thread, Timestamp};
+use threadkeep_model::{Account, BlobId, Derived, Position, Record, Segment, Thread, Timestamp};
 
 use crate::StoredEntry;
 
@@ -12,6 +12,14 @@ pub struct SegmentRow {
     pub segment: Segment,
     /// The thread's first record and its first owner; none for a branch.
     pub origin: Option<(Account, Record)>,
+}
+
+impl SegmentRow {
+    /// The order of a thread's own segments. A thread that branches before it wrote anything has two that begin at
+    /// the same position: its birth, which stays empty, and the branch, which begins with an entry.
+    pub fn order(&self) -> (Position, bool) {
+        (self.segment.first, self.origin.is_none())
+    }
 }
 
 /// An entry to import, with what follows from it.

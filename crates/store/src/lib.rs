@@ -57,8 +57,8 @@ pub trait Store: Send + Sync {
     /// Up to `limit` segments from `segment` towards the root, following the links.
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
 
-    /// A thread's own segments, the newest first, abandoned ones included; at most `limit` of those that begin
-    /// at or before `at`.
+    /// A thread's own segments, the newest first ([`SegmentRow::order`]), abandoned ones included; at most `limit` of
+    /// those that begin at or before `at`.
     fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
 
     /// Entries of one segment.

@@ -416,7 +416,8 @@ impl State {
             let thread = state.row.segment.thread;
             entries.extend(state.entries.values().map(|(entry, derived, _)| (thread, entry.clone(), derived.clone())));
         }
-        entries.sort_by_key(|(_, entry, _)| (entry.time, entry.segment, entry.position));
+        // Within a thread positions rise, whatever the branch.
+        entries.sort_by_key(|(thread, entry, _)| (*thread, entry.position));
         for (thread, entry, derived) in entries {
             self.derive(thread, &entry, &derived);
         }
@@ -487,11 +488,11 @@ impl Store for MemoryStore {
 
     fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
         self.read(|state| {
-            let own = state.segments.values().map(|state| &state.row.segment);
-            let mut own: Vec<&Segment> =
-                own.filter(|segment| segment.thread == thread && segment.first <= at).collect();
-            own.sort_by_key(|segment| std::cmp::Reverse(segment.first));
-            Ok(own.into_iter().take(limit).cloned().collect())
+            let own = state.segments.values().map(|state| &state.row);
+            let mut own: Vec<&SegmentRow> =
+                own.filter(|row| row.segment.thread == thread && row.segment.first <= at).collect();
+            own.sort_by_key(|row| std::cmp::Reverse(row.order()));
+            Ok(own.into_iter().take(limit).map(|row| row.segment.clone()).collect())
         })
     }
 

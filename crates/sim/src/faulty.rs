@@ -1,0 +1,111 @@
+//! A store that fails when it is told to: before a commit, so that nothing was kept, or after it, so that the
+//! acknowledgement is lost.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+};
+use threadkeep_store::{
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, ListQuery, MessageQuery, Result, Store, StoreError,
+    StoredEntry, Stores,
+};
+
+use crate::Chance;
+
+/// How often commits fail.
+#[derive(Debug, Clone)]
+pub struct Faults(Arc<Mutex<(Chance, u64)>>);
+
+enum Fault {
+    None,
+    Before,
+    After,
+}
+
+impl Faults {
+    /// Every so many commits one fails, by chance; never for 0.
+    pub fn one_in(n: u64, seed: u64) -> Self {
+        Self(Arc::new(Mutex::new((Chance::new(seed), n))))
+    }
+
+    fn draw(&self) -> Fault {
+        let mut state = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (chance, n) = &mut *state;
+        if *n == 0 || !chance.one_in(*n) {
+            Fault::None
+        } else if chance.one_in(2) {
+            Fault::Before
+        } else {
+            Fault::After
+        }
+    }
+}
+
+/// A store whose commits fail now and then.
+pub struct Faulty {
+    inner: Stores,
+    faults: Faults,
+}
+
+impl Faulty {
+    /// `inner`, with faults.
+    pub fn wrap(inner: Stores, faults: Faults) -> Stores {
+        let faulty = Arc::new(Self { inner: inner.clone(), faults });
+        Stores { store: faulty.clone(), blobs: faulty, ..inner }
+    }
+}
+
+fn fault(what: &str) -> StoreError {
+    StoreError::Unavailable { what: what.to_owned() }
+}
+
+impl Store for Faulty {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        Box::pin(async move {
+            match self.faults.draw() {
+                Fault::None => self.inner.store.commit(commit).await,
+                Fault::Before => Err(fault("it failed before the commit")),
+                Fault::After => {
+                    self.inner.store.commit(commit).await?;
+                    Err(fault("it failed after the commit"))
+                }
+            }
+        })
+    }
+
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        self.inner.store.thread(name)
+    }
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.inner.store.list(query)
+    }
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.inner.store.chain(segment, limit)
+    }
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.inner.store.segments(thread, at, limit)
+    }
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.inner.store.entries(query)
+    }
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.inner.store.messages(query)
+    }
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
+        self.inner.store.changes(query)
+    }
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+        self.inner.store.relations(thread)
+    }
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        self.inner.store.checkpoints(thread)
+    }
+}
+
+impl Blobs for Faulty {
+    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        self.inner.blobs.blob(blob)
+    }
+}

@@ -1,0 +1,158 @@
+//! The reference model: what threads ought to show, as plainly as it can be said.
+//!
+//! Every thread has its own copy of everything. History and view are apart: the view is a list of messages, and a
+//! snapshot of it is kept for every version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use threadkeep::{MessageId, ThreadId, Timestamp};
+use threadkeep_model::Kind;
+
+/// A message in a view. Deleted ones stay in the list, so that order is plain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Its id.
+    pub id: MessageId,
+    /// The appended message whose slot it stands in; its own id if it was appended.
+    pub root: MessageId,
+    /// What it says.
+    pub text: String,
+    /// Its metadata, as JSON.
+    pub metadata: Option<String>,
+    /// The version at which it got its present form.
+    pub version: u64,
+    /// Whether it was deleted.
+    pub deleted: bool,
+}
+
+/// What a thread shows at some version.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The messages.
+    pub view: Vec<Item>,
+    /// The versions of the thread's own entries that are in view.
+    pub lineage: BTreeSet<u64>,
+}
+
+/// A living thread.
+#[derive(Debug, Clone)]
+pub struct ModelThread {
+    /// Its id.
+    pub id: ThreadId,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its version at birth.
+    pub birth: u64,
+    /// Its version now.
+    pub version: u64,
+    /// What it shows now.
+    pub now: State,
+    /// What it showed at each version since its birth.
+    pub then: BTreeMap<u64, State>,
+    /// What was logged to it, by version.
+    pub history: Vec<(u64, Kind)>,
+    /// When each version came to be; its birth too.
+    pub times: BTreeMap<u64, Timestamp>,
+    /// Names for versions.
+    pub checkpoints: BTreeMap<String, u64>,
+    /// The version before the last rollback or truncation.
+    pub undo: Option<u64>,
+}
+
+/// A fork, as the model knows it.
+#[derive(Debug, Clone)]
+pub struct ModelFork {
+    /// The thread it was made on.
+    pub parent: ThreadId,
+    /// The thread that was made.
+    pub child: ThreadId,
+    /// The appended message that anchors the fork point.
+    pub anchor: Option<MessageId>,
+    /// The version of the parent's entry that tells of it.
+    pub made: u64,
+}
+
+/// All threads as they ought to be.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    /// Living threads, in the order they were made.
+    pub threads: Vec<ModelThread>,
+    /// Deleted threads.
+    pub deleted: Vec<ThreadId>,
+    /// Forks.
+    pub forks: Vec<ModelFork>,
+}
+
+impl State {
+    /// The messages that show, in order.
+    pub fn shown(&self) -> Vec<&Item> {
+        self.view.iter().filter(|item| !item.deleted).collect()
+    }
+
+    /// What is left if the conversation ends after the message with this index: first everything up to the end of
+    /// that message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
+    pub fn cut_after(&self, index: usize) -> (Vec<Item>, Option<Vec<Item>>) {
+        let kept = self.shown()[index].id;
+        let at = self.view.iter().position(|item| item.id == kept).expect("a shown message is in the view");
+        let root = self.view[at].root;
+        let end = self.view.iter().position(|item| item.id == root).expect("a root is in the view");
+        let slot = self.view[..=end].to_vec();
+        let mut hidden = slot.clone();
+        hidden[at + 1..].iter_mut().for_each(|after| after.deleted = true);
+        let hides = hidden != slot;
+        (slot, hides.then_some(hidden))
+    }
+}
+
+impl ModelThread {
+    /// A thread at its birth.
+    pub fn new(id: ThreadId, title: Option<String>, birth: u64, time: Timestamp, view: Vec<Item>) -> Self {
+        let now = State { view, lineage: BTreeSet::new() };
+        Self {
+            id,
+            title,
+            birth,
+            version: birth,
+            then: BTreeMap::from([(birth, now.clone())]),
+            now,
+            history: Vec::new(),
+            times: BTreeMap::from([(birth, time)]),
+            checkpoints: BTreeMap::new(),
+            undo: None,
+        }
+    }
+
+    /// An entry was logged; the view is as it is now.
+    pub fn log(&mut self, kind: Kind, time: Timestamp) {
+        self.version += 1;
+        self.history.push((self.version, kind));
+        self.times.insert(self.version, time);
+        self.now.lineage.insert(self.version);
+        self.then.insert(self.version, self.now.clone());
+    }
+
+    /// The version it was at, at `time`, if it existed.
+    pub fn version_at(&self, time: Timestamp) -> Option<u64> {
+        self.times.iter().rev().find(|(_, at)| **at <= time).map(|(version, _)| *version)
+    }
+}
+
+impl Model {
+    /// A living thread.
+    pub fn thread(&mut self, id: ThreadId) -> &mut ModelThread {
+        self.threads.iter_mut().find(|thread| thread.id == id).expect("a living thread")
+    }
+
+    /// The forks of a thread, from both ends, that hold: both threads live, and what made the fork is in the
+    /// parent's view.
+    pub fn holding(&self, id: ThreadId) -> Vec<(ThreadId, ThreadId)> {
+        let find = |id: ThreadId| self.threads.iter().find(|thread| thread.id == id);
+        let holds = |fork: &&ModelFork| {
+            let (Some(parent), Some(_)) = (find(fork.parent), find(fork.child)) else { return false };
+            let anchored = fork.anchor.is_none_or(|anchor| parent.now.view.iter().any(|item| item.id == anchor));
+            anchored && parent.now.lineage.contains(&fork.made)
+        };
+        let own = self.forks.iter().filter(|fork| fork.parent == id || fork.child == id);
+        own.filter(holds).map(|fork| (fork.parent, fork.child)).collect()
+    }
+}

@@ -1,0 +1,35 @@
+//! Whole histories by seed, on every store. A seed that found something stays as a test of its own.
+
+use threadkeep_sim::{Plan, Where, simulate};
+
+fn seeds(seeds: std::ops::Range<u64>, steps: usize, on: Where, faults: u64) {
+    for seed in seeds {
+        simulate(Plan { seed, steps, on, faults });
+    }
+}
+
+#[test]
+fn random_histories_in_memory() {
+    seeds(0..150, 120, Where::Memory, 0);
+}
+
+#[test]
+fn random_histories_in_a_file() {
+    seeds(1_000..1_030, 120, Where::Sqlite, 0);
+}
+
+#[test]
+fn random_histories_in_memory_with_faults() {
+    seeds(2_000..2_080, 120, Where::Memory, 6);
+}
+
+#[test]
+fn random_histories_in_a_file_with_faults() {
+    seeds(3_000..3_020, 120, Where::Sqlite, 6);
+}
+
+#[test]
+fn long_histories() {
+    seeds(4_000..4_004, 800, Where::Memory, 0);
+    seeds(4_004..4_006, 600, Where::Sqlite, 8);
+}
