@@ -298,7 +298,7 @@ impl Importer {
         if newest.thread != id {
             return Err(clash(format!("segment {segment} does not belong to thread {id}")));
         }
-        let last = self.engine.entry_before(newest, Position::END).await?;
+        let last = self.engine.entry_before(newest, version).await?;
         let told = last.as_ref().map_or(newest.first.previous(), |entry| entry.position);
         if told != version {
             return Err(clash(format!("thread {id} is at version {version}, but its entries end at {told}")));

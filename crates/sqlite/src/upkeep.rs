@@ -263,6 +263,15 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
             }
             match read::thread(connection, threadkeep_model::ThreadName::Short(thread.id.short()))? {
                 None => {
+                    let newest = params![segment_key(thread.head.segment), thread.head.version.0 as i64];
+                    let goes_on = connection
+                        .prepare_cached("SELECT 1 FROM entries WHERE segment = ?1 AND position > ?2 LIMIT 1")
+                        .and_then(|mut statement| statement.exists(newest))
+                        .map_err(from_sqlite)?;
+                    if goes_on {
+                        let version = thread.head.version;
+                        return Err(clash(format!("thread {} goes on here after version {version}", thread.id)));
+                    }
                     insert_thread(
                         connection,
                         thread.id,

@@ -399,6 +399,11 @@ impl State {
                 return clash(format!("thread {} was deleted here, and stays deleted", thread.id));
             }
             let here = self.threads.get(&short);
+            let newest = self.segments.get(&thread.head.segment);
+            let goes_on = newest.is_some_and(|state| state.entries.keys().any(|at| *at > thread.head.version));
+            if here.is_none() && goes_on {
+                return clash(format!("thread {} goes on here after version {}", thread.id, thread.head.version));
+            }
             if here.is_some_and(|here| here.id != thread.id || here.head.version != thread.head.version) {
                 return clash(format!("thread {} is here already, and differs", thread.id));
             }

@@ -7,6 +7,7 @@ use threadkeep_model::{
 
 use super::cut::{Cut, link};
 use super::write;
+use crate::view::Located;
 use crate::{Engine, Result};
 
 /// Where to fork.
@@ -121,7 +122,7 @@ impl Engine {
             }
             ForkPoint::Now | ForkPoint::Version(_) => {
                 let anchor = match view.tally.messages().checked_sub(1) {
-                    Some(last) => Some(self.locate_index(&view, last).await?.base.position),
+                    Some(last) => self.anchor(parent, &self.locate_index(&view, last).await?).await?,
                     None => None,
                 };
                 (Cut { bounds: view.bounds, tally: view.tally, hidden: None }, anchor)
@@ -134,6 +135,15 @@ impl Engine {
         let index = cut.count().checked_sub(1);
         let hidden = cut.hidden.map(|hidden| NewEntry::new(&Entry::MessagesDeleted(hidden)));
         Ok(Decided { segment, hidden, index, anchor })
+    }
+
+    /// The position of the message a fork is made at, if the parent shows it now: an old version may lie on a branch
+    /// that was abandoned, and then no truncation concerns it.
+    async fn anchor(&self, parent: &Thread, located: &Located) -> Result<Option<Position>> {
+        let now = self.view(parent, None).await?;
+        let base = &located.base;
+        let bounds = now.lineage.bounds_of(base.segment, now.bounds);
+        Ok(bounds.filter(|bounds| base.position <= bounds.messages).map(|_| base.position))
     }
 }
 

@@ -1,0 +1,68 @@
+//! What users of the crate can rely on, on every store.
+
+mod follow;
+mod fork;
+mod log;
+mod record;
+mod rewind;
+mod transfer;
+
+use threadkeep::{Create, Engine, MessageBody, Page, ThreadId};
+
+/// A store of each kind, fresh. The folder goes when the keep does.
+pub(crate) struct Keep {
+    pub(crate) engine: Engine,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Keep {
+    pub(crate) fn memory() -> Self {
+        Self { engine: threadkeep::open("memory:").expect("a store in memory"), _folder: None }
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let url = format!("sqlite:{}", folder.path().join("threads.db").display());
+        Self { engine: threadkeep::open(&url).expect("a store in a file"), _folder: Some(folder) }
+    }
+
+    /// A thread with these messages of the user.
+    pub(crate) async fn thread(&self, texts: &[&str]) -> ThreadId {
+        let create = texts.iter().fold(Create::titled("T"), |create, text| create.message(MessageBody::user(text)));
+        self.engine.create(create).await.expect("a thread").id
+    }
+
+    /// What a thread shows, oldest first, joined by spaces.
+    pub(crate) async fn shows(&self, thread: ThreadId) -> String {
+        self.shows_page(thread, Page::first().include_silent().limit(1_000)).await
+    }
+
+    pub(crate) async fn shows_page(&self, thread: ThreadId, page: Page) -> String {
+        let page = self.engine.messages(thread, page).await.expect("a page");
+        page.items.iter().map(|message| message.text().expect("text")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The ids of what a thread shows, oldest first.
+    pub(crate) async fn ids(&self, thread: ThreadId) -> Vec<threadkeep::MessageId> {
+        let page = self.engine.messages(thread, Page::first().include_silent().limit(1_000)).await.expect("a page");
+        page.items.iter().map(|message| message.id).collect()
+    }
+}
+
+/// Makes a test of each case on each store.
+macro_rules! on_every_store {
+    ($($case:ident),+ $(,)?) => {
+        mod on_memory {
+            $(#[test] fn $case() { crate::run(super::$case(crate::Keep::memory())); })+
+        }
+        mod on_sqlite {
+            $(#[test] fn $case() { crate::run(super::$case(crate::Keep::sqlite())); })+
+        }
+    };
+}
+pub(crate) use on_every_store;
+
+pub(crate) fn run(case: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    runtime.expect("a runtime").block_on(case);
+}
