@@ -1,1 +1,32 @@
-fn main() {}
+//! The command `threadkeep`: threads on the command line, on the bare store.
+//!
+//! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside what it
+//! does. [`context`] opens the store and finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
+
+mod branch;
+mod cli;
+mod context;
+mod failure;
+mod follow;
+mod lines;
+mod message;
+mod out;
+mod progress;
+mod say;
+mod show;
+mod text;
+mod thread;
+mod transfer;
+mod tree;
+mod upkeep;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _scenario = fail::FailScenario::setup();
+    cli::run(std::env::args_os().collect())
+}

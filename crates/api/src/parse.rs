@@ -1,0 +1,51 @@
+//! The door for JSON from outside.
+
+use serde::de::DeserializeOwned;
+use threadkeep_model::{Invalid, Json};
+
+/// Reads a `T` from JSON that came from outside.
+///
+/// The whole text is checked first: how deep it nests, lone surrogates, keys that stand twice; null bytes are
+/// stripped. Behind this door the types are the proof. `T` refuses unknown fields itself.
+///
+/// # Errors
+/// [`json_too_deep`](threadkeep_model::Code::JsonTooDeep), or [`invalid_body`](threadkeep_model::Code::InvalidBody)
+/// with what is wrong and where.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    let json = Json::parse("body", text)?;
+    json.read().map_err(|error| Invalid::body("body", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::{Code, MessageBody};
+
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_keeps_its_numbers_and_the_order_of_its_keys() {
+        let text = r#"{"role":"user","content":"hi","metadata":{"z":1.0,"a":12345678901234567890123}}"#;
+        let body: MessageBody = parse(text).expect("a message");
+        assert_eq!(serde_json::to_string(&body).expect("json"), text);
+    }
+
+    #[test]
+    fn hostile_json_is_refused_before_any_type_sees_it() {
+        let deep = format!(r#"{{"role":"user","content":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
+        for (text, code) in [
+            (deep.as_str(), Code::JsonTooDeep),
+            (r#"{"role":"user","content":"\ud800"}"#, Code::InvalidBody),
+            (r#"{"role":"user","content":"a","content":"b"}"#, Code::InvalidBody),
+            (r#"{"role":"user","content":"a","colour":"red"}"#, Code::InvalidBody),
+            (r#"{"role":"user""#, Code::InvalidBody),
+        ] {
+            assert_eq!(parse::<MessageBody>(text).expect_err("refused").code, code);
+        }
+    }
+
+    #[test]
+    fn null_bytes_are_stripped() {
+        let body: MessageBody = parse(r#"{"role":"user","content":"a\u0000b"}"#).expect("a message");
+        assert_eq!(body.content.to_text(), "ab");
+    }
+}

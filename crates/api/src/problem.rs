@@ -1,0 +1,208 @@
+//! What went wrong, on the wire: the one table from an error to its status, its code and its exit code.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use threadkeep_engine::Error;
+use threadkeep_model::{Code, Invalid, Version};
+use threadkeep_store::StoreError;
+
+/// What went wrong: `{code, detail, hint?, field?, currentVersion?}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// How bad, and whose turn it is.
+    #[serde(skip)]
+    pub status: Status,
+    /// The stable code.
+    pub code: Cow<'static, str>,
+    /// What happened, to what, in a sentence.
+    pub detail: String,
+    /// What to do next, where there is something better than the detail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Which field of the request is to blame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Where the thread is, for a conflict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_version: Option<Version>,
+}
+
+/// The statuses that problems have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The request breaks a rule.
+    BadRequest,
+    /// What it names is not there.
+    NotFound,
+    /// The state of things does not allow it.
+    Conflict,
+    /// The thread is not at the version that was expected.
+    PreconditionFailed,
+    /// Larger than a limit.
+    TooLarge,
+    /// Well-formed, but it contradicts an earlier request.
+    Unprocessable,
+    /// Never by input.
+    Internal,
+    /// Not at this moment.
+    Unavailable,
+    /// The disk is full.
+    InsufficientStorage,
+}
+
+impl Status {
+    /// The status of an HTTP answer.
+    pub fn http(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::PreconditionFailed => 412,
+            Self::TooLarge => 413,
+            Self::Unprocessable => 422,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+            Self::InsufficientStorage => 507,
+        }
+    }
+
+    /// The exit code of the command line.
+    pub fn exit(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::BadRequest | Self::TooLarge | Self::Unprocessable => 2,
+            Self::NotFound => 3,
+            Self::Conflict | Self::PreconditionFailed => 5,
+            Self::Unavailable | Self::InsufficientStorage => 6,
+        }
+    }
+
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Invalid(invalid) => Self::of_invalid(invalid),
+            Error::ThreadNotFound { .. }
+            | Error::MessageNotFound { .. }
+            | Error::CheckpointNotFound { .. }
+            | Error::AttachmentNotFound { .. } => Self::NotFound,
+            Error::IndexOutOfRange { .. } | Error::VersionInFuture { .. } | Error::BeforeBirth { .. } => {
+                Self::BadRequest
+            }
+            Error::VersionConflict { .. } => Self::PreconditionFailed,
+            Error::ThreadClosed { .. } | Error::NothingToUndo => Self::Conflict,
+            Error::IdempotencyKeyReused => Self::Unprocessable,
+            Error::Busy => Self::Unavailable,
+            Error::Store(error) => match error {
+                StoreError::DiskFull => Self::InsufficientStorage,
+                StoreError::Failed { .. }
+                | StoreError::Unavailable { .. }
+                | StoreError::CannotOpen { .. }
+                | StoreError::Newer { .. } => Self::Unavailable,
+                StoreError::Import { .. } | StoreError::ThreadTaken { .. } => Self::Conflict,
+                StoreError::Corrupt { .. }
+                | StoreError::VersionConflict { .. }
+                | StoreError::EraMoved { .. }
+                | StoreError::ThreadNotFound { .. }
+                | StoreError::SegmentTaken
+                | StoreError::IdempotencyKeyReused
+                | StoreError::BlobMissing { .. } => Self::Internal,
+            },
+        }
+    }
+
+    fn of_invalid(invalid: &Invalid) -> Self {
+        match invalid.code {
+            Code::TooLarge => Self::TooLarge,
+            Code::InvalidThreadId
+            | Code::InvalidMessageId
+            | Code::InvalidCursor
+            | Code::InvalidBody
+            | Code::InvalidParameter
+            | Code::JsonTooDeep => Self::BadRequest,
+        }
+    }
+}
+
+impl Problem {
+    /// A problem of a surface's own.
+    pub fn new(status: Status, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code: code.into(), detail: detail.into(), hint: None, field: None, current_version: None }
+    }
+
+    /// The same problem with what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let field = if let Error::Invalid(invalid) = error { Some(invalid.field.clone()) } else { None };
+        let current_version = match error {
+            Error::VersionConflict { current, .. } | Error::VersionInFuture { current, .. } => Some(*current),
+            _ => None,
+        };
+        Self {
+            status: Status::of(error),
+            code: error.code().into(),
+            detail: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+            field,
+            current_version,
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        Self::from(Error::from(invalid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::Position;
+
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_status_code_and_exit_code_of_the_table() {
+        let invalid = |code| Error::from(Invalid::new(code, "field", "rule"));
+        let message = "M-00000000000000011".parse().expect("a message id");
+        let thread: threadkeep_model::ThreadName = "4e36442142ee".parse().expect("a short id");
+        for (error, http, code, exit) in [
+            (invalid(Code::InvalidThreadId), 400, "invalid_thread_id", 2),
+            (invalid(Code::JsonTooDeep), 400, "json_too_deep", 2),
+            (invalid(Code::TooLarge), 413, "too_large", 2),
+            (Error::ThreadNotFound { thread }, 404, "thread_not_found", 3),
+            (Error::MessageNotFound { message }, 404, "message_not_found", 3),
+            (Error::NothingToUndo, 409, "nothing_to_undo", 5),
+            (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
+            (StoreError::DiskFull.into(), 507, "disk_full", 6),
+            (StoreError::Failed { what: "EIO".into() }.into(), 503, "storage_failed", 6),
+            (StoreError::corrupt("x").into(), 500, "store_damaged", 1),
+        ] {
+            let problem = Problem::from(&error);
+            let got = (problem.status.http(), problem.code.as_ref(), problem.status.exit());
+            assert_eq!(got, (http, code, exit), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_conflict_carries_the_current_version_and_nothing_is_printed_that_is_not_there() {
+        let problem = Problem::from(Error::VersionConflict { expected: Position(3), current: Position(7) });
+        assert_eq!(
+            serde_json::to_string(&problem).expect("json"),
+            r#"{"code":"version_conflict","detail":"the thread is at version 7, not 3: read it again, then retry","currentVersion":7}"#
+        );
+    }
+}

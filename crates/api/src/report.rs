@@ -1,0 +1,81 @@
+//! What upkeep and small operations report.
+
+use serde::{Deserialize, Serialize};
+use threadkeep_model::Version;
+
+/// What the doctor found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Doctor {
+    /// Whether nothing is wrong, or nothing is wrong any more.
+    pub healthy: bool,
+    /// Whether what is derived was built anew.
+    pub repaired: bool,
+    /// Threads that were looked at.
+    pub threads: u64,
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// Blobs that were looked at.
+    pub blobs: u64,
+    /// What is derived and not what the log says; a repair rebuilds it.
+    pub derived: Vec<String>,
+    /// Damage to the log or to blobs, which nothing can rebuild.
+    pub damage: Vec<String>,
+}
+
+impl Doctor {
+    /// What was found, and whether it was repaired since.
+    pub fn new(report: threadkeep_engine::DoctorReport, repaired: bool) -> Self {
+        Self {
+            healthy: report.damage.is_empty() && (repaired || report.derived.is_empty()),
+            repaired,
+            threads: report.threads,
+            entries: report.entries,
+            blobs: report.blobs,
+            derived: report.derived,
+            damage: report.damage,
+        }
+    }
+}
+
+/// What a garbage collection freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gc {
+    /// Segments.
+    pub segments: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Blobs.
+    pub blobs: u64,
+    /// Bytes given back to the file system.
+    pub bytes: u64,
+}
+
+impl From<threadkeep_store::GcReport> for Gc {
+    fn from(report: threadkeep_store::GcReport) -> Self {
+        let threadkeep_store::GcReport { segments, entries, blobs, bytes } = report;
+        Self { segments, entries, blobs, bytes }
+    }
+}
+
+/// `{"deleted": …}`: whether there was something to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deleted {
+    /// Whether there was.
+    pub deleted: bool,
+}
+
+/// `{"version": …}`: where something was logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// The thread's version at which it stands.
+    pub version: Version,
+}
+
+/// `{"threads": …}`: what an import brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// How many threads.
+    pub threads: u64,
+}

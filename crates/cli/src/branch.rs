@@ -1,0 +1,178 @@
+//! Other ways through a history: `fork`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
+
+use clap::{ArgGroup, Args};
+use threadkeep::{ForkPoint, MessageId, RollbackTo, Timestamp, TruncateFrom, Version};
+use threadkeep_api as api;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::text::{counted, moment, visible};
+use crate::thread;
+
+/// Make a thread that shares the history up to a point; print its id
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("point").multiple(false), after_help = "\
+Examples:
+  threadkeep fork 4e36                      as it is now
+  threadkeep fork 4e36 --message-index 3    after its fourth message
+  threadkeep fork 4e36 --version 12         as it was at version 12")]
+pub(crate) struct Fork {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// After the message with this index, counted from 0
+    #[arg(long, value_name = "N", group = "point")]
+    message_index: Option<u64>,
+    /// After this message
+    #[arg(long, value_name = "MESSAGE", group = "point")]
+    message_id: Option<MessageId>,
+    /// As the thread was at this version
+    #[arg(long, value_name = "VERSION", group = "point")]
+    version: Option<Version>,
+    /// A name for people [default: Forked: and the name of the thread]
+    #[arg(long)]
+    title: Option<String>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Fork {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let parent = context.thread(&self.thread).await?;
+        let at = match (self.message_index, self.message_id, self.version) {
+            (Some(index), _, _) => ForkPoint::Index(index),
+            (_, Some(message), _) => ForkPoint::Message(message),
+            (_, _, Some(version)) => ForkPoint::Version(version),
+            (None, None, None) => ForkPoint::Now,
+        };
+        let fork = threadkeep::Fork { at, title: self.title, expected: self.expected_version };
+        let child = context.engine.fork(parent.id, fork).await?;
+        thread::print_new(context, &child)?;
+        let shared = counted(child.head.tally.messages(), "message", "messages");
+        context.note(format!("{} shares {shared} with {}", thread::named(&child), thread::named(&parent)));
+        Ok(())
+    }
+}
+
+/// Go back to an earlier version; nothing is lost, and it can be undone
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("to").required(true).multiple(false), after_help = "\
+Examples:
+  threadkeep rollback 4e36 --to-version 12
+  threadkeep rollback 4e36 --checkpoint before-the-refactoring
+  threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
+pub(crate) struct Rollback {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// To this version
+    #[arg(long, visible_alias = "version", value_name = "VERSION", group = "to")]
+    to_version: Option<Version>,
+    /// To how it was at this time, such as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", group = "to")]
+    timestamp: Option<Timestamp>,
+    /// To the version with this name
+    #[arg(long, value_name = "NAME", group = "to")]
+    checkpoint: Option<String>,
+    /// To before the last rollback or truncation
+    #[arg(long, group = "to")]
+    undo: bool,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Rollback {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let to = match (self.to_version, self.timestamp, self.checkpoint) {
+            (Some(version), _, _) => RollbackTo::Version(version),
+            (_, Some(time), _) => RollbackTo::Timestamp(time),
+            (_, _, Some(name)) => RollbackTo::Checkpoint(name),
+            (None, None, None) => RollbackTo::Undo,
+        };
+        let rollback = threadkeep::Rollback { to, expected: self.expected_version };
+        let thread = context.engine.rollback(thread.id, rollback).await?;
+        thread::print(context, &thread)
+    }
+}
+
+/// Drop all messages from a point on; it can be undone with rollback --undo
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("from").required(true).multiple(false))]
+pub(crate) struct Truncate {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// From the message with this index on, counted from 0
+    #[arg(long, value_name = "N", group = "from")]
+    from_index: Option<u64>,
+    /// From this message on
+    #[arg(long, value_name = "MESSAGE", group = "from")]
+    from_message_id: Option<MessageId>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Truncate {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let from = match (self.from_message_id, self.from_index) {
+            (Some(message), _) => TruncateFrom::Message(message),
+            (None, index) => TruncateFrom::Index(index.unwrap_or_default()),
+        };
+        let truncate = threadkeep::Truncate { from, expected: self.expected_version };
+        let thread = context.engine.truncate(thread.id, truncate).await?;
+        thread::print(context, &thread)
+    }
+}
+
+/// Name the present version; setting a name again moves it
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoint {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The name
+    name: String,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Checkpoint {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let set = threadkeep::SetCheckpoint { name: self.name, expected: self.expected_version };
+        let checkpoint = context.engine.checkpoint(thread.id, set).await?;
+        print(context, &checkpoint)
+    }
+}
+
+/// Show the named versions, the oldest first
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoints {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+}
+
+impl Checkpoints {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let checkpoints = context.engine.checkpoints(thread.id).await?;
+        if context.json {
+            let shown: Vec<_> = checkpoints.iter().map(api::Checkpoint::from).collect();
+            return context.out.json(&shown);
+        }
+        if checkpoints.is_empty() {
+            context.note("there are no checkpoints");
+        }
+        checkpoints.iter().try_for_each(|checkpoint| print(context, checkpoint))
+    }
+}
+
+fn print(context: &mut Context, checkpoint: &threadkeep::model::Checkpoint) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&api::Checkpoint::from(checkpoint));
+    }
+    let threadkeep::model::Checkpoint { name, version, created } = checkpoint;
+    context.out.line(format!("version {version}  {}  {}", moment(*created), visible(name)))
+}

@@ -1,0 +1,219 @@
+//! The list of commands, and the way from arguments to an exit code.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use threadkeep::{ActorKind, Invalid};
+use threadkeep_api::{Problem, Status};
+
+use crate::context::{Acting, Context, Place};
+use crate::failure::{Failure, report};
+use crate::{branch, follow, message, say, show, thread, transfer, tree, upkeep};
+
+const EXAMPLES: &str = "\
+Examples:
+  threadkeep create \"My first thread\"      make a thread, and a store if there is none
+  threadkeep say 4e36 \"Hello!\"             add a message; 4e36 is the beginning of the thread's short id
+  threadkeep show 4e36                     read the conversation
+  threadkeep fork 4e36 --message-index 0   go another way after the first message
+  threadkeep tail 4e36                     follow what happens, also in other processes
+
+Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 5 conflict, 6 the store cannot do it now.";
+
+/// Threads for AI agents: durable, forkable conversations in one file.
+#[derive(Debug, Parser)]
+#[command(name = "threadkeep", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// The store: sqlite:PATH, a path, or memory: [default: sqlite:./threadkeep-data/threadkeep.db]
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
+    store: Option<String>,
+    /// The folder of the store, which is then threadkeep.db in it
+    #[arg(long, global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
+    data: Option<PathBuf>,
+    /// Print JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+    /// Who acts, for the log [default: local]
+    #[arg(long, global = true, value_name = "NAME")]
+    actor: Option<String>,
+    /// The actor is an agent, not a person
+    #[arg(long, global = true)]
+    agent: bool,
+}
+
+/// Every command, in the order of the help.
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(visible_alias = "new")]
+    Create(thread::Create),
+    #[command(visible_alias = "ls")]
+    List(thread::List),
+    Show(show::Show),
+    #[command(visible_alias = "say")]
+    Append(say::Append),
+    AppendEvent(say::AppendEvent),
+    Insert(say::Insert),
+    Edit(message::Edit),
+    DeleteMessage(message::DeleteMessage),
+    Update(thread::Update),
+    Fork(branch::Fork),
+    Rollback(branch::Rollback),
+    Checkpoint(branch::Checkpoint),
+    Checkpoints(branch::Checkpoints),
+    Truncate(branch::Truncate),
+    Tail(follow::Tail),
+    History(follow::History),
+    Tree(tree::Tree),
+    Export(transfer::Export),
+    Import(transfer::Import),
+    #[command(visible_alias = "rm")]
+    Delete(thread::Delete),
+    Gc(upkeep::Gc),
+    Doctor(upkeep::Doctor),
+}
+
+impl Command {
+    /// Whether it may begin a new store; all others only make sense where there is one.
+    fn may_begin(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Import(_))
+    }
+
+    async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
+        let done = match self {
+            Self::Create(create) => create.run(context).await,
+            Self::List(list) => list.run(context).await,
+            Self::Show(show) => show.run(context).await,
+            Self::Append(append) => append.run(context).await,
+            Self::AppendEvent(event) => event.run(context).await,
+            Self::Insert(insert) => insert.run(context).await,
+            Self::Edit(edit) => edit.run(context).await,
+            Self::DeleteMessage(delete) => delete.run(context).await,
+            Self::Update(update) => update.run(context).await,
+            Self::Fork(fork) => fork.run(context).await,
+            Self::Rollback(rollback) => rollback.run(context).await,
+            Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
+            Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
+            Self::Truncate(truncate) => truncate.run(context).await,
+            Self::Tail(tail) => tail.run(context).await,
+            Self::History(history) => history.run(context).await,
+            Self::Tree(tree) => tree.run(context).await,
+            Self::Export(export) => export.run(context).await,
+            Self::Import(import) => import.run(context).await,
+            Self::Delete(delete) => delete.run(context).await,
+            Self::Gc(gc) => gc.run(context).await,
+            Self::Doctor(doctor) => return doctor.run(context).await,
+        };
+        done.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Reads the arguments, runs the command, and says how it went.
+pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let parsed = Cli::command().try_get_matches_from(arguments).and_then(|matches| {
+        let place = |cli: &Cli| Place::new(given(&matches, "store", &cli.global.store), given(&matches, "data", &cli.global.data));
+        Cli::from_arg_matches(&matches).map(|cli| (place(&cli), cli))
+    });
+    match parsed {
+        Ok((place, cli)) => carry_out(place, cli),
+        Err(error) => refuse(&error, json),
+    }
+}
+
+/// A value with whether it stood on the command line; values from the environment may be empty, which is no value.
+fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &str, value: &Option<T>) -> Option<(T, bool)> {
+    let on_command_line = matches.value_source(name) == Some(ValueSource::CommandLine);
+    let value = value.clone().filter(|value| on_command_line || !value.as_ref().is_empty());
+    value.map(|value| (value, on_command_line))
+}
+
+fn carry_out(place: Place, cli: Cli) -> ExitCode {
+    let Global { json, actor, agent, .. } = cli.global;
+    let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
+    let acting = Acting { kind, name: actor };
+    let hints = place.hints();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let problem = Problem::new(Status::Internal, "internal", format!("cannot start: {error}"));
+            return report(problem.into(), json, &hints, None);
+        }
+    };
+    runtime.block_on(async {
+        let mut context = match Context::open(&place, acting, json, cli.command.may_begin()) {
+            Ok(context) => context,
+            Err(failure) => return report(failure, json, &hints, None),
+        };
+        let ran = cli.command.run(&mut context).await;
+        match ran.and_then(|code| context.out.flush().map(|()| code)) {
+            Ok(code) => code,
+            Err(failure) => report(failure, json, &hints, context.named()),
+        }
+    })
+}
+
+/// Help, or what is wrong with the arguments.
+fn refuse(error: &clap::Error, json: bool) -> ExitCode {
+    let is_wrong = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => false,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => !json,
+        _ => true,
+    };
+    if !is_wrong || (!json && error.source().is_none()) {
+        // A help that nobody reads any more is no failure.
+        drop(error.print());
+        return if is_wrong { ExitCode::from(Status::BadRequest.exit()) } else { ExitCode::SUCCESS };
+    }
+    let problem = match error.source().and_then(|source| source.downcast_ref::<Invalid>()) {
+        Some(invalid) => Problem::from(invalid.clone()),
+        None => {
+            let shown = error.render().to_string();
+            let detail = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+            Problem::new(Status::BadRequest, "invalid_parameter", detail).hint("threadkeep --help")
+        }
+    };
+    report(problem.into(), json, &crate::context::Hints::default(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_has_every_operation() {
+        let commands = Cli::command();
+        for name in threadkeep::Operation::NAMES {
+            assert!(commands.get_subcommands().any(|command| command.get_name() == name), "no command '{name}'");
+        }
+    }
+
+    #[test]
+    fn the_aliases_are_there_and_everything_is_explained() {
+        Cli::command().debug_assert();
+        let commands = Cli::command();
+        for (alias, name) in [("new", "create"), ("say", "append"), ("ls", "list"), ("rm", "delete")] {
+            let command = commands.find_subcommand(alias).expect(alias);
+            assert_eq!(command.get_name(), name);
+        }
+        for command in commands.get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "'{name}' is not explained");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What went wrong, and how it is told: `error: …`, and `hint: …` where there is something better to do.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use threadkeep::model::Damaged;
+use threadkeep::{Error, Invalid, ThreadId};
+use threadkeep_api::{Problem, Status};
+
+use crate::context::Hints;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something is wrong.
+    Problem(Box<Problem>),
+    /// Nobody reads the output any more, which is no failure of ours.
+    Closed,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Self {
+        Problem::from(invalid).into()
+    }
+}
+
+impl From<Damaged> for Failure {
+    fn from(damaged: Damaged) -> Self {
+        Error::from(damaged).into()
+    }
+}
+
+/// One line on stderr.
+pub(crate) fn note(line: &str) {
+    // If nobody reads stderr, there is nobody to tell.
+    drop(writeln!(io::stderr(), "{line}"));
+}
+
+/// A file that cannot be read.
+pub(crate) fn cannot_read(what: &str, error: &io::Error) -> Failure {
+    let status = if error.kind() == io::ErrorKind::NotFound { Status::NotFound } else { Status::Unavailable };
+    Problem::new(status, "cannot_read", format!("cannot read {what}: {error}")).into()
+}
+
+/// A file that cannot be written.
+pub(crate) fn cannot_write(what: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Closed,
+        io::ErrorKind::StorageFull => {
+            let detail = format!("cannot write {what}: the disk is full");
+            Problem::new(Status::InsufficientStorage, "disk_full", detail).into()
+        }
+        _ => Problem::new(Status::Unavailable, "cannot_write", format!("cannot write {what}: {error}")).into(),
+    }
+}
+
+/// Tells of `failure` on stderr, and gives the exit code. `named` is the thread that the command was about.
+pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<ThreadId>) -> ExitCode {
+    let problem = match failure {
+        Failure::Problem(problem) => *problem,
+        Failure::Closed => return ExitCode::SUCCESS,
+    };
+    let problem = with_hint(problem, hints, named);
+    if json {
+        let shown = serde_json::to_string(&problem).unwrap_or_else(|error| error.to_string());
+        note(&shown);
+    } else {
+        note(&format!("error: {}", problem.detail));
+        if let Some(hint) = &problem.hint {
+            note(&format!("hint: {hint}"));
+        }
+    }
+    ExitCode::from(problem.status.exit())
+}
+
+/// The same problem with a hint that works when pasted, where there is one.
+fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Problem {
+    let about = |command: &str| named.map(|thread| hints.command(&format!("{command} {}", thread.short())));
+    let better = match problem.code.as_ref() {
+        "thread_not_found" => Some(hints.command("list")),
+        "store_damaged" => Some(hints.command("doctor")),
+        "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
+        "version_in_future" | "before_birth" | "nothing_to_undo" => about("history"),
+        "checkpoint_not_found" => about("checkpoints"),
+        _ => None,
+    };
+    match better.or(problem.hint.clone()) {
+        Some(hint) => problem.hint(hint),
+        None => problem,
+    }
+}

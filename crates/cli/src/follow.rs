@@ -1,0 +1,267 @@
+//! What happened, and what happens: `history`, `tail`.
+
+use std::str::FromStr;
+
+use clap::Args;
+use threadkeep::model::{
+    CheckpointSet, Forked, Inserted, MessageEdited, MessagesDeleted, RolledBack, ThreadChanged, Truncated,
+};
+use threadkeep::{
+    Engine, Entry, Error, FeedCursor, FeedItem, FeedNews, HistoryEntry, Invalid, MessageId, Position, Thread, ThreadId,
+    Version,
+};
+use threadkeep_api as api;
+use threadkeep_api::FeedEntry;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::show::in_brief;
+use crate::text::{brief, counted, moment, visible};
+
+/// Characters of an entry's text.
+const ENTRY_SHOWN_MAX: usize = 100;
+/// Entries of a history, unless the caller says otherwise.
+const HISTORY_LIMIT: usize = 50;
+
+/// Show what was logged to a thread, the oldest first, abandoned branches included
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// Only what came after this version
+    #[arg(long, value_name = "VERSION", default_value = "0")]
+    after: Version,
+    /// At most so many entries
+    #[arg(long, value_name = "N", default_value_t = HISTORY_LIMIT)]
+    limit: usize,
+}
+
+impl History {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let page_max = context.engine.limits().page_max;
+        if self.limit == 0 || self.limit > page_max {
+            return Err(Invalid::parameter("limit", format!("a page has 1 to {page_max} entries")).into());
+        }
+        let thread = context.thread(&self.thread).await?;
+        refuse_future(&thread, self.after)?;
+        let entries = context.engine.history(thread.id, self.after, self.limit).await?;
+        if context.json {
+            let shown = entries.iter().map(api::HistoryEntry::new).collect::<Result<Vec<_>, _>>()?;
+            context.out.json(&shown)?;
+        } else {
+            entries.iter().try_for_each(|entry| print(context, entry))?;
+        }
+        if let Some(last) = entries.last().filter(|last| last.version < thread.head.version) {
+            context.out.flush()?;
+            crate::failure::note(&format!("there are more: go on with --after {}", last.version));
+        }
+        Ok(())
+    }
+}
+
+fn refuse_future(thread: &Thread, version: Version) -> Result<(), Error> {
+    let current = thread.head.version;
+    if version > current { Err(Error::VersionInFuture { version, current }) } else { Ok(()) }
+}
+
+/// Follow a thread, or everything in the store, also what other processes write
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep tail 4e36 --after latest       only what happens from now on
+  threadkeep tail --json | jq .kind         everything in the store, as JSON lines
+Ends on Ctrl-C, and when the thread is deleted.")]
+pub(crate) struct Tail {
+    /// The thread; without one, everything in the store
+    thread: Option<String>,
+    /// Only what came after this version (or this cursor, without a thread), or from now on: latest
+    #[arg(long, value_name = "VERSION|latest", default_value = "0")]
+    after: After,
+    /// Stop at the end instead of waiting for more
+    #[arg(long)]
+    no_follow: bool,
+}
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy)]
+enum After {
+    Latest,
+    Number(u64),
+}
+
+impl FromStr for After {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "latest" { Ok(Self::Latest) } else { text.parse().map(|Position(number)| Self::Number(number)) }
+    }
+}
+
+impl Tail {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match &self.thread {
+            Some(thread) => {
+                let thread = context.thread(thread).await?;
+                self.follow_thread(context, thread).await
+            }
+            None => self.follow_all(context).await,
+        }
+    }
+
+    async fn follow_thread(&self, context: &mut Context, thread: Thread) -> Result<(), Failure> {
+        let after = match self.after {
+            After::Latest => thread.head.version,
+            After::Number(version) => Position(version),
+        };
+        let mut subscription = context.engine.subscribe(thread.id, after).await?;
+        while let Some(next) = self.unless_over(context, subscription.next()).await? {
+            match next? {
+                Some(entry) => print(context, &entry)?,
+                None => {
+                    context.out.flush()?;
+                    context.note("the thread was deleted");
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn follow_all(&self, context: &mut Context) -> Result<(), Failure> {
+        let after = match self.after {
+            After::Latest => context.engine.feed_latest().await?,
+            After::Number(cursor) => FeedCursor(cursor),
+        };
+        let mut feed = context.engine.feed(after).await?;
+        while let Some(item) = self.unless_over(context, feed.next()).await? {
+            print_item(context, item?).await?;
+        }
+        Ok(())
+    }
+
+    /// What comes next; none when somebody interrupts, when nobody reads any more, or at the end with `--no-follow`.
+    async fn unless_over<T>(
+        &self,
+        context: &mut Context,
+        next: impl Future<Output = T>,
+    ) -> Result<Option<T>, Failure> {
+        let mut next = std::pin::pin!(next);
+        // What is there comes at once; only what is not there has to be waited for.
+        if let Some(next) = now(next.as_mut()).await {
+            return Ok(Some(next));
+        }
+        context.out.flush()?;
+        if self.no_follow {
+            return Ok(None);
+        }
+        tokio::select! {
+            next = next => Ok(Some(next)),
+            _ = tokio::signal::ctrl_c() => Ok(None),
+            () = stdout_closed() => Ok(None),
+        }
+    }
+}
+
+/// What `future` gives without waiting.
+async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        value = future => Some(value),
+        () = std::future::ready(()) => None,
+    }
+}
+
+/// Resolves when nobody reads stdout any more. What is no pipe is never closed.
+async fn stdout_closed() {
+    #[cfg(unix)]
+    {
+        use tokio::io::Interest;
+        use tokio::io::unix::AsyncFd;
+        if let Ok(stdout) = AsyncFd::with_interest(std::io::stdout(), Interest::ERROR)
+            && stdout.ready(Interest::ERROR).await.is_ok()
+        {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+fn print(context: &mut Context, entry: &HistoryEntry) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&api::HistoryEntry::new(entry)?);
+    }
+    let line = in_a_line(entry)?;
+    context.out.line(line)
+}
+
+async fn print_item(context: &mut Context, item: FeedItem) -> Result<(), Failure> {
+    let FeedItem { cursor: FeedCursor(cursor), thread: thread_id, news } = item;
+    let (kind, time) = match news {
+        FeedNews::Entry(entry) => {
+            let place = MessageId { segment: entry.segment, position: entry.position };
+            // The feed may name a large body by its hash; the history has it whole.
+            return match entry_of(&context.engine, thread_id, place).await? {
+                Some(entry) if context.json => {
+                    let entry = api::HistoryEntry::new(&entry)?;
+                    context.out.json(&FeedEntry::Entry { cursor, entry })
+                }
+                Some(entry) => {
+                    let line = in_a_line(&entry)?;
+                    context.out.line(format!("{}  {line}", thread_id.short()))
+                }
+                None => Ok(()),
+            };
+        }
+        FeedNews::Began(segment) => match context.engine.thread(thread_id).await {
+            // A branch begins with an entry that says so.
+            Ok(thread) if thread.created < segment.created => return Ok(()),
+            Ok(_) | Err(Error::ThreadNotFound { .. }) => ("thread_created", Some(segment.created)),
+            Err(error) => return Err(error.into()),
+        },
+        FeedNews::Deleted => ("thread_deleted", None),
+    };
+    if context.json {
+        return context.out.json(&FeedEntry::Thread { cursor, thread_id, kind, time });
+    }
+    context.out.line(format!("{}  {kind}", thread_id.short()))
+}
+
+/// An entry of the feed as its thread's history has it; none if the thread is gone.
+async fn entry_of(engine: &Engine, thread: ThreadId, place: MessageId) -> Result<Option<HistoryEntry>, Failure> {
+    match engine.history(thread, place.position.previous(), 1).await {
+        Ok(entries) => Ok(entries.into_iter().find(|entry| entry.place == place)),
+        Err(Error::ThreadNotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An entry for people, on one line.
+fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
+    let what = match entry.entry()? {
+        Entry::MessageAppended(body) => in_brief(&body, ENTRY_SHOWN_MAX),
+        Entry::EventLogged(event) => brief(event.data.as_str(), ENTRY_SHOWN_MAX),
+        Entry::MessageInserted(Inserted { before, message, .. }) => {
+            format!("before {before}: {}", in_brief(&message, ENTRY_SHOWN_MAX))
+        }
+        Entry::MessageEdited(MessageEdited { target, content, .. }) => match content {
+            Some(content) => format!("{target}: {}", brief(&content.to_text(), ENTRY_SHOWN_MAX)),
+            None => format!("{target}: its metadata"),
+        },
+        Entry::MessagesDeleted(MessagesDeleted { targets, .. }) => match &targets[..] {
+            [target] => target.to_string(),
+            targets => counted(targets.len() as u64, "message", "messages"),
+        },
+        Entry::Truncated(Truncated { from_index }) => format!("from index {from_index} on"),
+        Entry::RolledBack(RolledBack { to, undo }) => {
+            format!("to version {to}{}", if undo { " (undo)" } else { "" })
+        }
+        Entry::ThreadChanged(ThreadChanged { fields }) => {
+            fields.0.keys().map(|field| visible(field)).collect::<Vec<_>>().join(", ")
+        }
+        Entry::CheckpointSet(CheckpointSet { name, version }) => format!("version {version} is {}", visible(&name)),
+        Entry::Forked(Forked { child, .. }) => child.to_string(),
+    };
+    let HistoryEntry { version, time, actor, kind, .. } = entry;
+    let actor = visible(&actor.name);
+    Ok(format!("{version:>6}  {}  {actor}  {}  {what}", moment(*time), kind.as_str()))
+}

@@ -1,0 +1,213 @@
+//! `say --lines`: one message for each line of stdin, acknowledged one by one, in order.
+//!
+//! A thread reads stdin while the store syncs; all lines that wait at that moment become one batch, so that one sync
+//! serves many lines. The order of the lines is the order of the messages and of the acknowledgements.
+
+use std::io::{BufRead, Read};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use threadkeep::{Append, Content, Engine, Error, Invalid, Message, ThreadId};
+use threadkeep_api as api;
+use threadkeep_api::Problem;
+
+use crate::context::Context;
+use crate::failure::{Failure, cannot_read};
+use crate::say::MessageArgs;
+use crate::text::counted;
+
+/// Lines that may wait; more wait in the pipe.
+const WAITING_LINES_MAX: usize = 1_000;
+/// Bytes of lines that may wait, beside the last one.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// Appends every line of stdin.
+pub(crate) async fn append(context: &mut Context, thread: ThreadId, like: &MessageArgs) -> Result<(), Failure> {
+    let max = context.engine.limits().message_bytes_max;
+    let waiting = Arc::new(Waiting::default());
+    let reader = Arc::clone(&waiting);
+    // It is never joined: when the command ends early, it still waits for the next line.
+    std::thread::spawn(move || reader.fill(&mut std::io::stdin().lock(), max));
+    let mut kept = 0;
+    loop {
+        let (lines, end) = waiting.take(context.engine.limits().batch_max);
+        if !lines.is_empty() {
+            append_some(context, thread, like, &lines, &mut kept).await.map_err(|failure| stopped(failure, kept))?;
+        }
+        match end {
+            None => {}
+            Some(Ok(())) => return Ok(()),
+            Some(Err(failure)) => return Err(stopped(failure, kept)),
+        }
+    }
+}
+
+async fn append_some(
+    context: &mut Context,
+    thread: ThreadId,
+    like: &MessageArgs,
+    lines: &[String],
+    kept: &mut u64,
+) -> Result<(), Failure> {
+    match append_batch(&context.engine, thread, like, lines).await {
+        Ok(messages) => acknowledge(context, &messages, kept),
+        // One of them breaks a rule: those before it are kept.
+        Err(Error::Invalid(_)) if lines.len() > 1 => {
+            for line in lines {
+                let alone = std::slice::from_ref(line);
+                let messages = append_batch(&context.engine, thread, like, alone).await?;
+                acknowledge(context, &messages, kept)?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn append_batch(
+    engine: &Engine,
+    thread: ThreadId,
+    like: &MessageArgs,
+    lines: &[String],
+) -> Result<Vec<Message>, Error> {
+    let bodies = lines.iter().map(|line| like.body(Content::text(line)));
+    engine.append(thread, Append::batch(bodies)).await
+}
+
+fn acknowledge(context: &mut Context, messages: &[Message], kept: &mut u64) -> Result<(), Failure> {
+    *kept += messages.len() as u64;
+    for message in messages {
+        context.out.json(&api::Message::new(message)?)?;
+    }
+    context.out.flush()
+}
+
+/// Says which line was refused, and how many were kept.
+fn stopped(failure: Failure, kept: u64) -> Failure {
+    let Failure::Problem(problem) = failure else { return failure };
+    let detail = format!("line {}: {}; {} kept", kept + 1, problem.detail, counted(kept, "line was", "lines were"));
+    Problem { detail, ..*problem }.into()
+}
+
+/// Lines that were read and not yet appended.
+#[derive(Default)]
+struct Waiting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Vec<String>,
+    bytes: usize,
+    /// How stdin ended, once it did.
+    end: Option<Result<(), Failure>>,
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits for lines or for the end, and takes up to `most`. The end comes with the last lines.
+    fn take(&self, most: usize) -> (Vec<String>, Option<Result<(), Failure>>) {
+        let mut state = self.lock();
+        while state.lines.is_empty() && state.end.is_none() {
+            state = self.wait(state);
+        }
+        let lines = if state.lines.len() > most {
+            state.lines.drain(..most).collect()
+        } else {
+            std::mem::take(&mut state.lines)
+        };
+        state.bytes -= lines.iter().map(String::len).sum::<usize>();
+        let end = if state.lines.is_empty() { state.end.take() } else { None };
+        self.changed.notify_all();
+        (lines, end)
+    }
+
+    /// Reads lines of at most `max` bytes until the end.
+    fn fill(&self, from: &mut impl BufRead, max: usize) {
+        loop {
+            let line = next_line(from, max);
+            let mut state = self.lock();
+            while state.lines.len() >= WAITING_LINES_MAX || state.bytes >= WAITING_BYTES_MAX {
+                state = self.wait(state);
+            }
+            match line {
+                Ok(Some(line)) => {
+                    state.bytes += line.len();
+                    state.lines.push(line);
+                }
+                Ok(None) => state.end = Some(Ok(())),
+                Err(failure) => state.end = Some(Err(failure)),
+            }
+            let ended = state.end.is_some();
+            drop(state);
+            self.changed.notify_all();
+            if ended {
+                return;
+            }
+        }
+    }
+}
+
+/// The next line without its line break; none at the end.
+fn next_line(from: &mut impl BufRead, max: usize) -> Result<Option<String>, Failure> {
+    let mut bytes = Vec::new();
+    // Two bytes for the line break.
+    from.take(max as u64 + 2).read_until(b'\n', &mut bytes).map_err(|error| cannot_read("stdin", &error))?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if bytes.ends_with(b"\n") {
+        bytes.pop();
+        if bytes.ends_with(b"\r") {
+            bytes.pop();
+        }
+    }
+    if bytes.len() > max {
+        let rule = format!("a message has at most {max} bytes of JSON; this one has more");
+        return Err(Invalid::new(threadkeep::model::Code::TooLarge, "content", rule).into());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Invalid::body("content", "the line is not UTF-8 text"))?;
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8], max: usize) -> (Vec<String>, bool) {
+        let waiting = Waiting::default();
+        waiting.fill(&mut &*input, max);
+        let (lines, end) = waiting.take(usize::MAX);
+        (lines, end.expect("it ended").is_ok())
+    }
+
+    #[test]
+    fn every_line_is_one_message_and_the_last_needs_no_line_break() {
+        assert_eq!(read(b"a\n\r\n b \r\nc", 100), (vec!["a".into(), "".into(), " b ".into(), "c".into()], true));
+        assert_eq!(read(b"", 100), (vec![], true));
+        assert_eq!(read(b"\n", 100), (vec!["".into()], true));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_or_not_text_ends_it_after_the_lines_before() {
+        assert_eq!(read(b"abc\nabcd\n", 3), (vec!["abc".into()], false));
+        assert_eq!(read(b"a\n\xff\nb\n", 100), (vec!["a".into()], false));
+    }
+
+    #[test]
+    fn the_end_comes_with_the_last_lines() {
+        let waiting = Waiting::default();
+        waiting.fill(&mut &b"a\nb\nc\n"[..], 100);
+        let (lines, end) = waiting.take(2);
+        assert_eq!((lines.len(), end.is_none()), (2, true));
+        let (lines, end) = waiting.take(2);
+        assert_eq!((lines.len(), end.is_some()), (1, true));
+    }
+}

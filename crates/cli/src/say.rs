@@ -1,0 +1,240 @@
+//! What adds to a conversation: `append` (or `say`), `append-event`, `insert`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use threadkeep::model::Code;
+use threadkeep::{
+    Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageId, NewAttachment,
+    NewMessage, Role, Version,
+};
+use threadkeep_api as api;
+
+use crate::context::Context;
+use crate::failure::{Failure, cannot_read};
+use crate::{lines, thread};
+
+/// Add a message, and print its id once it is durable
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep say 4e36 \"What is left to do?\"
+  git diff | threadkeep say 4e36 - --attach screenshot.png
+  threadkeep say 4e36 --role tool --content '[{\"type\":\"tool_result\",\"toolUseId\":\"1\",\"content\":\"ok\"}]'
+  tail -f app.log | threadkeep say 4e36 --lines --role info")]
+pub(crate) struct Append {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// Add one message for each line of stdin, and print each as a line of JSON once it is durable
+    #[arg(long, conflicts_with_all = ["text", "content", "attach", "expected_version", "idempotency_key"])]
+    lines: bool,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+    /// A retry with the same key adds nothing and prints the first result
+    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
+    idempotency_key: Option<IdempotencyKey>,
+}
+
+/// What a message is made of.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// What it says; several words are joined by spaces, and - reads stdin
+    #[arg(conflicts_with = "content")]
+    text: Vec<String>,
+    /// user, assistant, info, tool or system
+    #[arg(long, default_value = "user")]
+    role: Role,
+    /// The name of the speaker or the tool
+    #[arg(long)]
+    name: Option<String>,
+    /// A JSON object of your own
+    #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
+    metadata: Option<Json>,
+    /// Hide it from lists by default
+    #[arg(long)]
+    silent: bool,
+    /// How far below the conversation it hangs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    depth: u8,
+    /// Typed parts instead of text, as a JSON array; - reads stdin
+    #[arg(long, value_name = "JSON")]
+    content: Option<String>,
+    /// A file to store with it; may be given several times
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+impl MessageArgs {
+    /// The message, with what it reads from stdin and from files.
+    fn read(self, engine: &Engine) -> Result<NewMessage, Failure> {
+        if self.text.is_empty() && self.content.is_none() && self.attach.is_empty() {
+            return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
+        }
+        let content = match &self.content {
+            Some(json) => Content::from_json(Json::parse("content", &or_stdin(engine, json)?)?)?,
+            None => Content::text(&or_stdin(engine, &self.text.join(" "))?),
+        };
+        let mut attachments = Vec::with_capacity(self.attach.len());
+        for path in &self.attach {
+            attachments.push(attachment(engine, path)?);
+        }
+        Ok(NewMessage { body: self.body(content), attachments })
+    }
+
+    /// The message that says `content`.
+    pub(crate) fn body(&self, content: Content) -> MessageBody {
+        let mut body = MessageBody::with_content(self.role, content).depth(self.depth);
+        body.name = self.name.clone();
+        body.metadata = self.metadata.clone();
+        body.silent = self.silent;
+        body
+    }
+}
+
+impl Append {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        if self.lines {
+            return lines::append(context, thread.id, &self.message).await;
+        }
+        let message = self.message.read(&context.engine)?;
+        let append = threadkeep::Append {
+            messages: vec![message],
+            expected: self.expected_version,
+            idempotency_key: self.idempotency_key,
+        };
+        for message in context.engine.append(thread.id, append).await? {
+            print(context, &message)?;
+        }
+        Ok(())
+    }
+}
+
+/// Log an event that is not a message, and print the version at which it stands
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  threadkeep append-event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
+pub(crate) struct AppendEvent {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// tool_use, assistant_text or result
+    #[arg(value_name = "TYPE")]
+    kind: EventKind,
+    /// What it carries: a JSON object, or - for stdin
+    #[arg(value_name = "JSON")]
+    data: String,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl AppendEvent {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let data = Json::parse("data", &or_stdin(&context.engine, &self.data)?)?;
+        let event = Event { kind: self.kind, data };
+        let thread = context.thread(&self.thread).await?;
+        let append = threadkeep::AppendEvent { event, expected: self.expected_version };
+        let version = context.engine.append_event(thread.id, append).await?;
+        if context.json { context.out.json(&api::Logged { version }) } else { context.out.line(version.to_string()) }
+    }
+}
+
+/// Put a message before another one; nothing is renumbered
+#[derive(Debug, Args)]
+pub(crate) struct Insert {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The id of the message before which it shall stand
+    #[arg(long, value_name = "MESSAGE")]
+    before: MessageId,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Insert {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let message = self.message.read(&context.engine)?;
+        let insert = threadkeep::Insert { before: self.before, message, expected: self.expected_version };
+        let message = context.engine.insert(thread.id, insert).await?;
+        print(context, &message)
+    }
+}
+
+/// A message: its id alone for people and scripts, whole for programs.
+pub(crate) fn print(context: &mut Context, message: &threadkeep::Message) -> Result<(), Failure> {
+    if context.json {
+        context.out.json(&api::Message::new(message)?)
+    } else {
+        context.out.line(message.id.to_string())
+    }
+}
+
+/// `text`, or all of stdin if it is `-`, less its last line break.
+pub(crate) fn or_stdin(engine: &Engine, text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let max = engine.limits().message_bytes_max;
+    // One byte for a last line break, and one to notice that there is more.
+    let bytes = read_at_most(&mut std::io::stdin().lock(), max + 2).map_err(|error| cannot_read("stdin", &error))?;
+    if bytes.len() > max + 1 {
+        return Err(too_large("content", format!("a message has at most {max} bytes of JSON; this one has more")));
+    }
+    let mut text =
+        String::from_utf8(bytes).map_err(|_| Invalid::body("content", "what stdin gives is not UTF-8 text"))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+fn attachment(engine: &Engine, path: &Path) -> Result<NewAttachment, Failure> {
+    let max = engine.limits().attachment_bytes_max;
+    let shown = path.display().to_string();
+    let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, max + 1));
+    let bytes = bytes.map_err(|error| cannot_read(&shown, &error))?;
+    if bytes.len() > max {
+        return Err(too_large("attachments", format!("{shown} is too large: an attachment has at most {max} bytes")));
+    }
+    let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
+    Ok(NewAttachment { mime_type: mime_type(&name).to_owned(), name, bytes: bytes.into() })
+}
+
+fn read_at_most(from: &mut impl Read, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_large(field: &str, rule: String) -> Failure {
+    Invalid::new(Code::TooLarge, field, rule).into()
+}
+
+/// The media type by the end of a file's name.
+fn mime_type(name: &str) -> &'static str {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("txt" | "log") => "text/plain",
+        Some("md") => "text/markdown",
+        Some("html" | "htm") => "text/html",
+        Some("csv") => "text/csv",
+        Some("json") => "application/json",
+        Some("pdf") => "application/pdf",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}

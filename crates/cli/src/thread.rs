@@ -1,0 +1,267 @@
+//! Threads as such: `create`, `list`, `update`, `delete`.
+
+use clap::Args;
+use threadkeep::model::FieldChanges;
+use threadkeep::{Engine, Error, Invalid, Json, MessageBody, Thread, ThreadName, Version};
+use threadkeep_api as api;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::text::{brief, counted, moment, visible};
+
+/// Characters of a title in a list.
+const TITLE_SHOWN_MAX: usize = 48;
+
+/// Make a thread, and a store if there is none; print its id
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep create \"My first thread\"
+  T=$(threadkeep create \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
+pub(crate) struct Create {
+    /// A name for people
+    title: Option<String>,
+    /// The agent it belongs to
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// The task it belongs to
+    #[arg(long, value_name = "ID")]
+    task_id: Option<String>,
+    /// The project it belongs to
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+    /// A JSON object of your own
+    #[arg(long, value_name = "JSON", value_parser = metadata)]
+    metadata: Option<Json>,
+    /// A first message of the user; may be given several times
+    #[arg(long = "message", value_name = "TEXT")]
+    messages: Vec<String>,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut create = threadkeep::Create::new();
+        let texts = [
+            ("title", self.title),
+            ("agentId", self.agent_id),
+            ("taskId", self.task_id),
+            ("projectId", self.project_id),
+        ];
+        for (name, value) in texts {
+            if let Some(value) = value {
+                create = create.field(name, Json::string(&value));
+            }
+        }
+        if let Some(metadata) = self.metadata {
+            create = create.field("metadata", metadata);
+        }
+        for text in &self.messages {
+            create = create.message(MessageBody::user(text));
+        }
+        let thread = context.engine.create(create).await?;
+        print_new(context, &thread)?;
+        let next = context.hints.command(&format!("say {} \"Hello!\"", thread.id.short()));
+        context.note(format!("created {}; say something: {next}", named(&thread)));
+        Ok(())
+    }
+}
+
+/// Show the threads, the newest change first
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// The archived ones instead
+    #[arg(long)]
+    archived: bool,
+    /// Only those of this agent
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// At most so many [default: 50]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Go on where an earlier list ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let Self { archived, agent_id, limit, cursor } = self;
+        let list = threadkeep::List { archived, agent_id, limit, cursor };
+        let page = context.engine.list(list).await?;
+        if context.json {
+            let threads: Vec<api::Thread> = page.items.iter().map(api::Thread::from).collect();
+            context.out.json(&threads)?;
+        } else if page.items.is_empty() {
+            context.note("there are no such threads");
+        } else {
+            table(context, &page.items)?;
+        }
+        if let Some(cursor) = page.next {
+            context.out.flush()?;
+            // For programs too: a list that ends early must not look complete.
+            crate::failure::note(&format!("there are more: go on with --cursor {cursor}"));
+        }
+        Ok(())
+    }
+}
+
+fn table(context: &mut Context, threads: &[Thread]) -> Result<(), Failure> {
+    let rows: Vec<[String; 4]> = threads.iter().map(row).collect();
+    let header = ["THREAD", "TITLE", "MESSAGES", "UPDATED"].map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let widths = [width(0), width(1), width(2)];
+    for [id, title, messages, updated] in [&header].into_iter().chain(&rows) {
+        let [ids, titles, counts] = widths;
+        context.out.line(format!("{id:ids$}  {title:titles$}  {messages:>counts$}  {updated}"))?;
+    }
+    Ok(())
+}
+
+fn row(thread: &Thread) -> [String; 4] {
+    [
+        thread.id.short().to_string(),
+        brief(title(thread), TITLE_SHOWN_MAX),
+        thread.head.tally.messages().to_string(),
+        moment(thread.head.updated),
+    ]
+}
+
+/// Change fields of a thread's record
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep update 4e36 --title \"A better title\"
+  threadkeep update 4e36 --archived true
+  threadkeep update 4e36 --set maxTokens=2000 --clear draft")]
+pub(crate) struct Update {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// A name for people
+    #[arg(long)]
+    title: Option<String>,
+    /// A JSON object of your own; replaces the one that is there
+    #[arg(long, value_name = "JSON", value_parser = metadata)]
+    metadata: Option<Json>,
+    /// Whether the main list hides it
+    #[arg(long, value_name = "true|false")]
+    archived: Option<bool>,
+    /// Any other field, by its name on the wire; may be given several times
+    #[arg(long, value_name = "FIELD=JSON", value_parser = assignment)]
+    set: Vec<(String, Json)>,
+    /// A field to clear; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Update {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut fields = FieldChanges::default();
+        for field in &self.clear {
+            fields.0.insert(field.clone(), Json::parse(field, "null")?);
+        }
+        fields.0.extend(self.set);
+        if let Some(title) = &self.title {
+            fields.0.insert("title".into(), Json::string(title));
+        }
+        if let Some(metadata) = self.metadata {
+            fields.0.insert("metadata".into(), metadata);
+        }
+        if let Some(archived) = self.archived {
+            fields.0.insert("archived".into(), Json::from_value("archived", &archived)?);
+        }
+        if fields.0.is_empty() {
+            return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
+        }
+        let thread = context.thread(&self.thread).await?;
+        let update = threadkeep::Update { fields, expected: self.expected_version };
+        let thread = context.engine.update(thread.id, update).await?;
+        print(context, &thread)
+    }
+}
+
+/// Delete a thread for good; forks of it keep what they share
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Delete {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let deleted = match self.find(context).await? {
+            Some(thread) => {
+                let delete = threadkeep::Delete { expected: self.expected_version };
+                context.engine.delete(thread.id, delete).await?
+            }
+            None => false,
+        };
+        if context.json {
+            return context.out.json(&api::Deleted { deleted });
+        }
+        let thread = visible(&self.thread);
+        context.note(if deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") });
+        Ok(())
+    }
+
+    /// The thread; none if its id is well-formed, and nothing has it. Deleting twice is no error.
+    async fn find(&self, context: &mut Context) -> Result<Option<Thread>, Failure> {
+        let Ok(name) = self.thread.parse::<ThreadName>() else {
+            return context.thread(&self.thread).await.map(Some);
+        };
+        found(&context.engine, name).await
+    }
+}
+
+async fn found(engine: &Engine, name: ThreadName) -> Result<Option<Thread>, Failure> {
+    match engine.thread(name).await {
+        Ok(thread) => Ok(Some(thread)),
+        Err(Error::ThreadNotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The title, or what stands for one.
+pub(crate) fn title(thread: &Thread) -> &str {
+    thread.record.title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Untitled")
+}
+
+/// A thread in a sentence.
+pub(crate) fn named(thread: &Thread) -> String {
+    format!("\"{}\"", brief(title(thread), TITLE_SHOWN_MAX))
+}
+
+/// A new thread: its id, alone, so that a script can take it.
+pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
+    if context.json { context.out.json(&api::Thread::from(thread)) } else { context.out.line(thread.id.to_string()) }
+}
+
+/// A thread that changed.
+pub(crate) fn print(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&api::Thread::from(thread));
+    }
+    let messages = counted(thread.head.tally.messages(), "message", "messages");
+    let line = format!("{}  version {}  {messages}  {}", thread.id.short(), thread.head.version, named(thread));
+    context.out.line(line)
+}
+
+/// Checked JSON for `--metadata`.
+pub(crate) fn metadata(text: &str) -> Result<Json, Invalid> {
+    Json::parse("metadata", text)
+}
+
+fn assignment(text: &str) -> Result<(String, Json), Invalid> {
+    let Some((field, value)) = text.split_once('=') else {
+        return Err(Invalid::parameter("set", format!("'{text}' is not FIELD=JSON, such as maxTokens=2000")));
+    };
+    Ok((field.to_owned(), Json::parse(field, value)?))
+}

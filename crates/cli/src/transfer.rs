@@ -1,0 +1,146 @@
+//! From one store to another: `export`, `import`.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use threadkeep::{ExportItem, Selection};
+use threadkeep_api as api;
+use threadkeep_api::{ExportReader, ExportWriter};
+
+use crate::context::Context;
+use crate::failure::{Failure, cannot_read, cannot_write};
+use crate::progress::Bar;
+use crate::text::counted;
+
+/// Bytes read or written at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Write a thread with its whole lineage, or every thread, as JSON lines
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep export -o everything.jsonl
+  threadkeep export 4e36 | threadkeep --store other.db import -")]
+pub(crate) struct Export {
+    /// The thread; without one, every thread, each shared part once
+    thread: Option<String>,
+    /// A file to write to, instead of stdout; it is there whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Export {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let selection = match &self.thread {
+            Some(thread) => Selection::Thread(context.thread(thread).await?.id),
+            None => Selection::All,
+        };
+        let Some(path) = &self.output else {
+            return write(context, selection, "to stdout", io::stdout().lock()).await.map(drop);
+        };
+        let shown = path.display().to_string();
+        let failed = |error: io::Error| cannot_write(&shown, &error);
+        // What stands there stays until the new file is whole.
+        let unfinished = if is_special(path) { path.clone() } else { with_suffix(path, ".part") };
+        let file = File::create(&unfinished).map_err(failed)?;
+        let written = match write(context, selection, &shown, &file).await {
+            Ok(_) if unfinished == *path => Ok(()),
+            Ok(_) => file.sync_all().and_then(|()| std::fs::rename(&unfinished, path)).map_err(failed),
+            Err(failure) => Err(failure),
+        };
+        if written.is_err() && unfinished != *path {
+            // That it could not be written is what is told; what is left of it is of no use.
+            drop(std::fs::remove_file(&unfinished));
+        }
+        written
+    }
+}
+
+async fn write<W: Write>(context: &Context, selection: Selection, what: &str, to: W) -> Result<(), Failure> {
+    let failed = |error: io::Error| cannot_write(what, &error);
+    let bar = Bar::new();
+    let mut writer = ExportWriter::new(BufWriter::with_capacity(BUFFER_BYTES, to)).map_err(failed)?;
+    let mut items = 0;
+    let sink = |item: ExportItem| {
+        items += 1;
+        bar.tell("items", items, None);
+        writer.item(&item).map_err(failed)
+    };
+    context.engine.export(selection, sink).await?;
+    writer.finish().map(drop).map_err(failed)
+}
+
+/// Whether `path` is there and no plain file, such as a pipe: it is written to in place.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Take in what was exported; what is here already is left alone
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file, or - for stdin
+    file: PathBuf,
+}
+
+impl Import {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let threads = if self.file.as_os_str() == "-" {
+            read(context, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await?
+        } else {
+            let shown = self.file.display().to_string();
+            let file = File::open(&self.file).map_err(|error| cannot_read(&shown, &error))?;
+            let total = file.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+            let done = Arc::new(AtomicU64::new(0));
+            let counting = Counting { from: file, done: Arc::clone(&done) };
+            let tell = |bar: &Bar| bar.tell("bytes", done.load(Ordering::Relaxed), total);
+            read(context, BufReader::with_capacity(BUFFER_BYTES, counting), tell).await?
+        };
+        if context.json {
+            return context.out.json(&api::Imported { threads });
+        }
+        context.out.line(format!("imported {}", counted(threads, "thread", "threads")))
+    }
+}
+
+/// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.
+async fn read(context: &Context, from: impl BufRead, tell: impl Fn(&Bar)) -> Result<u64, Failure> {
+    let bar = Bar::new();
+    let mut reader = ExportReader::new(from)?;
+    let mut importer = context.engine.importer();
+    let mut threads = Vec::new();
+    while let Some(item) = reader.next()? {
+        tell(&bar);
+        match item {
+            ExportItem::Thread { .. } => threads.push(item),
+            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Entry { .. } => importer.push(item).await?,
+        }
+    }
+    for thread in threads {
+        importer.push(thread).await?;
+    }
+    Ok(importer.finish().await?)
+}
+
+/// Counts what is read.
+struct Counting {
+    from: File,
+    done: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.from.read(buffer)?;
+        self.done.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,101 @@
+//! What goes to disk has a golden file. Old goldens stay as they are: an entry that was written once is readable for
+//! ever. A new kind or format gets a new file; `BLESS=1 cargo test -p threadkeep-model --test goldens` writes the
+//! files that are missing, and never changes one.
+
+use std::path::PathBuf;
+
+use threadkeep_model::{
+    Attachment, BlobId, CheckpointSet, Content, Entry, Event, EventKind, FieldChanges, Forked, Inserted, Json, Kind,
+    MessageBody, MessageEdited, MessageId, MessageStatus, MessagesDeleted, Position, Role, RolledBack, SegmentId,
+    ThreadChanged, ThreadId, Truncated,
+};
+
+fn json(text: &str) -> Json {
+    Json::parse("golden", text).expect("json")
+}
+
+/// One entry of a kind that uses every field it has.
+fn full(kind: Kind) -> Entry {
+    let segment = SegmentId::from_bits(0x0123_4567_89ab_cdef);
+    let id = MessageId { segment, position: Position(300) };
+    let thread: ThreadId = "T-5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a thread id");
+    let attachment = Attachment {
+        id: BlobId::of(b"golden"),
+        name: "a.png".into(),
+        mime_type: "image/png".into(),
+        size: 6,
+    };
+    let parts = r#"[{"type":"text","text":"snowman ☃"},{"type":"tool_use","id":"1","name":"ls","input":{"z":1.0,"a":1e2}}]"#;
+    let body = MessageBody {
+        role: Role::Assistant,
+        name: Some("coder".into()),
+        content: Content::from_json(json(parts)).expect("content"),
+        metadata: Some(json(r#"{"b":1,"a":[null]}"#)),
+        silent: true,
+        depth: 2,
+        parent_id: Some(id),
+        status: MessageStatus::Failed,
+        attachments: vec![attachment],
+    };
+    match kind {
+        Kind::MessageAppended => Entry::MessageAppended(body),
+        Kind::EventLogged => {
+            Entry::EventLogged(Event { kind: EventKind::ToolUse, data: json(r#"{"tool":"ls"}"#) })
+        }
+        Kind::MessageInserted => {
+            Entry::MessageInserted(Inserted { before: id, root: 7, message: MessageBody::user("x") })
+        }
+        Kind::MessageEdited => Entry::MessageEdited(MessageEdited {
+            target: id,
+            root: 7,
+            content: Some(Content::text("new")),
+            metadata: Some(json(r#"{"a":1}"#)),
+        }),
+        Kind::MessagesDeleted => Entry::MessagesDeleted(MessagesDeleted { targets: vec![id, id], root: 7 }),
+        Kind::Truncated => Entry::Truncated(Truncated { from_index: 3 }),
+        Kind::RolledBack => Entry::RolledBack(RolledBack { to: Position(12), undo: true }),
+        Kind::ThreadChanged => {
+            let fields: FieldChanges =
+                serde_json::from_str(r#"{"draft":null,"metadata":{"k":1.50},"title":"T"}"#).expect("fields");
+            Entry::ThreadChanged(ThreadChanged { fields })
+        }
+        Kind::CheckpointSet => {
+            Entry::CheckpointSet(CheckpointSet { name: "before".into(), version: Position(12) })
+        }
+        Kind::Forked => Entry::Forked(Forked { child: thread, index: Some(4), anchor: Some(Position(5)) }),
+    }
+}
+
+fn golden(format: u8, kind: Kind) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../spec/entries");
+    root.join(format.to_string()).join(format!("{}.json", kind.as_str()))
+}
+
+#[test]
+fn entries_of_every_kind_are_written_as_their_goldens_say() {
+    for kind in Kind::ALL {
+        let (entry, path) = (full(kind), golden(Kind::FORMAT, kind));
+        if std::env::var_os("BLESS").is_some() && !path.exists() {
+            std::fs::write(&path, &entry.encode()).expect("a golden");
+        }
+        let golden = std::fs::read(&path).unwrap_or_else(|_| panic!("{} is missing", path.display()));
+        assert_eq!(String::from_utf8_lossy(&entry.encode()), String::from_utf8_lossy(&golden));
+    }
+}
+
+#[test]
+fn goldens_of_every_format_are_read() {
+    for format in 1..=Kind::FORMAT {
+        for kind in Kind::ALL {
+            let body = std::fs::read(golden(format, kind)).expect("a golden");
+            assert_eq!(Entry::decode(kind, format, &body), Ok(full(kind)));
+        }
+    }
+}
+
+#[test]
+fn a_format_of_a_newer_program_is_refused() {
+    let body = full(Kind::Truncated).encode();
+    let refused = Entry::decode(Kind::Truncated, Kind::FORMAT + 1, &body).expect_err("a newer format");
+    assert!(refused.contains("format 2"), "{refused}");
+}
