@@ -32,7 +32,6 @@ pub enum Selection {
 
 /// One item of an export.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "items are handled one at a time")]
 pub enum ExportItem {
     /// A segment.
     Segment(SegmentRow),

@@ -76,7 +76,7 @@ fn entries_of_every_kind_are_written_as_their_goldens_say() {
     for kind in Kind::ALL {
         let (entry, path) = (full(kind), golden(Kind::FORMAT, kind));
         if std::env::var_os("BLESS").is_some() && !path.exists() {
-            std::fs::write(&path, &entry.encode()).expect("a golden");
+            std::fs::write(&path, entry.encode()).expect("a golden");
         }
         let golden = std::fs::read(&path).unwrap_or_else(|_| panic!("{} is missing", path.display()));
         assert_eq!(String::from_utf8_lossy(&entry.encode()), String::from_utf8_lossy(&golden));

@@ -5,8 +5,10 @@
 //! history on a real store and compares after every step.
 
 mod chance;
+mod compare;
 mod faulty;
 mod model;
+mod operations;
 mod run;
 
 pub use chance::{Chance, SimWorld};

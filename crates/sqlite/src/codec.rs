@@ -134,10 +134,13 @@ pub(crate) const ENTRY_COLUMNS: &str =
 
 /// Who wrote entries: rows of `actors` never change, so they are kept for good.
 #[derive(Debug, Default)]
-pub(crate) struct Actors(Mutex<HashMap<i64, (Arc<Account>, Arc<Actor>)>>);
+pub(crate) struct Actors(Mutex<HashMap<i64, Who>>);
+
+/// An account and an actor, shared by all entries they wrote.
+type Who = (Arc<Account>, Arc<Actor>);
 
 impl Actors {
-    fn get(&self, connection: &Connection, id: i64) -> Result<(Arc<Account>, Arc<Actor>)> {
+    fn get(&self, connection: &Connection, id: i64) -> Result<Who> {
         let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some((account, actor)) = known.get(&id) {
             return Ok((Arc::clone(account), Arc::clone(actor)));

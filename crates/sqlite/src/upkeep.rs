@@ -64,13 +64,12 @@ impl SqliteStore {
                 break;
             }
         }
-        while options.vacuum {
-            let (freed, more) = self.upkeep(vacuum).await?;
+        let mut more = options.vacuum;
+        while more {
+            let freed;
+            (freed, more) = self.upkeep(vacuum).await?;
             report.bytes += freed;
             progress("bytes", report.bytes, None);
-            if !more {
-                break;
-            }
         }
         // What was freed is still in the write-ahead log until that is emptied.
         self.upkeep(|connection| {

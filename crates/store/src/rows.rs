@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use threadkeep_model::{
     Account, Actor, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
 };
@@ -70,4 +71,14 @@ pub enum FeedNews {
     Entry(Box<StoredEntry>),
     /// It was deleted.
     Deleted,
+}
+
+impl StoredEntry {
+    /// The body, if it lies with the entry.
+    pub fn inline(&self) -> Option<&Bytes> {
+        match &self.body {
+            Body::Inline(bytes) => Some(bytes),
+            Body::Blob(_) | Body::Absent => None,
+        }
+    }
 }

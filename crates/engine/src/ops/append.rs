@@ -125,7 +125,7 @@ impl Engine {
             return Err(Invalid::body("messages", "has at least one message").into());
         }
         let Prepared { entries, blobs } = self.prepare(append.messages)?;
-        let bodies: Vec<Bytes> = entries.iter().filter_map(|entry| inline(entry)).collect();
+        let bodies: Vec<Bytes> = entries.iter().filter_map(inline).collect();
         let idempotency = append.idempotency_key.map(|key| Idempotency { key, hash: hash(&bodies) });
         let committed = self.append_entries(thread, append.expected, entries, blobs, idempotency).await?;
         let Some(place) = committed.threads.first() else { return Err(Error::Busy) };

@@ -85,7 +85,7 @@ impl Engine {
 fn merge(before: Option<&Json>, changes: &Json) -> Result<Json> {
     let fields = |json: &Json| json.read::<BTreeMap<String, Json>>();
     let invalid = |error: serde_json::Error| Invalid::body("metadata", error.to_string());
-    let mut merged = before.map_or_else(|| Ok(BTreeMap::new()), |before| fields(before)).map_err(invalid)?;
+    let mut merged = before.map_or_else(|| Ok(BTreeMap::new()), fields).map_err(invalid)?;
     for (field, value) in fields(changes).map_err(invalid)? {
         if value.as_str() == "null" {
             merged.remove(&field);

@@ -206,11 +206,13 @@ async fn the_whole_family_is_one_read(keep: Keep) {
         assert_eq!((family.threads[0].id, family.cut_off), (start, false));
         let mut ids: Vec<_> = family.threads.iter().map(|thread| thread.id).collect();
         let mut expected = vec![root, child, sibling, grandchild];
-        (ids.sort(), expected.sort());
+        ids.sort();
+        expected.sort();
         assert_eq!(ids, expected);
         let mut edges: Vec<_> = family.relations.iter().map(|relation| (relation.parent, relation.child)).collect();
         let mut expected = vec![(root, child), (root, sibling), (child, grandchild)];
-        (edges.sort(), expected.sort());
+        edges.sort();
+        expected.sort();
         assert_eq!(edges, expected);
     }
 }

@@ -1,0 +1,285 @@
+//! The operations of a random history, each carried out on the store and said again in the model.
+
+use threadkeep::{
+    Append, AppendEvent, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event, EventKind, Fork, ForkPoint,
+    Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo, SetCheckpoint, StoreError, ThreadId,
+    Truncate, TruncateFrom, Update,
+};
+use threadkeep_model::Kind;
+
+use crate::compare::metadata_of;
+use crate::model::{Item, ModelFork, ModelThread};
+use crate::run::{Run, Settled};
+
+impl Run {
+    pub(crate) async fn create(&mut self) {
+        let title = if self.chance.one_in(3) { None } else { Some(format!("thread {}", self.made)) };
+        let texts: Vec<String> = (0..self.chance.below(3)).map(|_| self.words()).collect();
+        let mut create = title.as_deref().map_or_else(Create::new, Create::titled);
+        for text in &texts {
+            create = create.message(MessageBody::user(text));
+        }
+        let result = self.engine.create(create).await;
+        let thread = match self.settled(None, result).await {
+            Settled::Done(thread) => thread,
+            Settled::Lost => self.unknown().await.expect("the thread that was created"),
+            Settled::Refused => return,
+        };
+        assert_eq!(thread.head.version.0, texts.len() as u64, "{}: a new thread counts from 0", self.context());
+        self.model.threads.push(ModelThread::new(thread.id, title, 0, thread.created, Vec::new()));
+        self.take_messages(thread.id, &texts).await;
+    }
+
+    /// Messages with these texts were appended.
+    pub(crate) async fn take_messages(&mut self, thread: ThreadId, texts: &[String]) {
+        let version = self.model.thread(thread).version;
+        let told = self.after(thread, version).await;
+        assert_eq!(told.len(), texts.len(), "{}", self.context());
+        for ((id, kind, time), text) in told.into_iter().zip(texts) {
+            let known = self.model.thread(thread);
+            known.now.view.push(item(id, id, text));
+            known.log(kind, time);
+        }
+    }
+
+    pub(crate) async fn append(&mut self, thread: ThreadId) {
+        let texts: Vec<String> = (0..=self.chance.below(3)).map(|_| self.words()).collect();
+        let version = self.model.thread(thread).version;
+        let mut append = Append::batch(texts.iter().map(|text| MessageBody::user(text)));
+        match self.chance.below(4) {
+            0 => append = append.expecting(Position(version)),
+            1 => {
+                let wrong = append.clone().expecting(Position(version + 1));
+                match self.engine.append(thread, wrong).await {
+                    Err(Error::VersionConflict { current, .. }) => assert_eq!(current.0, version),
+                    Err(Error::Store(StoreError::Unavailable { .. })) if self.plan.faults > 0 => {}
+                    other => panic!("{}: expected a conflict, got {other:?}", self.context()),
+                }
+            }
+            _ => {}
+        }
+        let result = self.engine.append(thread, append).await;
+        match self.settled(Some(thread), result).await {
+            Settled::Done(messages) => {
+                let said: Vec<String> = messages.iter().map(|message| message.text().expect("text")).collect();
+                assert_eq!(said, texts, "{}", self.context());
+                self.take_messages(thread, &texts).await;
+            }
+            Settled::Lost => self.take_messages(thread, &texts).await,
+            Settled::Refused => {}
+        }
+    }
+
+    pub(crate) async fn event(&mut self, thread: ThreadId) {
+        let data = Json::parse("data", r#"{"tool":"ls"}"#).expect("json");
+        let event = AppendEvent { event: Event { kind: EventKind::ToolUse, data }, expected: None };
+        let result = self.engine.append_event(thread, event).await;
+        if self.settled(Some(thread), result).await.happened() {
+            self.log_rest(thread).await;
+        }
+    }
+
+    pub(crate) fn some_message(&mut self, thread: ThreadId) -> Option<(usize, Item)> {
+        let shown: Vec<Item> = self.model.thread(thread).now.shown().into_iter().cloned().collect();
+        let index = self.chance.below(shown.len() as u64) as usize;
+        shown.get(index).map(|item| (index, item.clone()))
+    }
+
+    pub(crate) async fn edit(&mut self, thread: ThreadId) {
+        let Some((_, target)) = self.some_message(thread) else { return };
+        let text = self.words();
+        let metadata = format!(r#"{{"k{}":{}}}"#, self.chance.below(2), self.made);
+        let (content, merged) = match self.chance.below(3) {
+            0 => (Some(Content::text(&text)), None),
+            1 => (None, Some(Json::parse("metadata", &metadata).expect("json"))),
+            _ => (Some(Content::text(&text)), Some(Json::parse("metadata", &metadata).expect("json"))),
+        };
+        let edits_text = content.is_some();
+        let edit = EditMessage { message: target.id, content, metadata: merged, expected: None };
+        let result = self.engine.edit_message(thread, edit).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        let shown = self.engine.message(thread, target.id, None).await.expect("the message that was edited");
+        let version = self.model.thread(thread).version + 1;
+        let known =
+            self.model.thread(thread).now.view.iter_mut().find(|item| item.id == target.id).expect("the message");
+        if edits_text {
+            known.text = text;
+        }
+        known.metadata = metadata_of(&shown);
+        known.version = version;
+        self.log_rest(thread).await;
+    }
+
+    pub(crate) async fn delete_message(&mut self, thread: ThreadId) {
+        let Some((_, target)) = self.some_message(thread) else { return };
+        let result = self.engine.delete_message(thread, DeleteMessage { message: target.id, expected: None }).await;
+        match self.settled(Some(thread), result).await {
+            Settled::Done(deleted) => assert!(deleted, "{}", self.context()),
+            Settled::Lost => {}
+            Settled::Refused => return,
+        }
+        let known =
+            self.model.thread(thread).now.view.iter_mut().find(|item| item.id == target.id).expect("the message");
+        known.deleted = true;
+        self.log_rest(thread).await;
+        let again = self.engine.delete_message(thread, DeleteMessage { message: target.id, expected: None }).await;
+        assert!(!again.expect("an answer"), "{}: what is deleted is not there to delete", self.context());
+    }
+
+    pub(crate) async fn insert(&mut self, thread: ThreadId) {
+        let Some((_, target)) = self.some_message(thread) else { return };
+        let text = self.words();
+        let message = MessageBody::assistant(&text).into();
+        let result = self.engine.insert(thread, Insert { before: target.id, message, expected: None }).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        let version = self.model.thread(thread).version;
+        let (id, ..) = self.after(thread, version).await[0];
+        let view = &mut self.model.thread(thread).now.view;
+        let at = view.iter().position(|item| item.id == target.id).expect("the message");
+        view.insert(at, item(id, target.root, &text));
+        self.log_rest(thread).await;
+    }
+
+    pub(crate) async fn truncate(&mut self, thread: ThreadId) {
+        let Some((index, target)) = self.some_message(thread) else {
+            let from = TruncateFrom::Index(0);
+            let refused = self.engine.truncate(thread, Truncate { from, expected: None }).await;
+            assert!(matches!(refused, Err(Error::IndexOutOfRange { .. })), "{}", self.context());
+            return;
+        };
+        let from =
+            if self.chance.one_in(2) { TruncateFrom::Index(index as u64) } else { TruncateFrom::Message(target.id) };
+        let result = self.engine.truncate(thread, Truncate { from, expected: None }).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        let known = self.model.thread(thread);
+        known.undo = Some(known.version);
+        let (view, hidden) = index.checked_sub(1).map_or_else(Default::default, |kept| known.now.cut_after(kept));
+        known.now.view = view;
+        self.log_two(thread, hidden).await;
+    }
+
+    pub(crate) async fn fork(&mut self, thread: ThreadId) {
+        let known = self.model.thread(thread).clone();
+        let (at, view, anchor) = match self.chance.below(4) {
+            0 => {
+                let anchor = known.now.shown().last().map(|item| item.root);
+                (ForkPoint::Now, (known.now.view.clone(), None), anchor)
+            }
+            1 => {
+                let version = known.birth + self.chance.below(known.version - known.birth + 1);
+                let then = &known.then[&version];
+                let anchor = then.shown().last().map(|item| item.root);
+                // On an abandoned branch there is nothing a truncation could concern.
+                let anchor = anchor.filter(|anchor| known.now.view.iter().any(|item| item.id == *anchor));
+                (ForkPoint::Version(Position(version)), (then.view.clone(), None), anchor)
+            }
+            by => {
+                let Some((index, target)) = self.some_message(thread) else { return };
+                let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id) };
+                (point, known.now.cut_after(index), Some(target.root))
+            }
+        };
+        let result = self.engine.fork(thread, Fork { at, title: None, expected: None }).await;
+        let child = match self.settled(Some(thread), result).await {
+            Settled::Done(child) => child,
+            Settled::Lost => self.unknown().await.expect("the thread that was forked"),
+            Settled::Refused => return,
+        };
+        let version = self.model.thread(thread).version;
+        self.model.forks.push(ModelFork { parent: thread, child: child.id, anchor, made: version + 1 });
+        self.log_rest(thread).await;
+        let expected = threadkeep_model::fork_title(self.model.thread(thread).title.as_deref());
+        assert_eq!(child.record.title.as_deref(), Some(expected.as_str()), "{}", self.context());
+        let (view, hidden) = view;
+        let shown = hidden.as_ref().unwrap_or(&view).iter().filter(|item| !item.deleted).count() as u64;
+        assert_eq!(child.record.fork_point_index, shown.checked_sub(1), "{}", self.context());
+        assert_eq!(child.record.origin_thread_id, Some(thread));
+        // What the cut hides is the child's first entry; everything before is its birth.
+        let birth = child.head.version.0 - u64::from(hidden.is_some());
+        let mut made = ModelThread::new(child.id, child.record.title.clone(), birth, child.created, view);
+        if let Some(hidden) = hidden {
+            made.now.view = hidden;
+            made.log(Kind::MessagesDeleted, child.head.updated);
+        }
+        self.model.threads.push(made);
+        self.compare(child.id).await;
+    }
+
+    pub(crate) async fn rollback(&mut self, thread: ThreadId) {
+        let known = self.model.thread(thread).clone();
+        let version = known.birth + self.chance.below(known.version - known.birth + 1);
+        let (to, version) = match self.chance.below(4) {
+            0 => (RollbackTo::Version(Position(version)), version),
+            1 => {
+                let time = known.times[&version];
+                (RollbackTo::Timestamp(time), known.version_at(time).expect("a version at that time"))
+            }
+            2 => match known.checkpoints.iter().next() {
+                Some((name, version)) if *version >= known.birth => (RollbackTo::Checkpoint(name.clone()), *version),
+                _ => return,
+            },
+            _ => match known.undo {
+                Some(version) => (RollbackTo::Undo, version),
+                None => {
+                    let refused = self.engine.rollback(thread, RollbackTo::Undo).await;
+                    assert!(matches!(refused, Err(Error::NothingToUndo)), "{}", self.context());
+                    return;
+                }
+            },
+        };
+        let result = self.engine.rollback(thread, Rollback { to, expected: None }).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        let known = self.model.thread(thread);
+        known.undo = Some(known.version);
+        known.now = known.then[&version].clone();
+        self.log_rest(thread).await;
+    }
+
+    pub(crate) async fn checkpoint(&mut self, thread: ThreadId) {
+        let name = format!("c{}", self.chance.below(3));
+        let version = self.model.thread(thread).version;
+        let result = self.engine.checkpoint(thread, SetCheckpoint::named(&name)).await;
+        if self.settled(Some(thread), result).await.happened() {
+            self.model.thread(thread).checkpoints.insert(name, version);
+            self.log_rest(thread).await;
+        }
+    }
+
+    pub(crate) async fn update(&mut self, thread: ThreadId) {
+        let title = self.words().trim().to_owned();
+        let result = self.engine.update(thread, Update::new().title(&title)).await;
+        if self.settled(Some(thread), result).await.happened() {
+            self.model.thread(thread).title = Some(title);
+            self.log_rest(thread).await;
+        }
+    }
+
+    pub(crate) async fn delete(&mut self, thread: ThreadId) {
+        let result = self.engine.delete(thread, Delete::default()).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        self.model.threads.retain(|known| known.id != thread);
+        self.model.deleted.push(thread);
+        self.readings.retain(|reading| reading.thread != thread);
+        for follower in self.followers.extract_if(.., |follower| follower.thread == thread) {
+            let mut subscription = follower.subscription;
+            while subscription.next().await.expect("a read").is_some() {}
+        }
+        let late = self.engine.append(thread, MessageBody::user("late")).await;
+        let fault = self.plan.faults > 0 && matches!(late, Err(Error::Store(StoreError::Unavailable { .. })));
+        assert!(fault || matches!(late, Err(Error::ThreadNotFound { .. })), "{}: {late:?}", self.context());
+    }
+}
+
+fn item(id: MessageId, root: MessageId, text: &str) -> Item {
+    Item { id, root, text: text.to_owned(), metadata: None, version: id.position.0, deleted: false }
+}

@@ -1,0 +1,245 @@
+//! The store in memory: the reference for what a store promises. It forgets everything when it is dropped.
+//!
+//! What it holds and how a commit changes it is in [`state`], what keeps it in order in [`upkeep`].
+
+mod state;
+mod upkeep;
+
+use std::future::ready;
+use std::sync::{Mutex, MutexGuard};
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadCommit, ThreadId,
+    ThreadName,
+};
+
+use self::state::{News, State};
+use crate::{
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
+    ImportBatch, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoredEntry, Upkeep,
+};
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    signals: Signals,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn read<'a, T: Send + 'a>(&'a self, read: impl FnOnce(&State) -> T) -> BoxFuture<'a, T> {
+        Box::pin(ready(read(&self.lock())))
+    }
+}
+
+fn in_order<T>(rows: impl DoubleEndedIterator<Item = T>, order: Order, limit: usize) -> Vec<T> {
+    match order {
+        Order::Ascending => rows.take(limit).collect(),
+        Order::Descending => rows.rev().take(limit).collect(),
+    }
+}
+
+impl Store for MemoryStore {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        let committed = self.lock().apply(&commit);
+        if committed.is_ok() {
+            for thread in &commit.threads {
+                self.signals.tell(match thread {
+                    ThreadCommit::Create(create) => create.thread,
+                    ThreadCommit::Write(write) => write.thread,
+                    ThreadCommit::Delete { thread, .. } => *thread,
+                });
+            }
+        }
+        Box::pin(ready(committed))
+    }
+
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        self.read(|state| {
+            let thread = state.threads.get(&name.short().bits());
+            Ok(thread.filter(|thread| name.names(thread.id)).cloned())
+        })
+    }
+
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|state| {
+            let mut threads: Vec<&Thread> = state
+                .threads
+                .values()
+                .filter(|thread| thread.account == query.account && thread.record.archived == query.archived)
+                .filter(|thread| query.agent.is_none() || thread.record.agent_id == query.agent)
+                .filter(|thread| {
+                    let place = (thread.head.updated, thread.id.short());
+                    query.after.is_none_or(|after| place < (after.updated, after.thread.short()))
+                })
+                .collect();
+            threads.sort_by_key(|thread| std::cmp::Reverse((thread.head.updated, thread.id.short())));
+            Ok(threads.into_iter().take(query.limit).cloned().collect())
+        })
+    }
+
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.read(|state| {
+            let find = |id: &SegmentId| state.segments.get(id).map(|state| &state.row.segment);
+            let chain = std::iter::successors(find(&segment), |segment| find(&segment.link?.parent));
+            Ok(chain.take(limit).cloned().collect())
+        })
+    }
+
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.read(|state| {
+            let own = state.segments.values().map(|state| &state.row);
+            let mut own: Vec<&SegmentRow> =
+                own.filter(|row| row.segment.thread == thread && row.segment.first <= at).collect();
+            own.sort_by_key(|row| std::cmp::Reverse(row.order()));
+            Ok(own.into_iter().take(limit).map(|row| row.segment.clone()).collect())
+        })
+    }
+
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.read(|state| {
+            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
+            if query.positions.start() > query.positions.end() {
+                return Ok(Vec::new());
+            }
+            let entries = segment.entries.range(query.positions).map(|(_, (entry, ..))| entry.clone());
+            Ok(in_order(entries, query.order, query.limit))
+        })
+    }
+
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.read(|state| {
+            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
+            if query.ordinals.is_empty() {
+                return Ok(Vec::new());
+            }
+            let rows = segment.messages.range(query.ordinals).filter_map(|(_, (position, role, silent, depth))| {
+                let entry = segment.entries.get(position).map(|(entry, ..)| entry)?;
+                query.filter.passes(*role, *silent, *depth).then(|| entry.clone())
+            });
+            Ok(in_order(rows, query.order, query.limit))
+        })
+    }
+
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
+        self.read(|state| {
+            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
+            if query.roots.is_empty() {
+                return Ok(Vec::new());
+            }
+            let range = (query.roots.start, Position::START, Position::START)
+                ..(query.roots.end, Position::START, Position::START);
+            let rows = segment.changes.range(range).filter(|((_, position, _), _)| query.positions.contains(position));
+            let rows = rows.map(|((root, position, target), op)| ChangeRow {
+                segment: query.segment,
+                position: *position,
+                root: *root,
+                op: *op,
+                target: *target,
+            });
+            Ok(rows.collect())
+        })
+    }
+
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+        self.read(|state| {
+            let own = |relation: &&Relation| relation.parent == thread || relation.child == thread;
+            let mut relations: Vec<Relation> = state.relations.iter().filter(own).cloned().collect();
+            relations.sort_by_key(|relation| (relation.created, relation.made));
+            Ok(relations)
+        })
+    }
+
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        self.read(|state| Ok(state.checkpoints.get(&thread).cloned().unwrap_or_default()))
+    }
+}
+
+impl Blobs for MemoryStore {
+    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        self.read(|state| Ok(state.blobs.get(&blob).cloned()))
+    }
+}
+
+impl Feed for MemoryStore {
+    fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>> {
+        self.read(|state| {
+            let rows = state.feed.range(after.0 + 1..).take(limit).filter_map(|(at, (thread, news))| {
+                let news = match news {
+                    News::Began(id) => FeedNews::Began(Box::new(state.segments.get(id)?.row.segment.clone())),
+                    News::Entry(id, position) => {
+                        FeedNews::Entry(Box::new(state.segments.get(id)?.entries.get(position)?.0.clone()))
+                    }
+                    News::Deleted => FeedNews::Deleted,
+                };
+                Some(FeedItem { cursor: FeedCursor(*at), thread: *thread, news })
+            });
+            Ok(rows.collect())
+        })
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
+        self.read(|state| Ok(FeedCursor(state.last)))
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+}
+
+impl Upkeep for MemoryStore {
+    fn gc(&self, options: GcOptions, _progress: Progress) -> BoxFuture<'_, Result<GcReport>> {
+        Box::pin(ready(self.lock().gc(options.now)))
+    }
+
+    fn rebuild(&self, _progress: Progress) -> BoxFuture<'_, Result<()>> {
+        self.lock().rebuild();
+        Box::pin(ready(Ok(())))
+    }
+
+    fn threads_by_prefix(&self, prefix: String, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>>> {
+        self.read(|state| {
+            let ids = state.threads.values().map(|thread| thread.id);
+            let fits =
+                |id: &ThreadId| id.to_string().starts_with(&prefix) || id.short().to_string().starts_with(&prefix);
+            Ok(ids.filter(fits).take(limit).collect())
+        })
+    }
+
+    fn all_threads(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|state| {
+            let from = after.map_or(0, |thread| thread.short().bits() + 1);
+            Ok(state.threads.range(from..).map(|(_, thread)| thread.clone()).take(limit).collect())
+        })
+    }
+
+    fn all_segments(&self, after: Option<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<SegmentRow>>> {
+        self.read(|state| {
+            let rows = state.segments.iter().filter(|(id, _)| after.is_none_or(|after| **id > after));
+            Ok(rows.take(limit).map(|(_, state)| state.row.clone()).collect())
+        })
+    }
+
+    fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>> {
+        self.read(|state| {
+            let ids = state.blobs.keys().filter(|id| after.is_none_or(|after| **id > after));
+            Ok(ids.take(limit).copied().collect())
+        })
+    }
+
+    fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
+        let imported = self.lock().import(batch);
+        self.signals.tell_all();
+        Box::pin(ready(imported))
+    }
+}

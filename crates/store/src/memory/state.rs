@@ -1,0 +1,289 @@
+//! What the store in memory holds, and how a commit changes it: all checks first, then the rows.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, Kind, Position,
+    Record, Relation, Role, SegmentId, Thread, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance,
+    born,
+};
+
+use crate::{Result, SegmentRow, StoreError, StoredEntry};
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Living threads by their short ids.
+    pub(super) threads: BTreeMap<u64, Thread>,
+    /// Deleted threads by their short ids.
+    pub(super) tombstones: HashMap<u64, ThreadId>,
+    pub(super) segments: BTreeMap<SegmentId, SegmentState>,
+    pub(super) relations: Vec<Relation>,
+    pub(super) checkpoints: HashMap<ThreadId, Vec<Checkpoint>>,
+    pub(super) idempotency: HashMap<(ThreadId, Account, String), Remembered>,
+    pub(super) blobs: BTreeMap<BlobId, Bytes>,
+    pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
+    pub(super) last: u64,
+    /// Until when nothing is freed, because an import is under way.
+    pub(super) import_until: Timestamp,
+}
+
+#[derive(Debug)]
+pub(super) struct SegmentState {
+    pub(super) row: SegmentRow,
+    pub(super) entries: BTreeMap<Position, (StoredEntry, Derived, Vec<BlobId>)>,
+    pub(super) messages: BTreeMap<u64, (Position, Role, bool, u8)>,
+    pub(super) changes: BTreeMap<(u64, Position, Position), ChangeOp>,
+}
+
+#[derive(Debug)]
+pub(super) enum News {
+    Began(SegmentId),
+    Entry(SegmentId, Position),
+    Deleted,
+}
+
+#[derive(Debug)]
+pub(super) struct Remembered {
+    pub(super) hash: BlobId,
+    pub(super) segment: SegmentId,
+    pub(super) first: Position,
+    pub(super) count: u64,
+    pub(super) time: Timestamp,
+}
+
+/// What a commit does to one thread, decided before anything is written.
+enum Step<'a> {
+    Create(&'a Create, Advanced),
+    Write(&'a Write, Advanced),
+    Delete(ThreadId),
+}
+
+impl State {
+    fn living(&self, id: ThreadId) -> Result<&Thread> {
+        let thread = self.threads.get(&id.short().bits()).filter(|thread| thread.id == id);
+        thread.ok_or(StoreError::ThreadNotFound { thread: id })
+    }
+
+    fn expect(&self, id: ThreadId, expect: &Expect) -> Result<Head> {
+        let head = self.living(id)?.head;
+        expect.check(&head).map_err(|refusal| StoreError::refused(id, expect, refusal))?;
+        Ok(head)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// The result of an earlier commit under the same key, if there is one.
+    fn replay(&self, commit: &Commit) -> Result<Option<Committed>> {
+        let (Some(idempotency), Some(ThreadCommit::Write(write))) = (&commit.idempotency, commit.threads.first())
+        else {
+            return Ok(None);
+        };
+        let head = self.living(write.thread)?.head;
+        let key = (write.thread, commit.caller.account.clone(), idempotency.key.as_str().to_owned());
+        let Some(first) = self.idempotency.get(&key).filter(|first| !is_expired(first.time, commit.time)) else {
+            return Ok(None);
+        };
+        if first.hash != idempotency.hash {
+            return Err(StoreError::IdempotencyKeyReused);
+        }
+        let threads = vec![ThreadCommitted {
+            thread: write.thread,
+            segment: first.segment,
+            first: first.first,
+            count: first.count,
+            time: first.time,
+            head,
+        }];
+        Ok(Some(Committed { threads, replayed: true }))
+    }
+
+    fn plan<'a>(&self, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+        let steps = commit.threads.iter().map(|thread| match thread {
+            ThreadCommit::Create(create) => {
+                let short = create.thread.short().bits();
+                if self.threads.contains_key(&short) || self.tombstones.contains_key(&short) {
+                    return Err(StoreError::ThreadTaken { thread: create.thread });
+                }
+                Ok(Step::Create(create, born(create, commit.time)))
+            }
+            ThreadCommit::Write(write) => {
+                let head = self.living(write.thread)?.head;
+                let advanced = advance(&head, write, commit.time)
+                    .map_err(|refusal| StoreError::refused(write.thread, &write.expect, refusal))?;
+                Ok(Step::Write(write, advanced))
+            }
+            ThreadCommit::Delete { thread, expect } => {
+                self.expect(*thread, expect)?;
+                Ok(Step::Delete(*thread))
+            }
+        });
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        for step in &steps {
+            let (Step::Create(_, advanced) | Step::Write(_, advanced)) = step else { continue };
+            if advanced.opened.as_ref().is_some_and(|opened| self.segments.contains_key(&opened.id)) {
+                return Err(StoreError::SegmentTaken);
+            }
+        }
+        let brought: HashSet<BlobId> = commit.blobs.iter().map(|(id, _)| *id).collect();
+        for step in &steps {
+            let entries = match step {
+                Step::Create(create, _) => &create.entries,
+                Step::Write(write, _) => &write.entries,
+                Step::Delete(_) => continue,
+            };
+            let mut named = entries.iter().flat_map(|entry| &entry.blobs);
+            if let Some(blob) = named.find(|blob| !brought.contains(blob) && !self.blobs.contains_key(blob)) {
+                return Err(StoreError::BlobMissing { blob: *blob });
+            }
+        }
+        Ok(steps)
+    }
+
+    pub(super) fn apply(&mut self, commit: &Commit) -> Result<Committed> {
+        if let Some(first) = self.replay(commit)? {
+            return Ok(first);
+        }
+        let steps = self.plan(commit)?;
+        for (id, bytes) in &commit.blobs {
+            self.blobs.insert(*id, bytes.clone());
+        }
+        let mut threads = Vec::new();
+        for step in steps {
+            match step {
+                Step::Create(create, advanced) => {
+                    let thread = Thread {
+                        id: create.thread,
+                        account: create.account.clone(),
+                        created: advanced.head.updated,
+                        head: advanced.head,
+                        record: create.record.clone(),
+                    };
+                    let origin = Some((create.account.clone(), create.record.clone()));
+                    self.write(commit, create.thread, &advanced, origin, &create.entries);
+                    self.threads.insert(create.thread.short().bits(), thread);
+                    threads.push(advanced.committed(create.thread));
+                }
+                Step::Write(write, advanced) => {
+                    self.write(commit, write.thread, &advanced, None, &write.entries);
+                    if let Some(thread) = self.threads.get_mut(&write.thread.short().bits()) {
+                        thread.head = advanced.head;
+                        if let Some(record) = &write.record {
+                            thread.record = record.clone();
+                        }
+                    }
+                    threads.push(advanced.committed(write.thread));
+                }
+                Step::Delete(thread) => self.delete(thread),
+            }
+        }
+        if let (Some(idempotency), Some(first)) = (&commit.idempotency, threads.first()) {
+            let key = (first.thread, commit.caller.account.clone(), idempotency.key.as_str().to_owned());
+            let remembered = Remembered {
+                hash: idempotency.hash,
+                segment: first.segment,
+                first: first.first,
+                count: first.count,
+                time: first.time,
+            };
+            self.idempotency.insert(key, remembered);
+        }
+        Ok(Committed { threads, replayed: false })
+    }
+
+    fn write(
+        &mut self,
+        commit: &Commit,
+        thread: ThreadId,
+        advanced: &Advanced,
+        origin: Option<(Account, Record)>,
+        entries: &[threadkeep_model::NewEntry],
+    ) {
+        if let Some(segment) = &advanced.opened {
+            self.open(SegmentRow { segment: segment.clone(), origin });
+        }
+        let account = Arc::new(commit.caller.account.clone());
+        let actor = Arc::new(commit.caller.actor.clone());
+        for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
+            let stored = StoredEntry {
+                segment: advanced.head.segment,
+                position: *position,
+                kind: entry.kind,
+                format: Kind::FORMAT,
+                time: advanced.head.updated,
+                account: Arc::clone(&account),
+                actor: Arc::clone(&actor),
+                cause: commit.caller.cause.clone(),
+                tally: *tally,
+                body: entry.body.clone(),
+            };
+            self.insert(thread, stored, entry.derived.clone(), entry.blobs.clone());
+        }
+    }
+
+    pub(super) fn open(&mut self, row: SegmentRow) {
+        let at = self.next();
+        self.feed.insert(at, (row.segment.thread, News::Began(row.segment.id)));
+        let state = SegmentState { row, entries: BTreeMap::new(), messages: BTreeMap::new(), changes: BTreeMap::new() };
+        self.segments.insert(state.row.segment.id, state);
+    }
+
+    /// Puts an entry in its place, with the rows that follow from it.
+    pub(super) fn insert(&mut self, thread: ThreadId, entry: StoredEntry, derived: Derived, blobs: Vec<BlobId>) {
+        let at = self.next();
+        self.feed.insert(at, (thread, News::Entry(entry.segment, entry.position)));
+        self.derive(thread, &entry, &derived);
+        if let Some(segment) = self.segments.get_mut(&entry.segment) {
+            segment.entries.insert(entry.position, (entry, derived, blobs));
+        }
+    }
+
+    pub(super) fn derive(&mut self, thread: ThreadId, entry: &StoredEntry, derived: &Derived) {
+        let Some(segment) = self.segments.get_mut(&entry.segment) else { return };
+        match derived {
+            Derived::Nothing => {}
+            Derived::Message { role, silent, depth } => {
+                segment.messages.insert(entry.tally.ordinals - 1, (entry.position, *role, *silent, *depth));
+            }
+            Derived::Change(change) => {
+                for target in &change.targets {
+                    segment.changes.insert((change.root, entry.position, *target), change.op);
+                }
+            }
+            Derived::Relation { child, kind, index, anchor, comment } => self.relations.push(Relation {
+                parent: thread,
+                child: *child,
+                kind: *kind,
+                made: threadkeep_model::MessageId { segment: entry.segment, position: entry.position },
+                index: *index,
+                anchor: *anchor,
+                created: entry.time,
+                comment: comment.clone(),
+            }),
+            Derived::Checkpoint { name, version } => {
+                let checkpoints = self.checkpoints.entry(thread).or_default();
+                checkpoints.retain(|checkpoint| checkpoint.name != *name);
+                checkpoints.push(Checkpoint { name: name.clone(), version: *version, created: entry.time });
+            }
+        }
+    }
+
+    fn delete(&mut self, thread: ThreadId) {
+        self.threads.remove(&thread.short().bits());
+        self.tombstones.insert(thread.short().bits(), thread);
+        self.relations.retain(|relation| relation.parent != thread && relation.child != thread);
+        self.checkpoints.remove(&thread);
+        self.idempotency.retain(|(owner, ..), _| *owner != thread);
+        let at = self.next();
+        self.feed.insert(at, (thread, News::Deleted));
+    }
+}
+
+/// Whether an idempotency key of that time is forgotten.
+pub(super) fn is_expired(time: Timestamp, now: Timestamp) -> bool {
+    time.plus_micros(threadkeep_model::IdempotencyKey::KEPT_MICROS) < now
+}
