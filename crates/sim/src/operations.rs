@@ -196,6 +196,8 @@ impl Run {
         self.log_rest(thread).await;
         let expected = threadkeep_model::fork_title(self.model.thread(thread).title.as_deref());
         assert_eq!(child.record.title.as_deref(), Some(expected.as_str()), "{}", self.context());
+        let parent = self.engine.thread(thread).await.expect("the parent");
+        assert_eq!(child.created, parent.head.updated, "{}: times never go back along a lineage", self.context());
         let (view, hidden) = view;
         let shown = hidden.as_ref().unwrap_or(&view).iter().filter(|item| !item.deleted).count() as u64;
         assert_eq!(child.record.fork_point_index, shown.checked_sub(1), "{}", self.context());

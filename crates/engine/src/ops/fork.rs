@@ -95,8 +95,11 @@ impl Engine {
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
                 let told = NewEntry::new(&Entry::Forked(Forked { child: id, index, anchor }));
                 let threads = vec![write(&parent, fork.expected, None, vec![told], None), ThreadCommit::Create(birth)];
+                let mut commit = self.commit(threads);
+                // Times never go back along a lineage, whatever the clock does.
+                commit.time = commit.time.max(parent.head.updated);
                 let account = self.caller.account.clone();
-                Ok((self.commit(threads), Thread { id, account, created: head.updated, head, record }))
+                Ok((commit, Thread { id, account, created: head.updated, head, record }))
             })
             .await?;
         if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
