@@ -14,10 +14,13 @@ use threadkeep_model::{
 use threadkeep_store::{EntryQuery, ImportBatch, ImportedEntry, Order, SegmentRow, StoreError, StoredEntry};
 
 use crate::doctor::large;
+use crate::incoming::Incoming;
 use crate::{Engine, Error, Result};
 
 /// Rows read or written at once.
 const MOVED_AT_ONCE: usize = 500;
+/// How often threads are read again that others wrote to while an export began.
+const READ_AGAIN_MAX: usize = 16;
 /// Bytes of blobs written at once.
 const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
 
@@ -79,6 +82,13 @@ pub enum ExportItem {
     },
 }
 
+/// What an export consists of.
+struct Selected {
+    threads: Vec<Thread>,
+    rows: BTreeMap<SegmentId, SegmentRow>,
+    reach: HashMap<SegmentId, Bounds>,
+}
+
 impl Engine {
     /// Gives every item of an export to `sink`, in an order in which it can be imported.
     ///
@@ -89,25 +99,23 @@ impl Engine {
         selection: Selection,
         mut sink: impl FnMut(ExportItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        let threads = self.selected(selection).await?;
-        let living: HashSet<ThreadId> = threads.iter().map(|thread| thread.id).collect();
-        let rows = self.segments_of(selection, &threads).await?;
-        let segments: Vec<_> = rows.values().map(|row| row.segment.clone()).collect();
-        let reach = reachable(&segments, &living);
+        let Selected { threads, rows, reach } = self.snapshot(selection).await?;
+        let heads: HashMap<ThreadId, Version> = threads.iter().map(|thread| (thread.id, thread.head.version)).collect();
         let mut order: Vec<&SegmentRow> = rows.values().filter(|row| reach.contains_key(&row.segment.id)).collect();
         order.sort_by_key(|row| (row.order(), row.segment.id));
         let mut sent = HashSet::new();
         for row in order {
             sink(ExportItem::Segment(row.clone()))?;
             let bounds = reach.get(&row.segment.id).copied().unwrap_or(Bounds::all(Position::START));
-            let owned = living.contains(&row.segment.thread);
+            let head = heads.get(&row.segment.thread);
             let mut from = row.segment.first;
             loop {
                 let some = self.some_entries(row.segment.id, from).await?;
                 let Some(last) = some.last() else { break };
                 from = last.position.next();
                 for entry in some {
-                    if owned || entry.position <= bounds.of(entry.kind.class()) {
+                    let seen = head.copied().unwrap_or_else(|| bounds.of(entry.kind.class()));
+                    if entry.position <= seen {
                         self.export_entry(entry, &mut sent, &mut sink).await?;
                     }
                 }
@@ -119,6 +127,38 @@ impl Engine {
             sink(ExportItem::Thread { id, account, version, segment, era, fence, record })?;
         }
         Ok(())
+    }
+
+    /// Threads and segments that fit each other, although others write meanwhile: each thread as it was when it was
+    /// read, and none read before something that another one sees of it.
+    async fn snapshot(&self, selection: Selection) -> Result<Selected> {
+        let mut threads = self.selected(selection).await?;
+        for _ in 0..READ_AGAIN_MAX {
+            let heads: HashMap<ThreadId, Head> = threads.iter().map(|thread| (thread.id, thread.head)).collect();
+            let living: HashSet<ThreadId> = heads.keys().copied().collect();
+            let mut rows = self.segments_of(selection, &threads).await?;
+            let owners: HashMap<SegmentId, ThreadId> =
+                rows.values().map(|row| (row.segment.id, row.segment.thread)).collect();
+            rows.retain(|id, row| {
+                let head = heads.get(&row.segment.thread);
+                head.is_none_or(|head| *id == head.segment || row.segment.first <= head.version)
+            });
+            let segments: Vec<_> = rows.values().map(|row| row.segment.clone()).collect();
+            let reach = reachable(&segments, &living);
+            let links = segments.iter().filter(|segment| reach.contains_key(&segment.id)).filter_map(|seen| seen.link);
+            let behind: HashSet<ThreadId> = links
+                .filter_map(|link| owners.get(&link.parent).map(|owner| (*owner, link.bounds.highest())))
+                .filter(|(owner, seen)| heads.get(owner).is_some_and(|head| *seen > head.version))
+                .map(|(owner, _)| owner)
+                .collect();
+            if behind.is_empty() {
+                return Ok(Selected { threads, rows, reach });
+            }
+            for thread in threads.iter_mut().filter(|thread| behind.contains(&thread.id)) {
+                *thread = self.thread(thread.id).await?;
+            }
+        }
+        Err(Error::Busy)
     }
 
     async fn selected(&self, selection: Selection) -> Result<Vec<Thread>> {
@@ -194,6 +234,7 @@ impl Engine {
             blob_bytes: 0,
             bodies: HashMap::new(),
             actors: HashMap::new(),
+            incoming: Incoming::default(),
             imported: 0,
         }
     }
@@ -207,6 +248,7 @@ pub struct Importer {
     /// The bodies among the blobs of this batch: what follows from them is needed with their entries.
     bodies: HashMap<BlobId, Bytes>,
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
+    incoming: Incoming,
     imported: u64,
 }
 
@@ -217,7 +259,7 @@ impl Importer {
     /// [`StoreError::Import`] if it does not fit what is here; what came before stays, and can be imported again.
     pub async fn push(&mut self, item: ExportItem) -> Result<()> {
         match item {
-            ExportItem::Segment(row) => self.batch.segments.push(row),
+            ExportItem::Segment(row) => self.push_segment(row).await?,
             ExportItem::Blob(id, bytes) => {
                 if BlobId::of(&bytes) != id {
                     return Err(clash(format!("blob {id} does not have the content its hash says")));
@@ -236,7 +278,11 @@ impl Importer {
                 self.push_entry(entry).await?;
             }
             ExportItem::Thread { id, account, version, segment, era, fence, record } => {
-                self.flush(false).await?;
+                // The head follows from what came before; other threads may come in the same batch.
+                if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
+                    self.flush(false).await?;
+                }
+                self.incoming.thread(id).map_err(clash)?;
                 let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
                 self.batch.threads.push(thread);
                 self.imported += 1;
@@ -258,6 +304,19 @@ impl Importer {
         Ok(self.imported)
     }
 
+    async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {
+        // What it grew from comes before it or is here, so that no lineage runs in a circle.
+        if let Some(link) = row.segment.link
+            && !self.incoming.brought(link.parent)
+            && self.engine.shared.stores.store.chain(link.parent, 1).await?.is_empty()
+        {
+            return Err(clash(format!("segment {} grew from {}, which is missing", row.segment.id, link.parent)));
+        }
+        self.incoming.segment(&row).map_err(clash)?;
+        self.batch.segments.push(row);
+        Ok(())
+    }
+
     async fn push_entry(&mut self, entry: StoredEntry) -> Result<()> {
         let place = format!("entry {} of segment {}", entry.position, entry.segment);
         let body = match &entry.body {
@@ -273,6 +332,7 @@ impl Importer {
         };
         let decoded = Entry::decode(entry.kind, entry.format, &body)
             .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
+        self.incoming.entry(&entry, &decoded, body.len()).map_err(clash)?;
         let mut blobs = decoded.blobs();
         blobs.extend(large(&entry.body));
         self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });

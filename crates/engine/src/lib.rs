@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod family;
 mod history;
+mod incoming;
 mod messages;
 mod operation;
 mod ops;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Code, Entry, Invalid, Message, MessageBody, MessageId, Position, Role, ThreadId, Version,
+    BlobId, Body, Code, Entry, Invalid, Message, MessageBody, MessageId, Position, Role, ThreadId, Version,
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
@@ -310,10 +310,10 @@ impl Engine {
         let next = (entries.len() > limit).then(|| entries[limit].tally.ordinals - 1);
         entries.truncate(limit);
         let mut messages = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let json = match entry.inline() {
-                Some(bytes) => bytes.clone(),
-                None => self.body(&entry).await?,
+        for mut entry in entries {
+            let json = match std::mem::replace(&mut entry.body, Body::Absent) {
+                Body::Inline(bytes) => bytes,
+                large => self.body(&StoredEntry { body: large, ..entry.clone() }).await?,
             };
             messages.push(message(&entry, json));
         }

@@ -166,7 +166,7 @@ impl Actors {
     pub(crate) fn entry(&self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
         let read = || -> rusqlite::Result<_> {
             let body = row.get_ref(8)?.as_blob_or_null()?.map(Bytes::copy_from_slice);
-            let large = row.get_ref(9)?.as_blob_or_null()?;
+            let large = if body.is_none() { row.get_ref(9)?.as_blob_or_null()? } else { None };
             Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(5)?, row.get_ref(7)?.as_blob()?, body, large))
         };
         let (segment, at, kind, actor, counts, body, large) = read().map_err(from_sqlite)?;

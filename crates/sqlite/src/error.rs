@@ -7,7 +7,7 @@ use threadkeep_store::{Result, StoreError};
 pub(crate) fn from_sqlite(error: Error) -> StoreError {
     let code = error.sqlite_error().map(|error| (error.code, error.extended_code));
     match code {
-        Some((ErrorCode::DiskFull, _)) => StoreError::DiskFull,
+        Some((ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE)) => StoreError::DiskFull,
         Some((ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _)) => StoreError::Unavailable {
             what: "another process is writing to the file, and did not finish in time".into(),
         },
@@ -38,6 +38,10 @@ pub(crate) trait CannotOpen<T> {
 impl<T> CannotOpen<T> for rusqlite::Result<T> {
     fn cannot_open(self, path: &str) -> Result<T> {
         self.map_err(|error| {
+            // Beside the file lies one that the processes share; that it cannot grow is how a full disk shows first.
+            if error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
+                return StoreError::DiskFull;
+            }
             let what = match error.sqlite_error().map(|error| error.code) {
                 Some(ErrorCode::NotADatabase) => "it is not a Threadkeep store (no SQLite database at all)".to_owned(),
                 Some(ErrorCode::DatabaseCorrupt) => format!("the file is damaged ({error}); restore it from a backup"),

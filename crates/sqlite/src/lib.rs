@@ -15,13 +15,15 @@ mod writer;
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
     BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
@@ -50,8 +52,10 @@ const WRITER_CACHE_KIB: i64 = 4_096;
 pub struct SqliteStore {
     shared: Arc<Shared>,
     jobs: Option<mpsc::Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
     stop_watching: Option<SyncSender<()>>,
+    watcher: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<()>>,
+    checkpointer: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -90,16 +94,24 @@ impl SqliteStore {
             failed: Arc::new(AtomicBool::new(false)),
         });
         let told = Arc::new(AtomicI64::new(last_told));
+        let log_pages = Arc::new(AtomicI32::new(0));
+        let count = Arc::clone(&log_pages);
+        let counted = connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            count.store(pages, Ordering::Relaxed);
+            Ok(())
+        }));
+        counted.cannot_open(&shown)?;
         let (checkpointer, checkpoints) = sync_channel(1);
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let writer = Writer {
             connection,
-            path: wal_path(&path),
             signals: Arc::clone(&shared.signals),
             failed: Arc::clone(&shared.failed),
             checkpointer,
             known: commit::Known::default(),
             data_version,
+            log_pages,
+            copied_pages: 0,
             told: Arc::clone(&told),
         };
         let side = connect(&path)?;
@@ -113,12 +125,18 @@ impl SqliteStore {
                 .spawn(work)
                 .map_err(|error| cannot(format!("a thread cannot be started: {error}")))
         };
-        let threads = vec![
-            spawn("writer", Box::new(move || writer.run(waiting)))?,
-            spawn("checkpoint", Box::new(move || checkpoints.iter().for_each(|()| checkpoint(&side, &failed))))?,
-            spawn("watcher", Box::new(move || watch(&watched, &signals, &told, &stopped)))?,
-        ];
-        Ok(Self { shared, jobs: Some(jobs), threads, stop_watching: Some(stop_watching) })
+        let copy = move || checkpoints.iter().for_each(|()| checkpoint(&side, &failed));
+        let writer = spawn("writer", Box::new(move || writer.run(waiting)))?;
+        let checkpointer = spawn("checkpoint", Box::new(copy))?;
+        let watcher = spawn("watcher", Box::new(move || watch(&watched, &signals, &told, &stopped)))?;
+        Ok(Self {
+            shared,
+            jobs: Some(jobs),
+            stop_watching: Some(stop_watching),
+            watcher: Some(watcher),
+            writer: Some(writer),
+            checkpointer: Some(checkpointer),
+        })
     }
 
     /// The file.
@@ -162,14 +180,17 @@ fn stopped() -> StoreError {
 }
 
 impl Drop for SqliteStore {
+    /// Closes one connection after the other: the last one copies the write-ahead log into the file and removes it,
+    /// which it can only do alone.
     fn drop(&mut self) {
-        // The writer ends when its last sender is gone, and takes the checkpointer with it.
-        self.jobs = None;
+        self.shared.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
         self.stop_watching = None;
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so already.
-            drop(thread.join());
-        }
+        // A thread that panicked has said so already.
+        drop(self.watcher.take().map(JoinHandle::join));
+        // The writer ends when its last sender is gone, and the checkpointer when the writer is.
+        self.jobs = None;
+        drop(self.writer.take().map(JoinHandle::join));
+        drop(self.checkpointer.take().map(JoinHandle::join));
     }
 }
 
@@ -179,6 +200,8 @@ fn connect(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags).cannot_open(&shown)?;
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS)).cannot_open(&shown)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Statements keep their plan: otherwise SQLite compiles them anew whenever a bound value might suggest another one.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).cannot_open(&shown)?;
     Ok(connection)
 }
 

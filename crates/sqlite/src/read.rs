@@ -48,36 +48,30 @@ pub(crate) fn thread(connection: &Connection, name: ThreadName) -> Result<Option
 }
 
 pub(crate) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Thread>> {
-    let (by_agent, agent) = match &query.agent {
-        Some(agent) => (" AND t.agent = ?6", Some(agent.as_str())),
-        None => ("", None),
-    };
-    // The index knows the minute of the last change; within a minute rows are sorted exactly.
+    // The index knows the minute of the last change; within a minute rows are sorted exactly, by their keys alone.
     let sql = joined(&[
         "SELECT ",
         THREAD_COLUMNS,
-        " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3",
-        by_agent,
-        " AND (h.updated, t.id) < (?4, ?5) ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ",
-        if agent.is_some() { "?7" } else { "?6" },
+        " FROM (SELECT t.id AS id FROM threads t JOIN heads h ON h.thread = t.id
+                WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3 AND (h.updated, t.id) < (?4, ?5)",
+        if query.agent.is_some() { " AND t.agent = ?7" } else { "" },
+        " ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ?6) page
+          CROSS JOIN threads t ON t.id = page.id CROSS JOIN heads h ON h.thread = page.id
+          ORDER BY h.updated DESC, t.id DESC",
     ]);
     let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
     let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
     let thread = query.after.map_or(0, |after| key(after.thread));
-    let account = query.account.as_str();
-    match agent {
-        Some(agent) => rows(
-            connection,
-            &sql,
-            params![account, query.archived, minute, updated, thread, agent, limit(query.limit)],
-            codec::thread,
-        ),
-        None => rows(
-            connection,
-            &sql,
-            params![account, query.archived, minute, updated, thread, limit(query.limit)],
-            codec::thread,
-        ),
+    let (account, limit) = (query.account.as_str(), limit(query.limit));
+    match &query.agent {
+        None => {
+            let params = params![account, query.archived, minute, updated, thread, limit];
+            rows(connection, &sql, params, codec::thread)
+        }
+        Some(agent) => {
+            let params = params![account, query.archived, minute, updated, thread, limit, agent];
+            rows(connection, &sql, params, codec::thread)
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use threadkeep_store::{
 };
 use tokio::sync::oneshot;
 
-use crate::codec::{Actors, chunk_keys, key, position, segment_key};
+use crate::codec::{Actors, chunk_keys, key, position, rest, segment_key};
 use crate::commit::{self, EntryPlace, EntryRow, Known, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::error::from_sqlite;
 use crate::writer::Job;
@@ -248,6 +248,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
             let sql = format!("SELECT {} FROM segments WHERE id = ?1", crate::codec::SEGMENT_COLUMNS);
             let here = read::rows(connection, &sql, [segment_key(row.segment.id)], crate::codec::segment_row)?;
             match here.first() {
+                None if lives(connection, row.segment.thread)? => return Err(differs(row.segment.thread)),
                 None => known.insert_segment(connection, row)?,
                 Some(here) if here == row => {}
                 Some(_) => return Err(clash(format!("segment {} is here already, and differs", row.segment.id))),
@@ -282,12 +283,24 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 }
                 Some(here) if here.id == thread.id && here.head.version == thread.head.version => {}
                 Some(here) => {
-                    return Err(clash(format!("thread {} is here already, and differs", here.id)));
+                    return Err(differs(here.id));
                 }
             }
         }
         set_meta(connection, "import_until", batch.kept_until().as_micros())
     })
+}
+
+/// Whether a thread lives here. Then all that is its own is here too, and an import can add nothing to it.
+fn lives(connection: &Connection, thread: ThreadId) -> Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM threads WHERE id = ?1 AND rest = ?2")
+        .and_then(|mut statement| statement.exists(params![key(thread), rest(thread)]))
+        .map_err(from_sqlite)
+}
+
+fn differs(thread: ThreadId) -> StoreError {
+    StoreError::Import { what: format!("thread {thread} is here already, and differs") }
 }
 
 fn import_entry(
@@ -319,14 +332,14 @@ fn import_entry(
     let Some((thread, rest)) = owner else {
         return Err(clash(format!("segment {} is missing", entry.segment)));
     };
+    let thread = crate::codec::thread_id(thread, &rest)?;
+    if lives(connection, thread)? {
+        return Err(differs(thread));
+    }
     let caller =
         Caller { account: (*entry.account).clone(), actor: (*entry.actor).clone(), cause: entry.cause.clone() };
     let actor = known.actor(connection, &caller)?;
-    let place = EntryPlace {
-        thread: crate::codec::thread_id(thread, &rest)?,
-        segment: entry.segment,
-        position: entry.position,
-    };
+    let place = EntryPlace { thread, segment: entry.segment, position: entry.position };
     let row = EntryRow {
         kind: entry.kind,
         format: entry.format,

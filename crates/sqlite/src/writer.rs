@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use rusqlite::Connection;
@@ -17,10 +17,10 @@ use crate::error::{from_sqlite, is_failed_sync};
 pub(crate) const WAITING_MAX: usize = 1_024;
 /// Commits in one transaction.
 const BATCH_MAX: usize = 256;
-/// From this size of the write-ahead log on it is copied into the file beside the writer…
-const CHECKPOINT_BYTES: u64 = 8 << 20;
-/// …and from this size on by the writer itself, so that it starts over and does not grow without bound.
-const CHECKPOINT_NOW_BYTES: u64 = 64 << 20;
+/// Each time the write-ahead log has grown by so many pages, it is copied into the file beside the writer…
+const CHECKPOINT_PAGES: i32 = 1_024;
+/// …and from this size on what is left of it by the writer itself, so that it starts over.
+const CHECKPOINT_NOW_PAGES: i32 = 8_192;
 
 /// Work for the writer.
 pub(crate) enum Job {
@@ -32,7 +32,6 @@ pub(crate) enum Job {
 
 pub(crate) struct Writer {
     pub(crate) connection: Connection,
-    pub(crate) path: PathBuf,
     pub(crate) signals: Arc<Signals>,
     /// Set once the disk did not confirm a write.
     pub(crate) failed: Arc<AtomicBool>,
@@ -40,6 +39,10 @@ pub(crate) struct Writer {
     pub(crate) checkpointer: SyncSender<()>,
     pub(crate) known: Known,
     pub(crate) data_version: i64,
+    /// The pages in the write-ahead log after the last commit.
+    pub(crate) log_pages: Arc<AtomicI32>,
+    /// The pages in the write-ahead log when it was last asked to be copied.
+    pub(crate) copied_pages: i32,
     /// The number of what happened last and was told, here or elsewhere.
     pub(crate) told: Arc<AtomicI64>,
 }
@@ -172,10 +175,16 @@ impl Writer {
 
     /// Keeps the write-ahead log from growing without bound. Its file is kept: writing into an old one is cheaper.
     fn checkpoint(&mut self) {
-        let bytes = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
-        if bytes > CHECKPOINT_NOW_BYTES {
+        let pages = self.log_pages.load(Ordering::Relaxed);
+        if pages < self.copied_pages {
+            // It has started over.
+            self.copied_pages = 0;
+        }
+        if pages >= CHECKPOINT_NOW_PAGES {
             checkpoint(&self.connection, &self.failed);
-        } else if bytes > CHECKPOINT_BYTES {
+            self.log_pages.store(0, Ordering::Relaxed);
+        } else if pages >= self.copied_pages + CHECKPOINT_PAGES {
+            self.copied_pages = pages;
             // If one is under way already, this is not needed.
             let _ = self.checkpointer.try_send(());
         }

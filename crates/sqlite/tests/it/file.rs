@@ -160,6 +160,8 @@ fn a_cut_off_file_is_refused() {
             say(&store, id, &"x".repeat(1_000)).await.expect("an append");
         }
     });
+    let log = PathBuf::from(format!("{}-wal", folder.file().display()));
+    assert!(!log.exists(), "a store that is closed is one file");
     let whole = std::fs::read(folder.file()).expect("a file");
     std::fs::write(folder.file(), &whole[..whole.len() / 2]).expect("a cut");
     assert!(refusal(&folder.file()).contains("cut off"), "{}", refusal(&folder.file()));

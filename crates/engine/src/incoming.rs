@@ -1,0 +1,138 @@
+//! What an import may bring: nothing that could not have been written here.
+//!
+//! An export comes from outside, and stores trust what is in them. So its bodies are checked like those of a request,
+//! its tallies are counted again, and its segments grow from segments that came before them.
+
+use std::collections::{HashMap, HashSet};
+
+use threadkeep_model::{
+    CheckpointSet, Content, Derived, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
+    MessagesDeleted, Position, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
+};
+use threadkeep_store::{SegmentRow, StoredEntry};
+
+/// Looks at the items of one import, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    segments: HashMap<SegmentId, Walked>,
+    /// Threads whose own segments came with gaps: what others see of them is enough for others, not for themselves.
+    gapped: HashSet<ThreadId>,
+}
+
+/// How far a segment was read.
+#[derive(Debug)]
+struct Walked {
+    thread: ThreadId,
+    next: Position,
+    tally: Tally,
+}
+
+impl Incoming {
+    /// Whether the segment came with this import.
+    pub(crate) fn brought(&self, segment: SegmentId) -> bool {
+        self.segments.contains_key(&segment)
+    }
+
+    /// A segment comes in; what it grew from is known already.
+    pub(crate) fn segment(&mut self, row: &SegmentRow) -> Result<(), String> {
+        let segment = &row.segment;
+        let begins = segment.link.map_or(Position::START, |link| link.bounds.highest());
+        if segment.first <= begins {
+            return Err(format!("segment {} begins at {}, not after {begins}", segment.id, segment.first));
+        }
+        let walked = Walked { thread: segment.thread, next: segment.first, tally: segment.birth };
+        if self.segments.insert(segment.id, walked).is_some() {
+            return Err(format!("segment {} comes twice", segment.id));
+        }
+        Ok(())
+    }
+
+    /// An entry comes in, with its body of `bytes` bytes.
+    pub(crate) fn entry(&mut self, stored: &StoredEntry, entry: &Entry, bytes: usize) -> Result<(), String> {
+        let place = format!("entry {} of segment {}", stored.position, stored.segment);
+        let Some(walked) = self.segments.get_mut(&stored.segment) else {
+            return Err(format!("segment {} is missing", stored.segment));
+        };
+        if stored.position < walked.next {
+            return Err(format!("{place} is out of order"));
+        }
+        check_body(entry, stored.position).map_err(|invalid| format!("{place} cannot be: {invalid}"))?;
+        let derived = entry.derived();
+        let is_next = stored.position == walked.next;
+        let expected = walked.tally.after(&derived, stored.position, stored.time, bytes as u64);
+        // After a gap the count cannot be checked, only that it is one.
+        let counts = !matches!(derived, Derived::Message { .. }) || stored.tally.ordinals > 0;
+        if (is_next && stored.tally != expected) || !counts {
+            return Err(format!("{place} carries a wrong tally"));
+        }
+        if !is_next {
+            self.gapped.insert(walked.thread);
+        }
+        walked.next = stored.position.next();
+        walked.tally = stored.tally;
+        Ok(())
+    }
+
+    /// A thread comes in, after all its segments.
+    pub(crate) fn thread(&self, id: ThreadId) -> Result<(), String> {
+        if self.gapped.contains(&id) { Err(format!("entries of thread {id} are missing")) } else { Ok(()) }
+    }
+}
+
+/// Whether a body could have been written here, at `position`.
+fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
+    let earlier = |field: &str, named: Position| {
+        if named < position { Ok(()) } else { Err(Invalid::body(field, format!("{named} is not before {position}"))) }
+    };
+    match entry {
+        Entry::MessageAppended(body) => check_message(body),
+        Entry::MessageInserted(Inserted { before, message, .. }) => {
+            earlier("before", before.position)?;
+            check_message(message)
+        }
+        Entry::EventLogged(event) => {
+            check_json("data", &event.data)?;
+            event.clone().checked().map(drop)
+        }
+        Entry::MessageEdited(MessageEdited { target, content, metadata, .. }) => {
+            earlier("target", target.position)?;
+            content.as_ref().map_or(Ok(()), check_content)?;
+            metadata.as_ref().map_or(Ok(()), check_object)
+        }
+        Entry::MessagesDeleted(MessagesDeleted { targets, .. }) => {
+            targets.iter().try_for_each(|target| earlier("targets", target.position))
+        }
+        Entry::ThreadChanged(ThreadChanged { fields }) => {
+            fields.0.iter().try_for_each(|(field, value)| check_json(field, value))
+        }
+        Entry::RolledBack(RolledBack { to, .. }) => earlier("to", *to),
+        Entry::CheckpointSet(CheckpointSet { version, .. }) => earlier("version", *version),
+        Entry::Forked(Forked { anchor, .. }) => anchor.map_or(Ok(()), |anchor| earlier("anchor", anchor)),
+        Entry::Truncated(_) => Ok(()),
+    }
+}
+
+fn check_message(body: &MessageBody) -> Result<(), Invalid> {
+    check_content(&body.content)?;
+    body.metadata.as_ref().map_or(Ok(()), check_object)?;
+    body.name.as_ref().map_or(Ok(()), |name| refuse_nulls("name", name))
+}
+
+fn check_content(content: &Content) -> Result<(), Invalid> {
+    // How deep it nests comes first: what follows reads it into a tree.
+    check_json("content", content.as_json())?;
+    content.clone().checked().map(drop)
+}
+
+fn check_object(metadata: &Json) -> Result<(), Invalid> {
+    check_json("metadata", metadata)?;
+    if metadata.is_object() { Ok(()) } else { Err(Invalid::body("metadata", "must be a JSON object")) }
+}
+
+fn check_json(field: &str, json: &Json) -> Result<(), Invalid> {
+    if Json::parse(field, json.as_str())? == *json { Ok(()) } else { Err(Invalid::body(field, "holds null bytes")) }
+}
+
+fn refuse_nulls(field: &str, text: &str) -> Result<(), Invalid> {
+    if text.contains('\0') { Err(Invalid::body(field, "holds null bytes")) } else { Ok(()) }
+}
