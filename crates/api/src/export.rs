@@ -134,7 +134,11 @@ enum Verbatim<'a> {
 
 impl<'a> Verbatim<'a> {
     fn new(text: &'a str) -> Result<Self, serde_json::Error> {
-        if text.contains(['\n', '\r']) { Ok(Self::Text(text.into())) } else { serde_json::from_str(text).map(Self::Raw) }
+        if text.contains(['\n', '\r']) {
+            Ok(Self::Text(text.into()))
+        } else {
+            serde_json::from_str(text).map(Self::Raw)
+        }
     }
 
     fn text(&self) -> &str {
@@ -317,7 +321,9 @@ impl<R: BufRead> ExportReader<R> {
         let line: Line<'_> = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
         let item = match line {
             Line::End(end) if end.items == items => None,
-            Line::End(end) => return Err(wrong(format!("the export should have {} items, and has {items}", end.items))),
+            Line::End(end) => {
+                return Err(wrong(format!("the export should have {} items, and has {items}", end.items)));
+            }
             line => Some(item(line).map_err(|invalid| wrong(invalid.to_string()))?),
         };
         match item {
@@ -356,9 +362,10 @@ impl<R: BufRead> ExportReader<R> {
 fn item(line: Line<'_>) -> Result<ExportItem, Invalid> {
     Ok(match line {
         Line::Segment(line) => {
-            let bounds = line.link.iter().flat_map(|Link { bounds, .. }| {
-                [bounds.messages, bounds.changes, bounds.files, bounds.values]
-            });
+            let bounds = line
+                .link
+                .iter()
+                .flat_map(|Link { bounds, .. }| [bounds.messages, bounds.changes, bounds.files, bounds.values]);
             bounds.chain([line.first]).try_for_each(|position| in_range("first", position.0))?;
             let origin = match line.origin {
                 Some(origin) => Some((account(origin.account)?, record(&origin.record)?)),
@@ -440,7 +447,8 @@ mod tests {
         let record = Record { title: Some("Größe 🦀".into()), metadata: Some(metadata), ..Record::default() };
         let link = Link { parent: root, bounds: Bounds::all(Position(3)) };
         let tally = Tally { ordinals: 1, bytes: 30, last_user: Some(Timestamp::from_micros(-1)), ..Tally::default() };
-        let segment = |id, first, link, birth| Segment { id, thread, first, link, birth, created: Timestamp::default() };
+        let segment =
+            |id, first, link, birth| Segment { id, thread, first, link, birth, created: Timestamp::default() };
         let entry = |position, body| ExportItem::Entry {
             segment: root,
             position: Position(position),

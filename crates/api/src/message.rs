@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn content_and_metadata_pass_through_to_the_letter() {
-        let parts = r#"[{"text":"a","type":"text"},{"type":"tool_use","id":"1","name":"f","input":{"z":1.0,"a":1e400}}]"#;
+        let parts =
+            r#"[{"text":"a","type":"text"},{"type":"tool_use","id":"1","name":"f","input":{"z":1.0,"a":1e400}}]"#;
         let metadata = r#"{"n": 12345678901234567890123, "b":[ ]}"#;
         let json = format!(r#"{{"role":"tool","name":"é","content":{parts},"metadata":{metadata},"depth":2}}"#);
         let stored = message(json.leak());

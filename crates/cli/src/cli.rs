@@ -41,8 +41,8 @@ struct Global {
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
     store: Option<String>,
     /// The folder of the store, which is then threadkeep.db in it
-    #[arg(long, global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
-    data: Option<PathBuf>,
+    #[arg(long = "data", global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
+    data_folder: Option<PathBuf>,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
@@ -124,7 +124,12 @@ impl Command {
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
     let parsed = Cli::command().try_get_matches_from(arguments).and_then(|matches| {
-        let place = |cli: &Cli| Place::new(given(&matches, "store", &cli.global.store), given(&matches, "data", &cli.global.data));
+        let place = |cli: &Cli| {
+            Place::new(
+                given(&matches, "store", &cli.global.store),
+                given(&matches, "data_folder", &cli.global.data_folder),
+            )
+        };
         Cli::from_arg_matches(&matches).map(|cli| (place(&cli), cli))
     });
     match parsed {
@@ -134,7 +139,11 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// A value with whether it stood on the command line; values from the environment may be empty, which is no value.
-fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &str, value: &Option<T>) -> Option<(T, bool)> {
+fn given<T: Clone + AsRef<std::ffi::OsStr>>(
+    matches: &clap::ArgMatches,
+    name: &str,
+    value: &Option<T>,
+) -> Option<(T, bool)> {
     let on_command_line = matches.value_source(name) == Some(ValueSource::CommandLine);
     let value = value.clone().filter(|value| on_command_line || !value.as_ref().is_empty());
     value.map(|value| (value, on_command_line))
@@ -212,6 +221,8 @@ mod tests {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "'{name}' is not explained");
             for argument in command.get_arguments() {
+                let globals = ["store", "data_folder", "json", "actor", "agent"];
+                assert!(!globals.contains(&argument.get_id().as_str()), "'{name}' hides a global flag");
                 assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
             }
         }

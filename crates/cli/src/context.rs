@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use threadkeep::model::Code;
-use threadkeep::{
-    Account, Actor, ActorKind, Caller, Engine, Error, Invalid, StoreUrl, Thread, ThreadId, ThreadName,
-};
+use threadkeep::{Actor, ActorKind, Caller, Engine, Error, Invalid, StoreUrl, Thread, ThreadId, ThreadName};
 use threadkeep_api::{Problem, Status};
 
 use crate::failure::{self, Failure};
@@ -98,11 +96,6 @@ impl Context {
         Ok(Self { engine, out: Out::new(), json, hints: place.hints(), named: None })
     }
 
-    /// The account for which everything is done.
-    pub(crate) fn account(&self) -> &Account {
-        &self.engine.caller().account
-    }
-
     /// The thread that the command is about, once it was found.
     pub(crate) fn named(&self) -> Option<ThreadId> {
         self.named
@@ -171,7 +164,8 @@ fn is_prefix(text: &str) -> bool {
     const UUID_LENGTH: usize = 36;
     match text.strip_prefix("T-") {
         Some(uuid) => {
-            let fits = |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+            let fits =
+                |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
             !uuid.is_empty() && uuid.len() < UUID_LENGTH && uuid.bytes().enumerate().all(fits)
         }
         None => {

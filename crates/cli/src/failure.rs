@@ -8,6 +8,7 @@ use threadkeep::{Error, Invalid, ThreadId};
 use threadkeep_api::{Problem, Status};
 
 use crate::context::Hints;
+use crate::text::visible;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
         let shown = serde_json::to_string(&problem).unwrap_or_else(|error| error.to_string());
         note(&shown);
     } else {
-        note(&format!("error: {}", problem.detail));
+        note(&format!("error: {}", visible(&problem.detail)));
         if let Some(hint) = &problem.hint {
             note(&format!("hint: {hint}"));
         }

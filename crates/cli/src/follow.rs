@@ -12,6 +12,7 @@ use threadkeep::{
 };
 use threadkeep_api as api;
 use threadkeep_api::FeedEntry;
+use tokio::sync::oneshot;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -114,7 +115,8 @@ impl Tail {
             After::Number(version) => Position(version),
         };
         let mut subscription = context.engine.subscribe(thread.id, after).await?;
-        while let Some(next) = self.unless_over(context, subscription.next()).await? {
+        let mut closed = stdout_closed();
+        while let Some(next) = self.unless_over(context, subscription.next(), &mut closed).await? {
             match next? {
                 Some(entry) => print(context, &entry)?,
                 None => {
@@ -133,7 +135,8 @@ impl Tail {
             After::Number(cursor) => FeedCursor(cursor),
         };
         let mut feed = context.engine.feed(after).await?;
-        while let Some(item) = self.unless_over(context, feed.next()).await? {
+        let mut closed = stdout_closed();
+        while let Some(item) = self.unless_over(context, feed.next(), &mut closed).await? {
             print_item(context, item?).await?;
         }
         Ok(())
@@ -144,6 +147,7 @@ impl Tail {
         &self,
         context: &mut Context,
         next: impl Future<Output = T>,
+        closed: &mut oneshot::Receiver<()>,
     ) -> Result<Option<T>, Failure> {
         let mut next = std::pin::pin!(next);
         // What is there comes at once; only what is not there has to be waited for.
@@ -157,7 +161,7 @@ impl Tail {
         tokio::select! {
             next = next => Ok(Some(next)),
             _ = tokio::signal::ctrl_c() => Ok(None),
-            () = stdout_closed() => Ok(None),
+            _ = closed => Ok(None),
         }
     }
 }
@@ -171,19 +175,21 @@ async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Resolves when nobody reads stdout any more. What is no pipe is never closed.
-async fn stdout_closed() {
+/// Resolves when nobody reads stdout any more, so that `tail | head` ends without waiting for one more entry.
+fn stdout_closed() -> oneshot::Receiver<()> {
+    let (tell, closed) = oneshot::channel();
     #[cfg(unix)]
-    {
-        use tokio::io::Interest;
-        use tokio::io::unix::AsyncFd;
-        if let Ok(stdout) = AsyncFd::with_interest(std::io::stdout(), Interest::ERROR)
-            && stdout.ready(Interest::ERROR).await.is_ok()
-        {
-            return;
-        }
-    }
-    std::future::pending().await
+    std::thread::spawn(move || {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let stdout = std::io::stdout();
+        // Errors and hang-ups are told whatever is asked for. What is no pipe never has one, and this waits for ever.
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        while poll(&mut watched, None).is_err_and(|error| error == rustix::io::Errno::INTR) {}
+        let _ = tell.send(());
+    });
+    #[cfg(not(unix))]
+    std::mem::forget(tell);
+    closed
 }
 
 fn print(context: &mut Context, entry: &HistoryEntry) -> Result<(), Failure> {

@@ -172,11 +172,7 @@ impl Insert {
 
 /// A message: its id alone for people and scripts, whole for programs.
 pub(crate) fn print(context: &mut Context, message: &threadkeep::Message) -> Result<(), Failure> {
-    if context.json {
-        context.out.json(&api::Message::new(message)?)
-    } else {
-        context.out.line(message.id.to_string())
-    }
+    if context.json { context.out.json(&api::Message::new(message)?) } else { context.out.line(message.id.to_string()) }
 }
 
 /// `text`, or all of stdin if it is `-`, less its last line break.

@@ -7,7 +7,7 @@ use threadkeep_api as api;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::text::{brief, counted, moment, visible};
+use crate::text::{brief, counted, moment, quoted, visible};
 use crate::thread;
 
 /// Characters of a tool call, a tool result or a thought.
@@ -117,10 +117,23 @@ impl Show {
         }
         if let Some(cursor) = &page.next {
             context.out.flush()?;
-            let next = context.hints.command(&format!("show {} --cursor {cursor}", crate::text::quoted(&self.thread)));
+            let next = context.hints.command(&self.next(cursor));
             context.note(format!("\n{shown} of {}; go on with: {next}", counted(page.total, "message", "messages")));
         }
         Ok(())
+    }
+
+    /// The command that shows the next page.
+    fn next(&self, cursor: &str) -> String {
+        let mut command = format!("show {} --cursor {cursor}", quoted(&self.thread));
+        let flags = [
+            self.limit.map(|limit| format!(" --limit {limit}")),
+            self.role.map(|role| format!(" --role {role}")),
+            self.max_depth.map(|depth| format!(" --max-depth {depth}")),
+            self.include_silent.then(|| " --include-silent".to_owned()),
+        ];
+        command.extend(flags.into_iter().flatten());
+        command
     }
 }
 

@@ -23,14 +23,12 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 /// `text` on one line, cut after `most` characters.
 pub(crate) fn brief(text: &str, most: usize) -> String {
     let mut shown = String::new();
-    let mut characters = 0;
-    for c in visible(text).chars() {
-        if characters == most {
+    for (at, c) in visible(text).chars().enumerate() {
+        if at == most {
             shown.push('…');
             break;
         }
         shown.push(if c.is_whitespace() { ' ' } else { c });
-        characters += 1;
     }
     shown
 }

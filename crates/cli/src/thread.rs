@@ -241,7 +241,12 @@ pub(crate) fn named(thread: &Thread) -> String {
 
 /// A new thread: its id, alone, so that a script can take it.
 pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
-    if context.json { context.out.json(&api::Thread::from(thread)) } else { context.out.line(thread.id.to_string()) }
+    if context.json {
+        context.out.json(&api::Thread::from(thread))?;
+    } else {
+        context.out.line(thread.id.to_string())?;
+    }
+    context.out.flush()
 }
 
 /// A thread that changed.

@@ -75,19 +75,28 @@ impl State {
     /// Refuses an import that does not fit what is here, before anything of it is taken in.
     fn check_import(&self, batch: &ImportBatch) -> Result<()> {
         let clash = |what: String| Err(StoreError::Import { what });
+        // All that is a living thread's own is here: an import can add nothing to it.
+        let lives = |thread: ThreadId| self.threads.get(&thread.short().bits()).is_some_and(|here| here.id == thread);
+        let differs = |thread: ThreadId| clash(format!("thread {thread} is here already, and differs"));
         for row in &batch.segments {
-            if self.segments.get(&row.segment.id).is_some_and(|state| state.row != *row) {
-                return clash(format!("segment {} is here already, and differs", row.segment.id));
+            match self.segments.get(&row.segment.id) {
+                Some(state) if state.row == *row => {}
+                Some(_) => return clash(format!("segment {} is here already, and differs", row.segment.id)),
+                None if lives(row.segment.thread) => return differs(row.segment.thread),
+                None => {}
             }
         }
         for ImportedEntry { entry, .. } in &batch.entries {
             match self.segments.get(&entry.segment) {
-                Some(state) => {
-                    if state.entries.get(&entry.position).is_some_and(|(here, ..)| here.body != entry.body) {
+                Some(state) => match state.entries.get(&entry.position) {
+                    Some((here, ..)) if here.body != entry.body => {
                         let place = format!("entry {} of segment {}", entry.position, entry.segment);
                         return clash(format!("{place} is here already, and differs"));
                     }
-                }
+                    Some(_) => {}
+                    None if lives(state.row.segment.thread) => return differs(state.row.segment.thread),
+                    None => {}
+                },
                 None if batch.segments.iter().any(|row| row.segment.id == entry.segment) => {}
                 None => return clash(format!("segment {} is missing", entry.segment)),
             }
@@ -104,7 +113,7 @@ impl State {
                 return clash(format!("thread {} goes on here after version {}", thread.id, thread.head.version));
             }
             if here.is_some_and(|here| here.id != thread.id || here.head.version != thread.head.version) {
-                return clash(format!("thread {} is here already, and differs", thread.id));
+                return differs(thread.id);
             }
         }
         Ok(())

@@ -1,0 +1,154 @@
+//! What all rows share: sizes, a folder, a runtime, and the way loads are described.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::Result;
+use crate::meter::{Spent, typical_micros};
+
+/// Bytes of text in a message.
+pub(crate) const TEXT_BYTES: usize = 1_024;
+/// Clients that wait at the same time, where there are many.
+pub(crate) const CLIENTS: usize = 64;
+const WORKERS: usize = 2;
+
+/// How much of everything is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Appends of a single client in a round.
+    pub(crate) appends_alone: usize,
+    /// Appends of each of many clients in a round.
+    pub(crate) appends_each: usize,
+    /// The same where each is a sync of its own.
+    pub(crate) appends_each_synced: usize,
+    /// Messages of history.
+    pub(crate) histories: [usize; 3],
+    /// Forks of one thread in a round.
+    pub(crate) forks: usize,
+    /// Messages of the thread that is read.
+    pub(crate) messages: usize,
+    /// Reads in a round.
+    pub(crate) reads: usize,
+    /// Links of a chain of forks.
+    pub(crate) chain: usize,
+    /// Threads in a list.
+    pub(crate) threads: usize,
+    /// Messages whose bytes at rest are counted.
+    pub(crate) at_rest: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of(quick: bool) -> Self {
+        if quick {
+            return Self {
+                appends_alone: 20,
+                appends_each: 10,
+                appends_each_synced: 1,
+                histories: [10, 100, 1_000],
+                forks: 20,
+                messages: 200,
+                reads: 20,
+                chain: 50,
+                threads: 300,
+                at_rest: 2_000,
+            };
+        }
+        Self {
+            appends_alone: 200,
+            appends_each: 150,
+            appends_each_synced: 8,
+            histories: [10, 1_000, 100_000],
+            forks: 200,
+            messages: 10_000,
+            reads: 200,
+            chain: 1_000,
+            threads: 10_000,
+            at_rest: 100_000,
+        }
+    }
+}
+
+/// Appends to do: client `n` writes to thread `n` modulo `threads`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) clients: usize,
+    pub(crate) threads: usize,
+    /// Appends of each client, one after the other.
+    pub(crate) each: usize,
+}
+
+/// Somebody who keeps threads.
+pub(crate) trait Keeper {
+    /// Does the appends of `load`; returns once all of them are durable.
+    fn append(&self, bench: &Bench, load: Load) -> Result<()>;
+
+    /// What they cost.
+    fn measure(&self, bench: &Bench, load: Load) -> Result<Spent> {
+        Spent::on(load.clients * load.each, || self.append(bench, load))
+    }
+}
+
+/// What all rows share.
+pub(crate) struct Bench {
+    pub(crate) runtime: Runtime,
+    pub(crate) sizes: Sizes,
+    pub(crate) quick: bool,
+    pub(crate) rounds: usize,
+    folder: TempDir,
+}
+
+impl Bench {
+    /// Files are made in a folder in `parent`, or where `THREADKEEP_BENCH_DIR` says, and removed in the end.
+    pub(crate) fn new(parent: Option<&Path>, quick: bool, rounds: usize) -> Result<Self> {
+        let parent = match parent {
+            Some(parent) => parent.to_owned(),
+            None => std::env::var_os("THREADKEEP_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from),
+        };
+        let unusable = |error: std::io::Error| format!("{} cannot be used as a folder for stores: {error}", parent.display());
+        std::fs::create_dir_all(&parent).map_err(unusable)?;
+        let folder = tempfile::Builder::new().prefix("threadkeep-bench-").tempdir_in(&parent).map_err(unusable)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).build()?;
+        Ok(Self { runtime, sizes: Sizes::of(quick), quick, rounds, folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A new folder for the files of one row; it goes when it is dropped.
+    pub(crate) fn room(&self) -> Result<TempDir> {
+        Ok(tempfile::tempdir_in(&self.folder)?)
+    }
+
+    /// What the disk takes for a write of 8 KiB and a sync, in microseconds.
+    pub(crate) fn sync_micros(&self) -> Result<f64> {
+        let mut file = tempfile::tempfile_in(&self.folder)?;
+        typical_micros(50, || {
+            file.write_all(&[1; 8_192])?;
+            Ok(file.sync_data()?)
+        })
+    }
+}
+
+/// The text of message `n`: [`TEXT_BYTES`] of words, ready made, so that making it costs nobody anything.
+pub(crate) fn text(n: usize) -> &'static str {
+    static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| (0..256).map(words).collect());
+    &TEXTS[n % TEXTS.len()]
+}
+
+fn words(seed: u64) -> String {
+    let mut text = String::with_capacity(TEXT_BYTES + 16);
+    let mut state = seed;
+    while text.len() < TEXT_BYTES {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let letters = (0..8).map(|n| b"etaoinshrdlucmfw"[(state >> (20 + 4 * n)) as usize & 15]);
+        text.extend(letters.map(char::from));
+        text.push(' ');
+    }
+    text.truncate(TEXT_BYTES);
+    text
+}

@@ -1,0 +1,11 @@
+//! The real binary, from outside: stories, hostile inputs, several processes at once, crashes and failing disks.
+
+mod concurrency;
+mod crash;
+mod disk;
+mod follow;
+mod hostile;
+mod shapes;
+mod stories;
+mod support;
+mod transfer;
