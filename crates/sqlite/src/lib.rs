@@ -10,6 +10,7 @@ mod commit;
 mod error;
 mod read;
 mod schema;
+mod tables;
 mod upkeep;
 mod writer;
 
@@ -83,7 +84,7 @@ impl SqliteStore {
         let mut connection = connect(&path)?;
         schema::migrate(&mut connection, &shown)?;
         prepare_writer(&connection).cannot_open(&shown)?;
-        let last_told = commit::last_seq(&connection).map_err(|error| cannot(error.to_string()))?;
+        let last_told = tables::last_seq(&connection).map_err(|error| cannot(error.to_string()))?;
         let data_version = connection.query_row("PRAGMA data_version", [], |row| row.get(0)).cannot_open(&shown)?;
 
         let shared = Arc::new(Shared {
@@ -261,7 +262,7 @@ fn watch(connection: &Connection, signals: &Signals, told: &AtomicI64, stop: &st
         let watched = signals.is_watched();
         interval = Duration::from_millis(if watched { FOREIGN_POLL_MS } else { IDLE_POLL_MS });
         // What cannot be read now is looked at again in a moment.
-        let Ok(now) = commit::last_seq(connection) else { continue };
+        let Ok(now) = tables::last_seq(connection) else { continue };
         if told.fetch_max(now, Ordering::AcqRel) < now && watched {
             signals.tell_all();
         }
@@ -326,7 +327,7 @@ impl Feed for SqliteStore {
     }
 
     fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
-        self.read(|connection, _| Ok(FeedCursor(commit::last_seq(connection)? as u64)))
+        self.read(|connection, _| Ok(FeedCursor(tables::last_seq(connection)? as u64)))
     }
 
     fn signals(&self) -> &Signals {

@@ -14,8 +14,9 @@ use threadkeep_store::{
 use tokio::sync::oneshot;
 
 use crate::codec::{Actors, chunk_keys, key, position, rest, segment_key};
-use crate::commit::{self, EntryPlace, EntryRow, Known, insert_derived, insert_thread, is_deleted, put_blob};
+use crate::commit::Known;
 use crate::error::from_sqlite;
+use crate::tables::{self, EntryPlace, EntryRow, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
 use crate::{SqliteStore, read};
 
@@ -143,7 +144,7 @@ fn find_garbage(connection: &mut Connection, now: Timestamp) -> Result<Vec<(Segm
             return Err(StoreError::import_under_way());
         }
         // The newest rows may be freed now: their numbers must not come back.
-        set_meta(connection, "last_seq", commit::last_seq(connection)?)?;
+        set_meta(connection, "last_seq", tables::last_seq(connection)?)?;
         let expired = now.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
         connection.execute("DELETE FROM idempotency WHERE time < ?1", [expired]).map_err(from_sqlite)?;
         let segments = read::all_segments(connection, None, usize::MAX)?;

@@ -10,8 +10,9 @@ use threadkeep_model::{Commit, Committed, ThreadCommit, ThreadId};
 use threadkeep_store::{Result, Signals, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::commit::{Failure, Known, last_seq};
+use crate::commit::{Failure, Known};
 use crate::error::{from_sqlite, is_failed_sync};
+use crate::tables::last_seq;
 
 /// Commits that may wait; more wait at the door.
 pub(crate) const WAITING_MAX: usize = 1_024;

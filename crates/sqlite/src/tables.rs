@@ -1,0 +1,195 @@
+//! Single rows: how each table is written and asked. Which rows a commit writes is next door, in `commit`.
+
+use rusqlite::{Connection, params};
+use threadkeep_model::{Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, ThreadId, Timestamp};
+use threadkeep_store::Result;
+
+use crate::codec::{self, blob_key, key, rest, segment_key};
+use crate::error::from_sqlite;
+
+/// Where an entry goes.
+pub(crate) struct EntryPlace {
+    pub(crate) thread: ThreadId,
+    pub(crate) segment: SegmentId,
+    pub(crate) position: Position,
+}
+
+/// What goes there.
+pub(crate) struct EntryRow<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) format: u8,
+    pub(crate) time: Timestamp,
+    pub(crate) actor: i64,
+    pub(crate) cause: Option<&'a str>,
+    pub(crate) tally: &'a [u8],
+    /// The ordinal, if it is an appended message.
+    pub(crate) ordinal: u64,
+    pub(crate) body: &'a Body,
+    pub(crate) derived: &'a Derived,
+    pub(crate) blobs: &'a [BlobId],
+}
+
+/// Writes the rows that follow from an entry.
+pub(crate) fn insert_derived(
+    connection: &Connection,
+    place: &EntryPlace,
+    seq: i64,
+    time: Timestamp,
+    ordinal: u64,
+    derived: &Derived,
+) -> Result<()> {
+    let segment = segment_key(place.segment);
+    let position = place.position.0 as i64;
+    let written = match derived {
+        Derived::Nothing => Ok(0),
+        Derived::Message { role, silent, depth } => {
+            connection.prepare_cached("INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6)").and_then(
+                |mut statement| statement.execute(params![segment, ordinal as i64, seq, role.code(), silent, depth]),
+            )
+        }
+        Derived::Change(change) => {
+            let mut insert =
+                connection.prepare_cached("INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5)").map_err(from_sqlite)?;
+            change.targets.iter().try_fold(0, |_, target| {
+                insert.execute(params![segment, change.root as i64, position, target.0 as i64, change.op.code()])
+            })
+        }
+        Derived::Relation { child, kind, index, anchor, comment } => connection
+            .prepare_cached("INSERT OR REPLACE INTO relations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    key(place.thread),
+                    segment,
+                    position,
+                    key(*child),
+                    kind.code(),
+                    index.map(|index| index as i64),
+                    anchor.map(|anchor| anchor.0 as i64),
+                    time.as_micros(),
+                    comment,
+                ])
+            }),
+        Derived::Checkpoint { name, version } => connection
+            .prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES (?1, ?2, ?3, ?4, ?5)")
+            .and_then(|mut statement| {
+                statement.execute(params![key(place.thread), name, version.0 as i64, time.as_micros(), seq])
+            }),
+    };
+    written.map(|_| ()).map_err(from_sqlite)
+}
+
+/// The highest number of the feed so far.
+pub(crate) fn last_seq(connection: &Connection) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT max(ifnull((SELECT max(seq) FROM entries), 0), ifnull((SELECT max(seq) FROM segments), 0),
+                        ifnull((SELECT max(seq) FROM tombstones), 0),
+                        ifnull((SELECT value FROM meta WHERE key = 'last_seq'), 0))",
+        )
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(from_sqlite)
+}
+
+/// Puts a blob into the file, unless it is there.
+pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Result<()> {
+    if blob_key(connection, id)?.is_some() {
+        return Ok(());
+    }
+    let blob: i64 = connection
+        .prepare_cached("INSERT INTO blobs (hash, size) VALUES (?1, ?2) RETURNING id")
+        .and_then(|mut statement| statement.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)))
+        .map_err(from_sqlite)?;
+    let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2)").map_err(from_sqlite)?;
+    for (n, chunk) in bytes.chunks(codec::BLOB_CHUNK_BYTES).enumerate() {
+        insert.execute(params![codec::chunk_key(blob, n), chunk]).map_err(from_sqlite)?;
+    }
+    Ok(())
+}
+
+/// Writes a thread that was not there.
+pub(crate) fn insert_thread(
+    connection: &Connection,
+    id: ThreadId,
+    account: &Account,
+    created: Timestamp,
+    head: &Head,
+    record: &Record,
+) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO threads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+        .and_then(|mut statement| {
+            statement.execute(params![
+                key(id),
+                rest(id),
+                account.as_str(),
+                record.archived,
+                record.agent_id,
+                record.main_thread_id.map(key),
+                created.as_micros(),
+                head.updated.minute(),
+                record.encode(),
+            ])
+        })
+        .map_err(from_sqlite)?;
+    connection
+        .prepare_cached("INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+        .and_then(|mut statement| {
+            statement.execute(params![
+                key(id),
+                head.version.0 as i64,
+                segment_key(head.segment),
+                head.era as i64,
+                head.fence as i64,
+                head.updated.as_micros(),
+                head.tally.encode(),
+            ])
+        })
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Replaces a thread's record.
+pub(crate) fn update_record(connection: &Connection, id: ThreadId, record: &Record) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE threads SET archived = ?2, agent = ?3, main = ?4, record = ?5 WHERE id = ?1")
+        .and_then(|mut statement| {
+            let main = record.main_thread_id.map(key);
+            statement.execute(params![key(id), record.archived, record.agent_id, main, record.encode()])
+        })
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Takes a thread out of everything but the log, and leaves a tombstone.
+pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timestamp, seq: i64) -> Result<()> {
+    for sql in [
+        "DELETE FROM threads WHERE id = ?1",
+        "DELETE FROM heads WHERE thread = ?1",
+        "DELETE FROM relations WHERE parent = ?1",
+        "DELETE FROM relations WHERE child = ?1",
+        "DELETE FROM checkpoints WHERE thread = ?1",
+        "DELETE FROM idempotency WHERE thread = ?1",
+    ] {
+        connection.prepare_cached(sql).and_then(|mut statement| statement.execute([key(id)])).map_err(from_sqlite)?;
+    }
+    connection
+        .prepare_cached("INSERT INTO tombstones VALUES (?1, ?2, ?3, ?4)")
+        .and_then(|mut statement| statement.execute(params![key(id), rest(id), time.as_micros(), seq]))
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Whether an id, or its short id, is in use or was in use before.
+pub(crate) fn is_taken(connection: &Connection, id: ThreadId) -> Result<bool> {
+    Ok(exists(connection, "SELECT 1 FROM threads WHERE id = ?1", key(id))? || is_deleted(connection, id)?)
+}
+
+/// Whether an id, or its short id, was deleted.
+pub(crate) fn is_deleted(connection: &Connection, id: ThreadId) -> Result<bool> {
+    exists(connection, "SELECT 1 FROM tombstones WHERE id = ?1", key(id))
+}
+
+/// Whether a query by a key finds a row.
+pub(crate) fn exists(connection: &Connection, sql: &str, id: i64) -> Result<bool> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.exists([id])).map_err(from_sqlite)
+}
