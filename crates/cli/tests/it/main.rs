@@ -3,6 +3,7 @@
 mod concurrency;
 mod crash;
 mod disk;
+mod doctor;
 mod follow;
 mod hostile;
 mod shapes;

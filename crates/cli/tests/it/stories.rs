@@ -30,6 +30,28 @@ fn the_first_five_minutes() {
 }
 
 #[test]
+fn a_hint_works_when_it_is_pasted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_threadkeep")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let paste = |command: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(folder.path()).env("PATH", &path).args(["-c", command]);
+        run(shell, b"")
+    };
+    let hint = |error: &str| error.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint").to_owned();
+    let error = paste("threadkeep --data \"it's here\" list").refused(3, &[]);
+    let thread = paste(&hint(&error)).ok();
+    let error = paste("threadkeep --data \"it's here\" show 000000000000").refused(3, &[]);
+    assert!(paste(&hint(&error)).ok().contains("My first thread"));
+    for command in ["fork T --message-index 9", "rollback T --checkpoint x", "rollback T --undo", "show T --as-of 9"] {
+        let ran = paste(&format!("threadkeep --data \"it's here\" {}", command.replace('T', &thread)));
+        assert!(ran.code != Some(0), "{ran:?}");
+        paste(&hint(&ran.stderr)).ok();
+    }
+}
+
+#[test]
 fn a_data_folder_or_the_environment_names_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = threadkeep();

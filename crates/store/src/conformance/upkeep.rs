@@ -212,6 +212,15 @@ pub async fn an_import_that_differs_is_refused(hands: Hands) {
     orphan.entry.segment = hands.segment_id();
     let differs = ImportBatch { entries: vec![orphan], ..ImportBatch::default() };
     assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    // A thread that went on elsewhere: nothing is added to the one that lives here.
+    let mut beyond = batch.entries[0].clone();
+    beyond.entry.position = Position(99);
+    let differs = ImportBatch { entries: vec![beyond], ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
+    let mut branch = batch.segments[0].clone();
+    branch.segment.id = hands.segment_id();
+    let differs = ImportBatch { segments: vec![branch], ..ImportBatch::default() };
+    assert!(matches!(hands.stores.upkeep.import(differs).await, Err(StoreError::Import { .. })));
     assert_eq!(derived(&hands).await, before);
     assert_eq!(hands.head(thread).await.version, Position(7));
 }
