@@ -108,7 +108,8 @@ impl Bench {
             Some(parent) => parent.to_owned(),
             None => std::env::var_os("THREADKEEP_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from),
         };
-        let unusable = |error: std::io::Error| format!("{} cannot be used as a folder for stores: {error}", parent.display());
+        let unusable =
+            |error: std::io::Error| format!("{} cannot be used as a folder for stores: {error}", parent.display());
         std::fs::create_dir_all(&parent).map_err(unusable)?;
         let folder = tempfile::Builder::new().prefix("threadkeep-bench-").tempdir_in(&parent).map_err(unusable)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).build()?;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use threadkeep::model::{Commit, Expect, NewEntry, ThreadCommit, Write};
 use threadkeep::{
-    Append, Caller, Create, Engine, Entry, Limits, MessageBody, Page, SqliteStore, Stores, SystemWorld, ThreadId,
-    World,
+    Append, Caller, Create, Engine, Entry, Limits, MessageBody, Page, SqliteStore, Stores, SystemWorld, ThreadId, World,
 };
 
 use crate::Result;

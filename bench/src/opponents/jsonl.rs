@@ -91,7 +91,8 @@ fn path(folder: &Path, thread: usize) -> PathBuf {
 
 /// Place, time, actor, message.
 fn line(position: u64, text: &str) -> Vec<u8> {
-    let mut line = format!(r#"{{"position":{position},"time":{},"actor":"local","message":"#, now_micros()).into_bytes();
+    let mut line =
+        format!(r#"{{"position":{position},"time":{},"actor":"local","message":"#, now_micros()).into_bytes();
     line.extend_from_slice(&body(text));
     line.extend_from_slice(b"}\n");
     line

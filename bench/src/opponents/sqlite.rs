@@ -48,9 +48,17 @@ CREATE TABLE messages (
 type Reply = oneshot::Sender<Result<i64, String>>;
 
 enum Job {
-    Append { thread: i64, body: Vec<u8>, reply: Reply },
+    Append {
+        thread: i64,
+        body: Vec<u8>,
+        reply: Reply,
+    },
     /// A message for each of the threads, so often: how histories are built.
-    Fill { threads: Vec<i64>, messages: usize, reply: Reply },
+    Fill {
+        threads: Vec<i64>,
+        messages: usize,
+        reply: Reply,
+    },
 }
 
 /// A file with threads in it. It is closed when it is dropped.
@@ -236,8 +244,7 @@ fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut log: Log
         begin: connection.prepare("BEGIN IMMEDIATE")?,
         commit: connection.prepare("COMMIT")?,
         head: connection.prepare("SELECT version, segment, tally FROM heads WHERE thread = ?1")?,
-        entry: connection
-            .prepare("INSERT INTO entries VALUES (?1, ?2, ?3, 0, 1, ?4, 1, NULL, ?5, ?6, NULL)")?,
+        entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, 0, 1, ?4, 1, NULL, ?5, ?6, NULL)")?,
         message: connection.prepare("INSERT INTO messages VALUES (?1, ?2, ?3, 0, 0, 0)")?,
         update: connection.prepare("UPDATE heads SET version = ?2, updated = ?3, tally = ?4 WHERE thread = ?1")?,
         seq: connection.query_row("SELECT ifnull(max(seq), 0) FROM entries", [], |row| row.get(0))?,

@@ -66,8 +66,7 @@ pub(super) fn many(bench: &Bench) -> Result<Vec<Line>> {
     let spread = Load { clients: CLIENTS, threads: CLIENTS, each: bench.sizes.appends_each };
     let hot = Load { threads: 1, ..spread };
     let synced = bench.sizes.appends_each_synced;
-    let loads: Vec<_> =
-        contenders.loads(spread, synced).into_iter().chain(contenders.loads(hot, synced)).collect();
+    let loads: Vec<_> = contenders.loads(spread, synced).into_iter().chain(contenders.loads(hot, synced)).collect();
     let spent = interleave(bench, &loads)?;
     let (spread, hot) = spent.split_at(3);
     let lines = |on: &str, spent: &[Vec<Spent>]| {

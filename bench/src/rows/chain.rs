@@ -47,9 +47,7 @@ fn measure_with(bench: &Bench, links: Links, how: &str, warm_aim: f64) -> Result
         let times = bench.sizes.reads.div_ceil(COLD_EACH);
         let engines: Vec<_> = (0..times).map(|_| ours.fresh_engine()).collect();
         let mut engines = engines.iter();
-        cold.push(typical_micros(times, || {
-            read_last(bench, engines.next().expect("one a read"), thread, NEWEST)
-        })?);
+        cold.push(typical_micros(times, || read_last(bench, engines.next().expect("one a read"), thread, NEWEST))?);
         warm.push(typical_micros(bench.sizes.reads, || ours.read_last(bench, thread, NEWEST))?);
     }
     let what = format!("last {NEWEST} of a chain of {} forks {how}", bench.sizes.chain);

@@ -40,7 +40,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
         work.push(resident.work as f64);
         large_work.push(resident.large_work as f64);
     }
-    let line = |what: &str, series| Line::new(NAME, format!("resident memory at its peak, {what}"), Unit::Bytes, series);
+    let line =
+        |what: &str, series| Line::new(NAME, format!("resident memory at its peak, {what}"), Unit::Bytes, series);
     Ok(vec![
         line("single appends, pages of 50", work).aim(Aim::AtMost(20e6)),
         line("batches and pages of 1000", large_work),

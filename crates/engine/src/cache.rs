@@ -70,6 +70,12 @@ impl Lineages {
                 return Err(StoreError::corrupt(format!("segment {wanted} is missing")).into());
             }
             for link in chain {
+                // Positions rise along every lineage; where they do not, following the links might never end.
+                if unknown.last().is_some_and(|child| child.first <= link.first) {
+                    return Err(
+                        StoreError::corrupt(format!("segment {} begins after what grew from it", link.id)).into()
+                    );
+                }
                 next = link.link.map(|link| link.parent);
                 unknown.push(link);
                 tail = next.and_then(|parent| self.0.get(&parent));

@@ -174,7 +174,7 @@ async fn segment(
             tally = stored.tally;
             match derived {
                 Derived::Nothing => {}
-                Derived::Message { .. } => drop(messages.insert(tally.ordinals - 1, stored.position)),
+                Derived::Message { .. } => drop(messages.insert(tally.ordinals, stored.position)),
                 Derived::Change(change) => {
                     let op = change.op.code();
                     changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
@@ -201,7 +201,7 @@ async fn segment(
         limit: usize::MAX,
     };
     let rows = store.messages(query).await?;
-    let found: BTreeMap<u64, Position> = rows.iter().map(|row| (row.tally.ordinals - 1, row.position)).collect();
+    let found: BTreeMap<u64, Position> = rows.iter().map(|row| (row.tally.ordinals, row.position)).collect();
     if found != messages {
         report.derived(format!(
             "segment {id}: the index of messages has {} rows, the log {}",

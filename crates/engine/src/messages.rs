@@ -2,7 +2,7 @@
 //!
 //! A cursor carries the version its first page began at, and all its pages show that state.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -253,20 +253,17 @@ impl Engine {
                 Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
             };
             let bases = self.appended(view, roots, MessageFilter::ALL, order, limit + 1).await?;
-            let ordinal = |entry: &StoredEntry| entry.tally.ordinals - 1;
-            let (Some(first), Some(last)) = (bases.first().map(ordinal), bases.last().map(ordinal)) else { break };
+            let (Some(first), Some(last)) = (bases.first(), bases.last()) else { break };
+            let (first, last) = (first.ordinal()?, last.ordinal()?);
             let changes = self.changes(view, first.min(last)..first.max(last) + 1).await?;
-            let mut changes: std::collections::HashMap<u64, Vec<ChangeRow>> = changes.into_iter().fold(
-                Default::default(),
-                |mut by_root: std::collections::HashMap<_, Vec<_>>, change| {
-                    by_root.entry(change.root).or_default().push(change);
-                    by_root
-                },
-            );
+            let mut by_root: HashMap<u64, Vec<ChangeRow>> = HashMap::new();
+            for change in changes {
+                by_root.entry(change.root).or_default().push(change);
+            }
             for base in &bases {
-                let root = ordinal(base);
+                let root = base.ordinal()?;
                 let mut items: VecDeque<SlotItem> =
-                    slot(base.position, &changes.remove(&root).unwrap_or_default()).into();
+                    slot(base.position, &by_root.remove(&root).unwrap_or_default()).into();
                 if order == Order::Descending {
                     items.make_contiguous().reverse();
                 }
@@ -307,7 +304,7 @@ impl Engine {
             Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
         };
         let mut entries = self.appended(view, roots, filter, order, limit + 1).await?;
-        let next = (entries.len() > limit).then(|| entries[limit].tally.ordinals - 1);
+        let next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
         entries.truncate(limit);
         let mut messages = Vec::with_capacity(entries.len());
         for mut entry in entries {

@@ -226,7 +226,7 @@ impl Engine {
         let bounds = view.lineage.bounds_of(id.segment, view.bounds).ok_or_else(missing)?;
         let entry = self.entry_at(id).await?.ok_or_else(missing)?;
         let root = match entry.kind {
-            Kind::MessageAppended if id.position <= bounds.messages => entry.tally.ordinals - 1,
+            Kind::MessageAppended if id.position <= bounds.messages => entry.ordinal()?,
             Kind::MessageInserted if id.position <= bounds.changes => {
                 match Entry::decode(entry.kind, entry.format, &self.body(&entry).await?) {
                     Ok(Entry::MessageInserted(inserted)) => inserted.root,

@@ -59,11 +59,15 @@ impl Json {
         self.0.get()
     }
 
-    /// The JSON as a tree.
+    /// The JSON as a tree. What nests deeper than [`JSON_DEPTH_MAX`], which only a damaged store can hold, is null:
+    /// reading it could overflow the stack.
     pub fn to_value(&self) -> serde_json::Value {
+        if nesting(self.as_str()) > JSON_DEPTH_MAX {
+            return serde_json::Value::Null;
+        }
         let mut deserializer = serde_json::Deserializer::from_str(self.as_str());
         deserializer.disable_recursion_limit();
-        serde_json::Value::deserialize(&mut deserializer).expect("checked JSON can be read")
+        serde_json::Value::deserialize(&mut deserializer).unwrap_or_default()
     }
 
     /// The JSON as a `T`.

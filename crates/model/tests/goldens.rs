@@ -19,13 +19,10 @@ fn full(kind: Kind) -> Entry {
     let segment = SegmentId::from_bits(0x0123_4567_89ab_cdef);
     let id = MessageId { segment, position: Position(300) };
     let thread: ThreadId = "T-5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a thread id");
-    let attachment = Attachment {
-        id: BlobId::of(b"golden"),
-        name: "a.png".into(),
-        mime_type: "image/png".into(),
-        size: 6,
-    };
-    let parts = r#"[{"type":"text","text":"snowman ☃"},{"type":"tool_use","id":"1","name":"ls","input":{"z":1.0,"a":1e2}}]"#;
+    let attachment =
+        Attachment { id: BlobId::of(b"golden"), name: "a.png".into(), mime_type: "image/png".into(), size: 6 };
+    let parts =
+        r#"[{"type":"text","text":"snowman ☃"},{"type":"tool_use","id":"1","name":"ls","input":{"z":1.0,"a":1e2}}]"#;
     let body = MessageBody {
         role: Role::Assistant,
         name: Some("coder".into()),
@@ -39,9 +36,7 @@ fn full(kind: Kind) -> Entry {
     };
     match kind {
         Kind::MessageAppended => Entry::MessageAppended(body),
-        Kind::EventLogged => {
-            Entry::EventLogged(Event { kind: EventKind::ToolUse, data: json(r#"{"tool":"ls"}"#) })
-        }
+        Kind::EventLogged => Entry::EventLogged(Event { kind: EventKind::ToolUse, data: json(r#"{"tool":"ls"}"#) }),
         Kind::MessageInserted => {
             Entry::MessageInserted(Inserted { before: id, root: 7, message: MessageBody::user("x") })
         }
@@ -59,9 +54,7 @@ fn full(kind: Kind) -> Entry {
                 serde_json::from_str(r#"{"draft":null,"metadata":{"k":1.50},"title":"T"}"#).expect("fields");
             Entry::ThreadChanged(ThreadChanged { fields })
         }
-        Kind::CheckpointSet => {
-            Entry::CheckpointSet(CheckpointSet { name: "before".into(), version: Position(12) })
-        }
+        Kind::CheckpointSet => Entry::CheckpointSet(CheckpointSet { name: "before".into(), version: Position(12) }),
         Kind::Forked => Entry::Forked(Forked { child: thread, index: Some(4), anchor: Some(Position(5)) }),
     }
 }

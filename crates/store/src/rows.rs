@@ -7,6 +7,8 @@ use threadkeep_model::{
     Account, Actor, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
 };
 
+use crate::{Result, StoreError};
+
 /// An entry in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEntry {
@@ -74,6 +76,16 @@ pub enum FeedNews {
 }
 
 impl StoredEntry {
+    /// The ordinal of an appended message.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if its tally counts no message.
+    pub fn ordinal(&self) -> Result<u64> {
+        let damaged =
+            || format!("entry {} of segment {} is a message that nobody counted", self.position, self.segment);
+        self.tally.ordinals.checked_sub(1).ok_or_else(|| StoreError::corrupt(damaged()))
+    }
+
     /// The body, if it lies with the entry.
     pub fn inline(&self) -> Option<&Bytes> {
         match &self.body {

@@ -247,7 +247,9 @@ impl State {
         match derived {
             Derived::Nothing => {}
             Derived::Message { role, silent, depth } => {
-                segment.messages.insert(entry.tally.ordinals - 1, (entry.position, *role, *silent, *depth));
+                segment
+                    .messages
+                    .insert(entry.tally.ordinals.saturating_sub(1), (entry.position, *role, *silent, *depth));
             }
             Derived::Change(change) => {
                 for target in &change.targets {
