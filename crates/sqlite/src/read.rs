@@ -1,5 +1,7 @@
 //! Reads. Each is one short transaction on a connection of the pool.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
@@ -121,23 +123,46 @@ fn direction(order: Order) -> &'static str {
 }
 
 pub(crate) fn messages(connection: &Connection, actors: &Actors, query: &MessageQuery) -> Result<Vec<StoredEntry>> {
+    if query.order == Order::Ascending {
+        return messages_between(connection, actors, query, query.ordinals.clone(), query.limit);
+    }
+    // Backwards, but each stretch is read forwards: SQLite steps from a row to the next faster than to the one before.
+    // Ordinals have no gaps, so the last few are known; where the filter leaves some out, the next stretch is longer.
+    let mut found = Vec::new();
+    let (mut end, mut stretch) = (query.ordinals.end, query.limit as u64);
+    while found.len() < query.limit && end > query.ordinals.start {
+        let start = end.saturating_sub(stretch).max(query.ordinals.start);
+        let some = messages_between(connection, actors, query, start..end, usize::MAX)?;
+        found.extend(some.into_iter().rev().take(query.limit - found.len()));
+        (end, stretch) = (start, stretch.saturating_mul(2));
+    }
+    Ok(found)
+}
+
+/// The first messages of `ordinals` that pass the filter.
+fn messages_between(
+    connection: &Connection,
+    actors: &Actors,
+    query: &MessageQuery,
+    ordinals: Range<u64>,
+    most: usize,
+) -> Result<Vec<StoredEntry>> {
     let sql = joined(&[
         "SELECT ",
         ENTRY_COLUMNS,
         " FROM messages m CROSS JOIN entries e ON e.seq = m.seq
           WHERE m.segment = ?1 AND m.ordinal >= ?2 AND m.ordinal < ?3 AND m.depth <= ?4 AND m.silent <= ?5",
         if query.filter.role.is_some() { " AND m.role = ?7" } else { "" },
-        " ORDER BY m.ordinal",
-        direction(query.order),
-        " LIMIT ?6",
+        " ORDER BY m.ordinal LIMIT ?6",
     ]);
-    let (first, end) = (query.ordinals.start as i64, query.ordinals.end as i64);
+    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+    let (first, end) = (bound(ordinals.start), bound(ordinals.end));
     let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
     let read = |row: &rusqlite::Row<'_>| actors.entry(connection, row);
     match query.filter.role {
-        None => rows(connection, &sql, params![segment, first, end, depth, silent, limit(query.limit)], read),
+        None => rows(connection, &sql, params![segment, first, end, depth, silent, limit(most)], read),
         Some(role) => {
-            let params = params![segment, first, end, depth, silent, limit(query.limit), role.code()];
+            let params = params![segment, first, end, depth, silent, limit(most), role.code()];
             rows(connection, &sql, params, read)
         }
     }
