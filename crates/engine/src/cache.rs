@@ -4,13 +4,17 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
-use threadkeep_model::{Account, Lifecycle, Lineage, Segment, SegmentId, ThreadId};
+use threadkeep_model::{Account, Lifecycle, Lineage, Position, Segment, SegmentId, ThreadId};
 use threadkeep_store::{Store, StoreError};
 
 use crate::Result;
+use crate::shape::Shape;
 
 /// Segments kept with their lineages.
 const LINEAGES_MAX: usize = 8_192;
+/// Shapes that are kept, and slots in one that is kept.
+const SHAPES_MAX: usize = 64;
+const SHAPE_SLOTS_MAX: usize = 4_096;
 /// Threads whose gates are kept.
 const GATES_MAX: usize = 4_096;
 /// Links followed in one query.
@@ -91,6 +95,28 @@ impl Lineages {
             tail = Some(lineage);
         }
         tail.ok_or_else(|| StoreError::corrupt(format!("segment {segment} is missing")).into())
+    }
+}
+
+/// Shapes of views by segment and last change. They cannot change, so nothing here goes stale.
+#[derive(Debug)]
+pub(crate) struct Shapes(Bounded<(SegmentId, Position), Arc<Shape>>);
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self(Bounded::new(SHAPES_MAX))
+    }
+}
+
+impl Shapes {
+    pub(crate) fn get(&self, key: (SegmentId, Position)) -> Option<Arc<Shape>> {
+        self.0.get(&key)
+    }
+
+    pub(crate) fn put(&self, key: (SegmentId, Position), shape: &Arc<Shape>) {
+        if shape.len() <= SHAPE_SLOTS_MAX {
+            self.0.insert(key, Arc::clone(shape));
+        }
     }
 }
 

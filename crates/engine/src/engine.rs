@@ -11,7 +11,7 @@ use threadkeep_model::{
 use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
-use crate::cache::{Gate, Gates, Lineages};
+use crate::cache::{Gate, Gates, Lineages, Shapes};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
 /// How often a decision that went stale is taken again.
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) world: Arc<dyn World>,
     pub(crate) limits: Limits,
     pub(crate) lineages: Lineages,
+    pub(crate) shapes: Shapes,
     pub(crate) gates: Gates,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
@@ -76,6 +77,7 @@ impl Engine {
             world,
             limits,
             lineages: Lineages::default(),
+            shapes: Shapes::default(),
             gates: Gates::default(),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };

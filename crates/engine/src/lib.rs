@@ -15,6 +15,7 @@ mod incoming;
 mod messages;
 mod operation;
 mod ops;
+mod shape;
 mod slot;
 mod view;
 mod world;

@@ -11,6 +11,7 @@ use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, MessageFilter, MessageQuery, Order, StoreError, StoredEntry,
 };
 
+use crate::shape::Shape;
 use crate::slot::{SlotItem, slot};
 use crate::{Engine, Error, Result};
 
@@ -262,40 +263,29 @@ impl Engine {
 
     /// Which slot shows the message with this index, and at which place.
     pub(crate) async fn root_of(&self, view: &View, index: u64) -> Result<(u64, usize)> {
-        let mut shown_before = 0i128;
-        let mut next_root = 0u64;
-        for (root, delta) in self.deltas(view, 0..view.tally.ordinals).await? {
-            // Slots between two changed ones show one message each.
-            let plain = i128::from(root - next_root);
-            if i128::from(index) < shown_before + plain {
-                break;
-            }
-            shown_before += plain;
-            let here = 1 + i128::from(delta);
-            if i128::from(index) < shown_before + here {
-                return Ok((root, (i128::from(index) - shown_before) as usize));
-            }
-            shown_before += here;
-            next_root = root + 1;
-        }
-        Ok((next_root + (i128::from(index) - shown_before) as u64, 0))
+        Ok(self.shape(view).await?.root_of(index))
     }
 
     /// The index of a visible message.
     pub(crate) async fn index_of(&self, view: &View, located: &Located) -> Result<u64> {
-        if view.tally.is_plain() {
-            return Ok(located.root);
-        }
-        let delta: i64 = self.deltas(view, 0..located.root).await?.into_iter().map(|(_, delta)| delta).sum();
-        Ok(located.root.saturating_add_signed(delta) + located.at as u64)
+        Ok(self.shape(view).await?.index_of(located.root) + located.at as u64)
     }
 
-    /// By how many messages each changed slot of `roots` shows more or fewer than one, in order.
-    async fn deltas(&self, view: &View, roots: Range<u64>) -> Result<Vec<(u64, i64)>> {
-        let mut deltas = std::collections::BTreeMap::new();
-        for change in self.changes(view, roots).await? {
-            *deltas.entry(change.root).or_default() += change.op.delta();
+    /// How insertions and deletions shift the messages of a view.
+    pub(crate) async fn shape(&self, view: &View) -> Result<Arc<Shape>> {
+        if view.tally.is_plain() {
+            return Ok(Arc::default());
         }
-        Ok(deltas.into_iter().filter(|(_, delta)| *delta != 0).collect())
+        // What a segment shows up to its last change never changes, unless messages are cut off before it.
+        let key = (view.lineage.segment.id, view.tally.last_change);
+        let is_whole = view.bounds.changes <= view.bounds.messages;
+        if let Some(shape) = self.shared.shapes.get(key).filter(|_| is_whole) {
+            return Ok(shape);
+        }
+        let shape = Arc::new(Shape::of(&self.changes(view, 0..view.tally.ordinals).await?));
+        if is_whole {
+            self.shared.shapes.put(key, &shape);
+        }
+        Ok(shape)
     }
 }

@@ -33,7 +33,12 @@ impl Engine {
         let changed_later = view.tally.last_change > at;
         let changes = if changed_later { view.tally.last_change.min(view.bounds.changes) } else { at };
         let bounds = Bounds { messages: at, changes, files: at, values: at };
-        let tally = if changed_later { self.count(&view.lineage, bounds).await? } else { located.base.tally };
+        let mut tally = located.base.tally;
+        if changed_later {
+            let shape = self.shape(view).await?;
+            (tally.inserted, tally.deleted) = shape.before(tally.ordinals);
+            tally.last_change = changes;
+        }
         let after = &located.items[located.at + 1..];
         let targets: Vec<_> = after.iter().map(|item| located.id_of(*item)).collect();
         let hidden = (!targets.is_empty()).then_some(MessagesDeleted { targets, root: located.root });
