@@ -1,6 +1,6 @@
 //! Rows of the tables as values, and back.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -132,9 +132,9 @@ pub(crate) fn segment_row(row: &Row<'_>) -> Result<SegmentRow> {
 pub(crate) const ENTRY_COLUMNS: &str =
     "e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.tally, e.body, e.large";
 
-/// Who wrote entries: rows of `actors` never change, so they are kept for good.
+/// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
 #[derive(Debug, Default)]
-pub(crate) struct Actors(Mutex<HashMap<i64, Who>>);
+pub(crate) struct Actors(Mutex<BTreeMap<i64, Who>>);
 
 /// An account and an actor, shared by all entries they wrote.
 type Who = (Arc<Account>, Arc<Actor>);

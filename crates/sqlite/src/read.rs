@@ -50,16 +50,14 @@ pub(crate) fn thread(connection: &Connection, name: ThreadName) -> Result<Option
 }
 
 pub(crate) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Thread>> {
-    // The index knows the minute of the last change; within a minute rows are sorted exactly, by their keys alone.
+    // The index knows the minute of the last change; within a minute rows are sorted exactly.
     let sql = joined(&[
         "SELECT ",
         THREAD_COLUMNS,
-        " FROM (SELECT t.id AS id FROM threads t JOIN heads h ON h.thread = t.id
-                WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3 AND (h.updated, t.id) < (?4, ?5)",
+        " FROM threads t JOIN heads h ON h.thread = t.id
+          WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3 AND (h.updated, t.id) < (?4, ?5)",
         if query.agent.is_some() { " AND t.agent = ?7" } else { "" },
-        " ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ?6) page
-          CROSS JOIN threads t ON t.id = page.id CROSS JOIN heads h ON h.thread = page.id
-          ORDER BY h.updated DESC, t.id DESC",
+        " ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ?6",
     ]);
     let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
     let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
