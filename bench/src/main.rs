@@ -19,9 +19,6 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench::Bench;
 use crate::report::Report;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Whatever goes wrong here ends the run.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = Error> = std::result::Result<T, E>;
