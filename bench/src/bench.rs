@@ -14,6 +14,9 @@ use crate::meter::{Spent, typical_micros};
 pub(crate) const TEXT_BYTES: usize = 1_024;
 /// Clients that wait at the same time, where there are many.
 pub(crate) const CLIENTS: usize = 64;
+/// Slices of a round. Those that are measured beside each other take turns at every slice, so that whatever else the
+/// machine does meets all of them.
+pub(crate) const SLICES: usize = 4;
 const WORKERS: usize = 2;
 
 /// How much of everything is done.
@@ -79,6 +82,13 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// Appends of each client, one after the other.
     pub(crate) each: usize,
+}
+
+impl Load {
+    /// One of the slices of this load.
+    pub(crate) fn slice(self) -> Self {
+        Self { each: self.each.div_ceil(SLICES), ..self }
+    }
 }
 
 /// Somebody who keeps threads.

@@ -14,7 +14,7 @@ use crate::Result;
 const PAGE_BYTES: usize = 8_192;
 
 /// What a number of operations cost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
     operations: f64,
     wall: Duration,
@@ -58,6 +58,17 @@ impl Spent {
     /// Pages read and written an operation.
     pub(crate) fn pages(&self) -> f64 {
         (self.pages_read + self.pages_written) as f64 / self.operations
+    }
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.wall += other.wall;
+        self.cpu += other.cpu;
+        self.syncs += other.syncs;
+        self.pages_read += other.pages_read;
+        self.pages_written += other.pages_written;
     }
 }
 

@@ -7,7 +7,7 @@ use threadkeep::{DeleteMessage, EditMessage, Fork, Page, ThreadId};
 
 use super::series;
 use crate::Result;
-use crate::bench::{Bench, Keeper, Load};
+use crate::bench::{Bench, Keeper, Load, SLICES};
 use crate::meter::Spent;
 use crate::ours::Ours;
 use crate::report::{Aim, Line, Series, Unit};
@@ -51,17 +51,18 @@ fn measure_at(bench: &Bench, size: usize, later: Later) -> Result<Vec<Line>> {
     let appends = Ours::reopen(&appended, thread)?;
     let mut copied_bytes = fork(bench, &forks, size, WARM_UP)?;
     appends.append(bench, Load { each: WARM_UP, ..load })?;
-    let (mut fork_spent, mut append_spent) = (Vec::new(), Vec::new());
-    for _ in 0..bench.rounds {
-        append_spent.push(appends.measure(bench, load)?);
-        fork_spent.push(Spent::on(bench.sizes.forks, || {
-            copied_bytes += fork(bench, &forks, size, bench.sizes.forks)?;
+    let [mut fork_spent, mut append_spent] = [(); 2].map(|()| vec![Spent::default(); bench.rounds]);
+    let forks_each = bench.sizes.forks.div_ceil(SLICES);
+    for slice in 0..bench.rounds * SLICES {
+        append_spent[slice / SLICES] += appends.measure(bench, load.slice())?;
+        fork_spent[slice / SLICES] += Spent::on(forks_each, || {
+            copied_bytes += fork(bench, &forks, size, forks_each)?;
             Ok(())
-        })?);
+        })?;
     }
     drop((forks, appends));
     let grown = std::fs::metadata(&forked)?.len() - bytes_before;
-    let forks = WARM_UP + bench.rounds * bench.sizes.forks;
+    let forks = WARM_UP + bench.rounds * SLICES * forks_each;
     let bytes = (grown as f64 - copied_bytes as f64) / forks as f64;
 
     let at = match later {

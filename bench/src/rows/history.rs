@@ -38,27 +38,24 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     }
     let loads: Vec<_> = keepers.iter().map(|keeper| (&**keeper, load)).collect();
     let spent = interleave(bench, &loads)?;
-    let spent: Vec<&[Vec<Spent>]> = spent.chunks(3).collect();
-
-    let line = |at: usize, measure: &str, unit, number: fn(&Spent) -> f64| {
-        let measure = format!("at {} messages: {measure}", bench.sizes.histories[at]);
-        Line::new(NAME, measure, unit, series(&spent[at][0], number)).by_hand(series(&spent[at][1], number))
-    };
-    let beside_first = |at: usize, measure: &str, number: fn(&Spent) -> f64| {
-        let [first, ..] = bench.sizes.histories;
-        let measure = format!("at {} messages: {measure} beside {first}", bench.sizes.histories[at]);
-        let beside = |who: usize| series(&spent[at][who], number).over(&series(&spent[0][who], number));
-        Line::new(NAME, measure, Unit::Times, beside(0)).by_hand(beside(1))
-    };
-    let mut lines = Vec::new();
-    for at in 0..bench.sizes.histories.len() {
-        lines.push(line(at, "pages read and written an append", Unit::Pages, Spent::pages));
-        let cpu = line(at, "CPU an append", Unit::Micros, Spent::cpu);
-        lines.push(cpu.json_lines(series(&spent[at][2], Spent::cpu)));
-        if at > 0 {
-            lines.push(beside_first(at, "pages", Spent::pages).aim(Aim::AtMost(1.05)));
-            lines.push(beside_first(at, "CPU", Spent::cpu).aim(Aim::AtMost(1.25)));
+    let (first, mut lines) = (&spent[..3], Vec::new());
+    for (size, rounds) in bench.sizes.histories.into_iter().zip(spent.chunks(3)) {
+        let line = |measure: &str, unit, number: fn(&Spent) -> f64| {
+            let measure = format!("at {size} messages: {measure} an append");
+            Line::new(NAME, measure, unit, series(&rounds[0], number)).by_hand(series(&rounds[1], number))
+        };
+        lines.push(line("pages read and written", Unit::Pages, Spent::pages));
+        lines.push(line("CPU", Unit::Micros, Spent::cpu).json_lines(series(&rounds[2], Spent::cpu)));
+        if size == bench.sizes.histories[0] {
+            continue;
         }
+        let beside_first = |measure: &str, number: fn(&Spent) -> f64| {
+            let measure = format!("at {size} messages: {measure} beside {}", bench.sizes.histories[0]);
+            let beside = |who: usize| series(&rounds[who], number).over(&series(&first[who], number));
+            Line::new(NAME, measure, Unit::Times, beside(0)).by_hand(beside(1))
+        };
+        lines.push(beside_first("pages", Spent::pages).aim(Aim::AtMost(1.05)));
+        lines.push(beside_first("CPU", Spent::cpu).aim(Aim::AtMost(1.25)));
     }
     Ok(lines)
 }

@@ -10,7 +10,7 @@ mod read;
 mod rest;
 
 use crate::Result;
-use crate::bench::{Bench, Keeper, Load};
+use crate::bench::{Bench, Keeper, Load, SLICES};
 use crate::meter::Spent;
 use crate::report::{Line, Series};
 
@@ -41,17 +41,17 @@ pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Row>> {
     Ok(ROWS.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
 }
 
-/// Lets each keeper do its load once a round, in turn, and another one first each time.
+/// Lets each keeper do its load once a round, slice by slice in turn, and another one first each time.
 fn interleave(bench: &Bench, keepers: &[(&dyn Keeper, Load)]) -> Result<Vec<Vec<Spent>>> {
-    let mut spent = vec![Vec::new(); keepers.len()];
-    for round in 0..bench.rounds {
+    let mut rounds = vec![vec![Spent::default(); bench.rounds]; keepers.len()];
+    for slice in 0..bench.rounds * SLICES {
         for n in 0..keepers.len() {
-            let at = (round + n) % keepers.len();
+            let at = (slice + n) % keepers.len();
             let (keeper, load) = keepers[at];
-            spent[at].push(keeper.measure(bench, load)?);
+            rounds[at][slice / SLICES] += keeper.measure(bench, load.slice())?;
         }
     }
-    Ok(spent)
+    Ok(rounds)
 }
 
 /// One number of each round.

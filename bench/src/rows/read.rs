@@ -1,8 +1,8 @@
 //! Reading a long thread: its newest messages, and all of it.
 
-use super::super::meter::typical_micros;
 use crate::Result;
 use crate::bench::{Bench, CLIENTS};
+use crate::meter::typical_micros;
 use crate::opponents::jsonl::JsonLines;
 use crate::opponents::sqlite::ByHand;
 use crate::ours::{Ours, expect_count};
