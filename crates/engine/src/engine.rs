@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Caller, Checkpoint, Commit, Committed, Expect, Idempotency, NewEntry, SegmentId, Thread,
+    BlobId, Body, Caller, Checkpoint, Commit, Committed, Expect, Head, Idempotency, NewEntry, SegmentId, Thread,
     ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
@@ -109,6 +109,20 @@ impl Engine {
         let found = self.shared.stores.store.thread(name).await?;
         let own = found.filter(|thread| thread.account == self.caller.account);
         own.ok_or(Error::ThreadNotFound { thread: name })
+    }
+
+    /// Where a thread stands, if the caller may see it. Its account is known as long as its era did not move.
+    pub(crate) async fn head(&self, thread: ThreadId) -> Result<Head> {
+        let missing = Error::ThreadNotFound { thread: thread.into() };
+        let Some(head) = self.shared.stores.store.head(thread).await? else { return Err(missing) };
+        match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
+            Some(gate) if gate.account == self.caller.account => Ok(head),
+            Some(_) => Err(missing),
+            None => {
+                self.shared.gates.forget(thread);
+                self.gate(thread).await.map(|_| head)
+            }
+        }
     }
 
     /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.

@@ -125,7 +125,7 @@ impl Engine {
 
     /// Whether the entry that made a relation, and the message it was made at, are in the parent's view.
     async fn holds(&self, parent: &Thread, relation: &Relation) -> Result<bool> {
-        let view = self.view(parent, None).await?;
+        let view = self.view(parent.id, &parent.head, None).await?;
         let Some(bounds) = view.lineage.bounds_of(relation.made.segment, view.bounds) else { return Ok(false) };
         if relation.made.position > bounds.changes {
             return Ok(false);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, Bounds, Class, Code, Derived, Entry, Invalid, Kind, MessageId, Position, Thread, ThreadId,
-    Timestamp, Version,
+    Account, Actor, Bounds, Class, Code, Derived, Entry, Invalid, Kind, MessageId, Position, ThreadId, Timestamp,
+    Version,
 };
 use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
 
@@ -131,18 +131,18 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`].
     pub async fn history(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
-        let thread = self.thread(thread).await?;
-        if after >= thread.head.version || limit == 0 {
+        let head = self.head(thread).await?;
+        if after >= head.version || limit == 0 {
             return Ok(Vec::new());
         }
-        let mut own = self.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await?;
+        let mut own = self.shared.stores.store.segments(thread, Position::END, usize::MAX).await?;
         own.reverse();
         let Some(first) = own.first() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         if after.next() < first.first {
-            found = self.inherited(&thread, first.id, after, limit).await?;
+            found = self.inherited(thread, first.id, after, limit).await?;
         }
-        let ends = own.iter().skip(1).map(|segment| segment.first.previous()).chain([thread.head.version]);
+        let ends = own.iter().skip(1).map(|segment| segment.first.previous()).chain([head.version]);
         for (segment, end) in own.iter().zip(ends) {
             if end <= after || found.len() >= limit {
                 continue;
@@ -154,7 +154,7 @@ impl Engine {
                 limit: limit - found.len(),
             };
             for entry in self.shared.stores.store.entries(query).await? {
-                found.push(self.historic(thread.id, entry).await?);
+                found.push(self.historic(thread, entry).await?);
             }
         }
         Ok(found)
@@ -163,7 +163,7 @@ impl Engine {
     /// What a thread saw of others at its birth, after version `after`. Records are not inherited.
     async fn inherited(
         &self,
-        thread: &Thread,
+        thread: ThreadId,
         first: threadkeep_model::SegmentId,
         after: Version,
         limit: usize,
@@ -193,7 +193,7 @@ impl Engine {
                 from = last.position.next();
                 for entry in entries {
                     if found.len() < limit && self.is_inherited(&entry, bounds, birth.ordinals).await? {
-                        found.push(self.historic(thread.id, entry).await?);
+                        found.push(self.historic(thread, entry).await?);
                     }
                 }
             }
@@ -238,7 +238,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`]; a version in the future is refused, never guessed at.
     pub async fn subscribe(&self, thread: ThreadId, after: Version) -> Result<Subscription> {
         let signal = self.shared.stores.feed.signals().of(thread);
-        let current = self.thread(thread).await?.head.version;
+        let current = self.head(thread).await?.version;
         if after > current {
             return Err(Error::VersionInFuture { version: after, current });
         }

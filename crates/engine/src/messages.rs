@@ -170,10 +170,10 @@ impl Engine {
             return Err(Invalid::parameter("limit", rule).into());
         }
         let cursor = page.cursor.as_deref().map(|text| Cursor::decode(text, thread)).transpose()?;
-        let thread = self.thread(thread).await?;
+        let head = self.head(thread).await?;
         let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
-        let view = self.view(&thread, at).await?;
-        let version = at.unwrap_or(thread.head.version);
+        let view = self.view(thread, &head, at).await?;
+        let version = at.unwrap_or(head.version);
         let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
         let start = match &cursor {
             Some(cursor) => Some(cursor.place),
@@ -183,7 +183,7 @@ impl Engine {
             Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
             None => (Vec::new(), None),
         };
-        let next = next.map(|place| Cursor { thread: thread.id, version, order, place }.encode());
+        let next = next.map(|place| Cursor { thread, version, order, place }.encode());
         Ok(MessagePage { items, next, total: view.tally.messages(), version })
     }
 
@@ -192,8 +192,8 @@ impl Engine {
     /// # Errors
     /// [`Error::MessageNotFound`] if the thread does not show it.
     pub async fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> Result<Message> {
-        let thread = self.thread(thread).await?;
-        let view = self.view(&thread, as_of).await?;
+        let head = self.head(thread).await?;
+        let view = self.view(thread, &head, as_of).await?;
         let located = self.locate(&view, id).await?;
         self.assemble(&located.base, located.item()).await
     }

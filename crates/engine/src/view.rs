@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use threadkeep_model::{
-    Bounds, ChangeOp, Entry, Kind, Lineage, MessageId, Position, Segment, Tally, Thread, ThreadId, Version,
+    Bounds, ChangeOp, Entry, Head, Kind, Lineage, MessageId, Position, Segment, Tally, ThreadId, Version,
 };
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, MessageFilter, MessageQuery, Order, StoreError, StoredEntry,
@@ -48,8 +48,7 @@ impl Located {
 
 impl Engine {
     /// What `thread` shows now, or as of `at`.
-    pub(crate) async fn view(&self, thread: &Thread, at: Option<Version>) -> Result<View> {
-        let head = &thread.head;
+    pub(crate) async fn view(&self, thread: ThreadId, head: &Head, at: Option<Version>) -> Result<View> {
         let Some(at) = at.filter(|at| *at != head.version) else {
             let lineage = self.lineage(head.segment).await?;
             return Ok(View { lineage, bounds: Bounds::all(head.version), tally: head.tally });
@@ -57,7 +56,7 @@ impl Engine {
         if at > head.version {
             return Err(Error::VersionInFuture { version: at, current: head.version });
         }
-        let segment = self.segment_at(thread.id, at).await?;
+        let segment = self.segment_at(thread, at).await?;
         let whole = self.lineage(segment.id).await?;
         let (lineage, bounds) = whole.at(at, Bounds::all(at));
         let tally = self.count(&lineage, bounds).await?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, ListQuery, MessageQuery, Result, Store, StoreError,
@@ -77,6 +77,9 @@ impl Store for Faulty {
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.inner.store.thread(name)
+    }
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        self.inner.store.head(thread)
     }
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.inner.store.list(query)

@@ -27,7 +27,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, ListQuery, MessageQuery, Result,
@@ -280,6 +280,10 @@ impl Store for SqliteStore {
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.read(|connection, _| read::thread(connection, name))
+    }
+
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        self.read(|connection, _| read::head(connection, thread))
     }
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {

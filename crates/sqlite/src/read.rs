@@ -5,8 +5,8 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
-    BlobId, ChangeOp, Checkpoint, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread, ThreadId,
-    ThreadName, Timestamp,
+    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread,
+    ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, ListQuery, MessageQuery, Order, Result,
@@ -47,6 +47,16 @@ pub(crate) fn thread(connection: &Connection, name: ThreadName) -> Result<Option
     let sql = joined(&["SELECT ", THREAD_COLUMNS, " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ?1"]);
     let found = rows(connection, &sql, [name.short().bits() as i64], codec::thread)?;
     Ok(found.into_iter().find(|thread| name.names(thread.id)))
+}
+
+pub(crate) fn head(connection: &Connection, thread: ThreadId) -> Result<Option<Head>> {
+    let sql = "SELECT h.version, h.segment, h.era, h.fence, h.updated, h.tally
+               FROM heads h CROSS JOIN threads t ON t.id = h.thread WHERE h.thread = ?1 AND t.rest = ?2";
+    let found = rows(connection, sql, params![key(thread), codec::rest(thread)], |row| {
+        let (head, bytes) = codec::head_at(row, 0).map_err(from_sqlite)?;
+        Ok(Head { tally: codec::tally(bytes)?, ..head })
+    })?;
+    Ok(found.into_iter().next())
 }
 
 pub(crate) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Thread>> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
 };
 
 pub use error::StoreError;
@@ -50,6 +50,9 @@ pub trait Store: Send + Sync {
 
     /// The living thread that `name` names.
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;
+
+    /// Where the living thread with this id stands, without its record.
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;
 
     /// Living threads of one account, newest change first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>>;

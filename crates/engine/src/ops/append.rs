@@ -172,7 +172,7 @@ impl Engine {
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open(&thread)?;
-                let view = self.view(&thread, None).await?;
+                let view = self.view(thread.id, &thread.head, None).await?;
                 let root = self.locate(&view, insert.before).await?.root;
                 let message = prepared.0.clone();
                 let json = Bytes::from(encode(&message)?);

@@ -50,7 +50,7 @@ impl Engine {
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open(&thread)?;
-                let view = self.view(&thread, None).await?;
+                let view = self.view(thread.id, &thread.head, None).await?;
                 let root = self.locate(&view, delete.message).await?.root;
                 let entry = Entry::MessagesDeleted(MessagesDeleted { targets: vec![delete.message], root });
                 let entries = vec![NewEntry::new(&entry)];

@@ -50,7 +50,7 @@ impl Engine {
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open(&thread)?;
-                let view = self.view(&thread, None).await?;
+                let view = self.view(thread.id, &thread.head, None).await?;
                 let located = self.locate(&view, edit.message).await?;
                 let message = self.assemble(&located.base, located.item()).await?;
                 let mut body = message.body()?;

@@ -113,7 +113,7 @@ impl Engine {
             ForkPoint::Version(version) => Some(version),
             ForkPoint::Now | ForkPoint::Index(_) | ForkPoint::Message(_) => None,
         };
-        let view = self.view(parent, version).await?;
+        let view = self.view(parent.id, &parent.head, version).await?;
         let (cut, anchor) = match at {
             ForkPoint::Index(index) => {
                 let located = self.locate_index(&view, index).await?;
@@ -143,7 +143,7 @@ impl Engine {
     /// The position of the message a fork is made at, if the parent shows it now: an old version may lie on a branch
     /// that was abandoned, and then no truncation concerns it.
     async fn anchor(&self, parent: &Thread, located: &Located) -> Result<Option<Position>> {
-        let now = self.view(parent, None).await?;
+        let now = self.view(parent.id, &parent.head, None).await?;
         let base = &located.base;
         let bounds = now.lineage.bounds_of(base.segment, now.bounds);
         Ok(bounds.filter(|bounds| base.position <= bounds.messages).map(|_| base.position))

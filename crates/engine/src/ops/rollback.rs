@@ -52,7 +52,7 @@ impl Engine {
                     return Err(Error::ThreadClosed { state: thread.record.lifecycle });
                 }
                 let to = self.version_of(&thread, &rollback.to).await?;
-                let view = self.view(&thread, Some(to)).await?;
+                let view = self.view(thread.id, &thread.head, Some(to)).await?;
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };
                 let undo = rollback.to == RollbackTo::Undo;
                 let entry = NewEntry::new(&Entry::RolledBack(RolledBack { to, undo }));

@@ -35,7 +35,7 @@ impl Engine {
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open(&thread)?;
-                let view = self.view(&thread, None).await?;
+                let view = self.view(thread.id, &thread.head, None).await?;
                 let index = match truncate.from {
                     TruncateFrom::Index(index) => index,
                     TruncateFrom::Message(message) => {

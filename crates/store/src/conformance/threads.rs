@@ -21,6 +21,7 @@ pub async fn a_thread_is_found_by_both_spellings(hands: Hands) {
     for name in [ThreadName::Full(id), ThreadName::Short(id.short())] {
         let found = hands.stores.store.thread(name).await.expect("a read").expect("a thread");
         assert_eq!((found.id, &found.account), (id, &Account::local()));
+        assert_eq!(hands.stores.store.head(id).await.expect("a read"), Some(found.head));
         assert_eq!(found.created, found.head.updated);
     }
 }
@@ -31,6 +32,7 @@ pub async fn an_unknown_thread_is_none_and_cannot_be_written(hands: Hands) {
     let other = ThreadId::from_bits(known.bits() ^ (1 << 100));
     for unknown in [hands.thread_id(), other] {
         assert_eq!(hands.stores.store.thread(unknown.into()).await.expect("a read"), None);
+        assert_eq!(hands.stores.store.head(unknown).await.expect("a read"), None);
         let write = hands.commit(vec![hands.write(unknown, vec![said("a")])]);
         assert!(matches!(hands.try_commit(write).await, Err(StoreError::ThreadNotFound { .. })));
         let delete = hands.commit(vec![ThreadCommit::Delete { thread: unknown, expect: Expect::default() }]);

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Position, Relation, Segment, SegmentId, Thread, ThreadCommit, ThreadId,
-    ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
+    ThreadId, ThreadName,
 };
 
 use self::state::{News, State};
@@ -68,6 +68,13 @@ impl Store for MemoryStore {
         self.read(|state| {
             let thread = state.threads.get(&name.short().bits());
             Ok(thread.filter(|thread| name.names(thread.id)).cloned())
+        })
+    }
+
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        self.read(|state| {
+            let found = state.threads.get(&thread.short().bits());
+            Ok(found.filter(|found| found.id == thread).map(|found| found.head))
         })
     }
 
