@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
-    Body, Derived, Entry, Kind, Position, Record, RelationKind, SegmentId, Tally, Thread, ThreadId, reachable,
+    Derived, Entry, Kind, Position, Record, RelationKind, SegmentId, Tally, Thread, ThreadId, reachable,
 };
 use threadkeep_store::{ChangeQuery, EntryQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
 
@@ -281,13 +281,5 @@ async fn blobs(engine: &Engine, progress: &Progress, report: &mut DoctorReport) 
             }
         }
         progress("blobs", report.blobs, None);
-    }
-}
-
-/// Whether a body lies in the blob store. Used by the export, next door.
-pub(crate) fn large(body: &Body) -> Option<threadkeep_model::BlobId> {
-    match body {
-        Body::Blob(id) => Some(*id),
-        Body::Inline(_) | Body::Absent => None,
     }
 }

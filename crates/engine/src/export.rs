@@ -13,7 +13,6 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, ImportBatch, ImportedEntry, Order, SegmentRow, StoreError, StoredEntry};
 
-use crate::doctor::large;
 use crate::incoming::Incoming;
 use crate::{Engine, Error, Result};
 
@@ -212,7 +211,7 @@ impl Engine {
         sent: &mut HashSet<BlobId>,
         sink: &mut impl FnMut(ExportItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut named = Vec::from_iter(large(&entry.body));
+        let mut named = Vec::from_iter(entry.large());
         named.extend(self.decode(&entry).await?.blobs());
         for id in named {
             if sent.insert(id) {
@@ -334,7 +333,7 @@ impl Importer {
             .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
         self.incoming.entry(&entry, &decoded, body.len()).map_err(clash)?;
         let mut blobs = decoded.blobs();
-        blobs.extend(large(&entry.body));
+        blobs.extend(entry.large());
         self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });
         Ok(())
     }

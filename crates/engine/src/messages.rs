@@ -3,6 +3,7 @@
 //! A cursor carries the version its first page began at, and all its pages show that state.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -248,10 +249,7 @@ impl Engine {
         while let Some(place) = from
             && found.len() <= limit
         {
-            let roots = match order {
-                Order::Ascending => place.root..view.tally.ordinals,
-                Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
-            };
+            let roots = ahead(view, place, order);
             let bases = self.appended(view, roots, MessageFilter::ALL, order, limit + 1).await?;
             let (Some(first), Some(last)) = (bases.first(), bases.last()) else { break };
             let (first, last) = (first.ordinal()?, last.ordinal()?);
@@ -299,10 +297,7 @@ impl Engine {
         filter: MessageFilter,
         limit: usize,
     ) -> Result<(Vec<Message>, Option<Place>)> {
-        let roots = match order {
-            Order::Ascending => place.root..view.tally.ordinals,
-            Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
-        };
+        let roots = ahead(view, place, order);
         let mut entries = self.appended(view, roots, filter, order, limit + 1).await?;
         let next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
         entries.truncate(limit);
@@ -372,6 +367,14 @@ fn read_body(entry: &StoredEntry, json: &[u8]) -> Result<MessageBody> {
 
 fn damaged(id: MessageId, what: &str) -> Error {
     StoreError::corrupt(format!("entry {} of segment {}: {what}", id.position, id.segment)).into()
+}
+
+/// The slots from `place` on, in `order`.
+fn ahead(view: &View, place: Place, order: Order) -> Range<u64> {
+    match order {
+        Order::Ascending => place.root..view.tally.ordinals,
+        Order::Descending => 0..place.root.saturating_add(1).min(view.tally.ordinals),
+    }
 }
 
 /// The slot after `root`, in `order`; none past the beginning.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
+    Account, Actor, BlobId, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
 };
 
 use crate::{Result, StoreError};
@@ -84,6 +84,14 @@ impl StoredEntry {
         let damaged =
             || format!("entry {} of segment {} is a message that nobody counted", self.position, self.segment);
         self.tally.ordinals.checked_sub(1).ok_or_else(|| StoreError::corrupt(damaged()))
+    }
+
+    /// The blob that holds the body, if it does not lie with the entry.
+    pub fn large(&self) -> Option<BlobId> {
+        match &self.body {
+            Body::Blob(id) => Some(*id),
+            Body::Inline(_) | Body::Absent => None,
+        }
     }
 
     /// The body, if it lies with the entry.
