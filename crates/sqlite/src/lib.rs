@@ -1,6 +1,6 @@
 //! Threads in one file: the SQLite store.
 //!
-//! One thread writes ([`writer`]): it takes all commits waiting at that moment into one transaction and one sync.
+//! One thread writes: it takes all commits waiting at that moment into one transaction and one sync.
 //! Readers have connections of their own and are never blocked by it. The write-ahead log is synced before a commit
 //! is acknowledged (`synchronous=FULL`), so what was acknowledged survives a power cut. Several processes may use the
 //! file at once; each notices the writes of the others within [`FOREIGN_POLL_MS`] milliseconds.
