@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use threadkeep_engine::Error;
-use threadkeep_model::{Code, Invalid, Version};
+use threadkeep_model::{Code, Invalid, Timestamp, Version};
 use threadkeep_store::StoreError;
 
-/// What went wrong: `{code, detail, hint?, field?, currentVersion?}`.
+/// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
@@ -27,6 +27,12 @@ pub struct Problem {
     /// Where the thread is, for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<Version>,
+    /// Who is the thread's exclusive writer, where that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When that writer's lease ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// The statuses that problems have.
@@ -90,7 +96,9 @@ impl Status {
                 Self::BadRequest
             }
             Error::VersionConflict { .. } => Self::PreconditionFailed,
-            Error::ThreadClosed { .. } | Error::NothingToUndo => Self::Conflict,
+            Error::WriterHeld { .. } | Error::WriterLost { .. } | Error::ThreadClosed { .. } | Error::NothingToUndo => {
+                Self::Conflict
+            }
             Error::IdempotencyKeyReused => Self::Unprocessable,
             Error::Busy => Self::Unavailable,
             Error::Store(error) => match error {
@@ -103,6 +111,8 @@ impl Status {
                 StoreError::Corrupt { .. }
                 | StoreError::VersionConflict { .. }
                 | StoreError::EraMoved { .. }
+                | StoreError::WriterHeld { .. }
+                | StoreError::WriterLost { .. }
                 | StoreError::ThreadNotFound { .. }
                 | StoreError::SegmentTaken
                 | StoreError::IdempotencyKeyReused
@@ -127,7 +137,16 @@ impl Status {
 impl Problem {
     /// A problem of a surface's own.
     pub fn new(status: Status, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code: code.into(), detail: detail.into(), hint: None, field: None, current_version: None }
+        Self {
+            status,
+            code: code.into(),
+            detail: detail.into(),
+            hint: None,
+            field: None,
+            current_version: None,
+            holder: None,
+            expires_at: None,
+        }
     }
 
     /// The same problem with what to do next.
@@ -145,6 +164,11 @@ impl From<&Error> for Problem {
             Error::VersionConflict { current, .. } | Error::VersionInFuture { current, .. } => Some(*current),
             _ => None,
         };
+        let writer = match error {
+            Error::WriterHeld { by } => Some(by),
+            Error::WriterLost { to } => to.as_ref(),
+            _ => None,
+        };
         Self {
             status: Status::of(error),
             code: error.code().into(),
@@ -152,6 +176,8 @@ impl From<&Error> for Problem {
             hint: error.hint().map(str::to_owned),
             field,
             current_version,
+            holder: writer.map(|lease| lease.holder.clone()),
+            expires_at: writer.map(|lease| lease.until),
         }
     }
 }
@@ -185,6 +211,7 @@ mod tests {
             (invalid(Code::TooLarge), 413, "too_large", 2),
             (Error::ThreadNotFound { thread }, 404, "thread_not_found", 3),
             (Error::MessageNotFound { message }, 404, "message_not_found", 3),
+            (Error::WriterLost { to: None }, 409, "writer_lost", 5),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
             (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
             (StoreError::DiskFull.into(), 507, "disk_full", 6),

@@ -26,6 +26,8 @@ const TURNS: usize = 64;
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) caller: Arc<Caller>,
+    /// The thread whose exclusive writer it is, and the token of the lease.
+    pub(crate) writes_to: Option<(ThreadId, u64)>,
 }
 
 pub(crate) struct Shared {
@@ -81,13 +83,13 @@ impl Engine {
             gates: Gates::default(),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
-        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()) }
+        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None }
     }
 
     /// The same engine, acting for `caller`.
     #[must_use]
     pub fn acting_as(&self, caller: Caller) -> Self {
-        Self { shared: Arc::clone(&self.shared), caller: Arc::new(caller) }
+        Self { caller: Arc::new(caller), ..self.clone() }
     }
 
     /// For whom it acts.
@@ -202,11 +204,18 @@ impl Engine {
             idempotency: None,
         };
         let inline_max = self.shared.limits.inline_bytes_max;
+        let lease_on = |thread: ThreadId| self.writes_to.filter(|(own, _)| *own == thread).map(|(_, token)| token);
         for thread in &mut commit.threads {
             let entries: &mut [NewEntry] = match thread {
                 ThreadCommit::Create(create) => &mut create.entries,
-                ThreadCommit::Write(write) => &mut write.entries,
-                ThreadCommit::Delete { .. } => &mut [],
+                ThreadCommit::Write(write) => {
+                    write.expect.lease = lease_on(write.thread);
+                    &mut write.entries
+                }
+                ThreadCommit::Delete { thread, expect } => {
+                    expect.lease = lease_on(*thread);
+                    &mut []
+                }
             };
             commit.blobs.extend(entries.iter_mut().filter_map(|entry| entry.spill(inline_max)));
         }
@@ -273,7 +282,7 @@ impl Engine {
             }
             let write = threadkeep_model::Write {
                 thread,
-                expect: Expect { era: Some(gate.era), version: expected },
+                expect: Expect::at(gate.era, expected),
                 branch: None,
                 entries: entries.clone(),
                 record: None,

@@ -1,6 +1,6 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
-use threadkeep_model::{Damaged, Invalid, Lifecycle, MessageId, ThreadName, Version};
+use threadkeep_model::{Damaged, Invalid, Lease, Lifecycle, MessageId, ThreadName, Version};
 use threadkeep_store::StoreError;
 
 /// Why an operation was refused or failed.
@@ -57,6 +57,19 @@ pub enum Error {
         /// Where the thread is.
         current: Version,
     },
+    /// Somebody else is the thread's exclusive writer.
+    #[error("{} is the exclusive writer of the thread until {}", by.holder, by.until)]
+    WriterHeld {
+        /// The lease that is held.
+        by: Lease,
+    },
+    /// The lease under which the caller wrote has ended.
+    #[error("the writer's lease has ended{}: nothing was written; read the thread again, then take a new lease",
+        to.as_ref().map_or(String::new(), |to| format!(", and {} holds one until {}", to.holder, to.until)))]
+    WriterLost {
+        /// The lease that somebody else took since, if it is held.
+        to: Option<Lease>,
+    },
     /// The thread's content may not change any more.
     #[error("the thread is {}: its content cannot change", state.as_str())]
     ThreadClosed {
@@ -95,6 +108,8 @@ impl Error {
             Self::VersionInFuture { .. } => "version_in_future",
             Self::BeforeBirth { .. } => "before_birth",
             Self::VersionConflict { .. } => "version_conflict",
+            Self::WriterHeld { .. } => "writer_held",
+            Self::WriterLost { .. } => "writer_lost",
             Self::ThreadClosed { .. } => "thread_closed",
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",
@@ -111,6 +126,8 @@ impl Error {
                 StoreError::ThreadTaken { .. } => "thread_exists",
                 StoreError::VersionConflict { .. }
                 | StoreError::EraMoved { .. }
+                | StoreError::WriterHeld { .. }
+                | StoreError::WriterLost { .. }
                 | StoreError::ThreadNotFound { .. }
                 | StoreError::SegmentTaken
                 | StoreError::IdempotencyKeyReused
@@ -122,6 +139,7 @@ impl Error {
     /// What to do about it, where there is something better than the message itself.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
@@ -137,6 +155,8 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::VersionConflict { expected, current, .. } => Self::VersionConflict { expected, current },
+            StoreError::WriterHeld { by, .. } => Self::WriterHeld { by },
+            StoreError::WriterLost { to, .. } => Self::WriterLost { to },
             StoreError::ThreadNotFound { thread } => Self::ThreadNotFound { thread: thread.into() },
             StoreError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             StoreError::EraMoved { .. } | StoreError::SegmentTaken => Self::Busy,

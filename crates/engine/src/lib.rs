@@ -19,6 +19,7 @@ mod shape;
 mod slot;
 mod view;
 mod world;
+mod writer;
 
 pub use doctor::DoctorReport;
 pub use engine::{Engine, Limits};
@@ -39,6 +40,7 @@ pub use ops::rollback::{Rollback, RollbackTo};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
 pub use world::World;
+pub use writer::TakeWriter;
 
 /// What the engine answers.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,8 +7,8 @@
 use bytes::Bytes;
 
 use crate::{
-    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Link, Position, Record, Segment, SegmentId,
-    Tally, ThreadId, Timestamp, Version, strip_nulls,
+    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, Record, Segment,
+    SegmentId, Tally, ThreadId, Timestamp, Version, strip_nulls,
 };
 
 /// Entries for one or several threads, with what they expect.
@@ -79,6 +79,8 @@ pub struct Expect {
     pub era: Option<u64>,
     /// The version the caller expects. If it moved, the caller is told.
     pub version: Option<Version>,
+    /// The token of the lease under which the caller writes. If it ended, the caller is told.
+    pub lease: Option<u64>,
 }
 
 /// A segment that a store has not placed yet.
@@ -197,8 +199,8 @@ pub struct ThreadCommitted {
     pub head: Head,
 }
 
-/// Why a thread's head refuses a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a thread refuses a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The thread is at another version than the caller expects.
     VersionConflict {
@@ -207,6 +209,16 @@ pub enum Refusal {
     },
     /// The decision is stale: decide again.
     EraMoved,
+    /// Somebody else is the thread's exclusive writer.
+    WriterHeld {
+        /// The lease that is held.
+        by: Lease,
+    },
+    /// The lease under which the caller writes has ended.
+    WriterLost {
+        /// The lease that somebody else took since, if it is held.
+        to: Option<Lease>,
+    },
 }
 
 impl Expect {

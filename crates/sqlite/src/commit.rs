@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{
-    Account, Advanced, Body, Caller, Commit, Committed, Head, IdempotencyKey, Kind, NewEntry, Position, Segment,
-    SegmentId, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, advance, born,
+    Account, Advanced, Body, Caller, Commit, Committed, Expect, Head, IdempotencyKey, Kind, Lease, NewEntry, Position,
+    Segment, SegmentId, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, advance, born,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
+use crate::lease;
 use crate::tables::{
     EntryPlace, EntryRow, delete_thread, exists, insert_derived, insert_thread, is_taken, last_seq, put_blob,
     update_record,
@@ -26,13 +27,15 @@ pub(crate) struct Known {
     last: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct KnownHead {
     thread: ThreadId,
     head: Head,
     /// The minute under which the thread is listed.
     minute: i64,
     dirty: bool,
+    /// The last lease on the thread, held or not.
+    lease: Option<Lease>,
 }
 
 /// Heads kept between transactions.
@@ -63,6 +66,11 @@ impl Known {
     /// The number of what happened last, if it was looked up.
     pub(crate) fn last(&self) -> Option<i64> {
         self.last
+    }
+
+    /// Forgets one thread: its lease changed.
+    pub(crate) fn forget_thread(&mut self, thread: ThreadId) {
+        self.heads.remove(&key(thread));
     }
 
     /// Keeps memory bounded between transactions.
@@ -134,7 +142,8 @@ impl Known {
         let (found, minute, (head, bytes)) = read().map_err(from_sqlite)?;
         let head = Head { tally: codec::tally(bytes)?, ..head };
         let thread = codec::thread_id(key(id), found)?;
-        self.heads.insert(key(id), KnownHead { thread, head, minute, dirty: false });
+        let lease = lease::last(connection, thread)?;
+        self.heads.insert(key(id), KnownHead { thread, head, minute, dirty: false, lease });
         if thread == id { Ok(head) } else { Err(missing()) }
     }
 
@@ -193,14 +202,16 @@ impl Known {
                 }
                 ThreadCommit::Write(write) => {
                     let head = self.head(connection, write.thread)?;
+                    self.admit(thread, write.thread, &write.expect, commit.time)?;
                     let advanced = advance(&head, write, commit.time)
                         .map_err(|refusal| StoreError::refused(write.thread, &write.expect, refusal))?;
                     Step::Write(write, advanced)
                 }
-                ThreadCommit::Delete { thread, expect } => {
-                    let head = self.head(connection, *thread)?;
-                    expect.check(&head).map_err(|refusal| StoreError::refused(*thread, expect, refusal))?;
-                    Step::Delete(*thread)
+                ThreadCommit::Delete { thread: doomed, expect } => {
+                    let head = self.head(connection, *doomed)?;
+                    self.admit(thread, *doomed, expect, commit.time)?;
+                    expect.check(&head).map_err(|refusal| StoreError::refused(*doomed, expect, refusal))?;
+                    Step::Delete(*doomed)
                 }
             };
             let (opened, entries): (_, &[NewEntry]) = match &step {
@@ -222,6 +233,12 @@ impl Known {
             steps.push(step);
         }
         Ok(steps)
+    }
+
+    /// Refuses what the exclusive writer of a thread, whose head is known, keeps out.
+    fn admit(&self, commit: &ThreadCommit, thread: ThreadId, expect: &Expect, now: Timestamp) -> Result<()> {
+        let last = self.heads.get(&key(thread)).and_then(|known| known.lease.as_ref());
+        Lease::admit(last, commit, now).map_err(|refusal| StoreError::refused(thread, expect, refusal))
     }
 
     fn write(&mut self, connection: &Connection, commit: &Commit, steps: Vec<Step<'_>>) -> Result<Committed> {

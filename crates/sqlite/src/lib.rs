@@ -8,6 +8,7 @@
 mod codec;
 mod commit;
 mod error;
+mod lease;
 mod read;
 mod schema;
 mod tables;

@@ -16,7 +16,7 @@ use crate::error::{CannotOpen, from_sqlite};
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 1] = [FIRST];
+const MIGRATIONS: [&str; 2] = [FIRST, LEASES];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -169,6 +169,16 @@ CREATE TABLE blob_refs (
     PRIMARY KEY (seq, blob)
 ) WITHOUT ROWID;
 CREATE INDEX blob_refs_blob ON blob_refs (blob);
+";
+
+/// The last lease on each thread, held or not: its token must not come back.
+const LEASES: &str = "
+CREATE TABLE leases (
+    thread INTEGER PRIMARY KEY,
+    token INTEGER NOT NULL,
+    holder TEXT NOT NULL,
+    until INTEGER NOT NULL
+);
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -169,6 +169,7 @@ pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timesta
         "DELETE FROM relations WHERE child = ?1",
         "DELETE FROM checkpoints WHERE thread = ?1",
         "DELETE FROM idempotency WHERE thread = ?1",
+        "DELETE FROM leases WHERE thread = ?1",
     ] {
         connection.prepare_cached(sql).and_then(|mut statement| statement.execute([key(id)])).map_err(from_sqlite)?;
     }

@@ -27,6 +27,8 @@ const CHECKPOINT_NOW_PAGES: i32 = 8_192;
 pub(crate) enum Job {
     /// A commit, and who waits for it.
     Commit(Commit, oneshot::Sender<Result<Committed>>),
+    /// Something that changes the lease of a thread, alone in its own transaction; an error if nothing may be written.
+    Lease(ThreadId, Box<dyn FnOnce(Result<&mut Connection>) + Send>),
     /// Anything else that writes, alone in its own transactions.
     Upkeep(Box<dyn FnOnce(&mut Connection) + Send>),
 }
@@ -57,6 +59,11 @@ impl Writer {
             for job in waiting.drain(..) {
                 match job {
                     Job::Commit(commit, reply) => commits.push((commit, reply)),
+                    Job::Lease(thread, work) => {
+                        self.commit_all(std::mem::take(&mut commits));
+                        work(self.writable().map(|()| &mut self.connection));
+                        self.known.forget_thread(thread);
+                    }
                     Job::Upkeep(work) => {
                         self.commit_all(std::mem::take(&mut commits));
                         work(&mut self.connection);
@@ -101,9 +108,7 @@ impl Writer {
 
     /// Writes all of `commits` in one transaction and one sync; each that is refused leaves no trace.
     fn transact(&mut self, commits: &mut dyn Iterator<Item = &Commit>) -> Result<Vec<Result<Committed>>, Aborted> {
-        if self.failed.load(Ordering::Acquire) {
-            return Err(Aborted::Whole(StoreError::Failed { what: "an earlier write failed".into() }));
-        }
+        self.writable().map_err(Aborted::Whole)?;
         self.begin().map_err(|error| Aborted::Whole(from_sqlite(error)))?;
         let outcome = self.apply_all(commits);
         fail::fail_point!("sqlite-before-sync", |_| std::process::abort());
@@ -120,6 +125,14 @@ impl Writer {
             }
         }
         outcome
+    }
+
+    /// After a write that the disk did not confirm nothing more is written.
+    fn writable(&self) -> Result<()> {
+        match self.failed.load(Ordering::Acquire) {
+            true => Err(StoreError::Failed { what: "an earlier write failed".into() }),
+            false => Ok(()),
+        }
     }
 
     fn begin(&mut self) -> rusqlite::Result<()> {

@@ -1,6 +1,6 @@
 //! Why a store could not do what it was asked.
 
-use threadkeep_model::{BlobId, Expect, Refusal, ThreadId, Version};
+use threadkeep_model::{BlobId, Expect, Lease, Refusal, ThreadId, Version};
 
 /// Why a store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,22 @@ pub enum StoreError {
     EraMoved {
         /// Which thread.
         thread: ThreadId,
+    },
+    /// Somebody else is the thread's exclusive writer.
+    #[error("thread {thread} is held by {} until {}", by.holder, by.until)]
+    WriterHeld {
+        /// Which thread.
+        thread: ThreadId,
+        /// The lease that is held.
+        by: Lease,
+    },
+    /// The lease under which the caller writes has ended.
+    #[error("the lease on thread {thread} has ended: nothing was written")]
+    WriterLost {
+        /// Which thread.
+        thread: ThreadId,
+        /// The lease that somebody else took since, if it is held.
+        to: Option<Lease>,
     },
     /// There is no such living thread.
     #[error("there is no thread {thread}")]
@@ -115,6 +131,8 @@ impl StoreError {
                 Self::VersionConflict { thread, expected: expect.version.unwrap_or_default(), current }
             }
             Refusal::EraMoved => Self::EraMoved { thread },
+            Refusal::WriterHeld { by } => Self::WriterHeld { thread, by },
+            Refusal::WriterLost { to } => Self::WriterLost { thread, to },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The promise of durability: what every store keeps.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Feed`] and [`Upkeep`] are one ability each
-//! beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`] and [`Upkeep`] are one ability
+//! each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod error;
 mod import;
@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Lease, Position, Relation, Segment, SegmentId, Thread, ThreadId,
+    ThreadName, Timestamp,
 };
 
 pub use error::StoreError;
@@ -87,6 +88,55 @@ pub trait Blobs: Send + Sync {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>>;
 }
 
+/// Exclusive writers, across processes and machines. [`Store::commit`] itself checks that no lease stands against a
+/// commit ([`Lease::admit`]), so a holder that was paused past its lease and wakes up is refused.
+///
+/// A lease is no part of the log: it is not forked, exported or rolled back.
+pub trait Leases: Send + Sync {
+    /// Makes `ask.holder` the exclusive writer of a living thread.
+    ///
+    /// # Errors
+    /// [`StoreError::WriterHeld`] while somebody else is, or the same holder under another token.
+    fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>>;
+
+    /// The holder's sign of life: the lease lasts `ttl_micros` from now on.
+    ///
+    /// # Errors
+    /// [`StoreError::WriterLost`] if it has ended. Others may have written since, so it does not come back.
+    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>>;
+
+    /// Ends a lease early. Says whether it was still held.
+    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>>;
+
+    /// The lease on a thread, if one is held.
+    fn lease(&self, thread: ThreadId, now: Timestamp) -> BoxFuture<'_, Result<Option<Lease>>>;
+}
+
+/// Who wants to be a thread's exclusive writer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseAsk {
+    /// Who, in words for people.
+    pub holder: String,
+    /// For how long.
+    pub ttl_micros: i64,
+    /// The time now.
+    pub now: Timestamp,
+}
+
+impl LeaseAsk {
+    /// The lease that follows `last`.
+    ///
+    /// # Errors
+    /// [`StoreError::WriterHeld`] while `last` holds.
+    pub fn after(self, thread: ThreadId, last: Option<&Lease>) -> Result<Lease> {
+        if let Some(held) = last.filter(|lease| lease.holds(self.now)) {
+            return Err(StoreError::WriterHeld { thread, by: held.clone() });
+        }
+        let token = last.map_or(0, |lease| lease.token) + 1;
+        Ok(Lease { token, holder: self.holder, until: self.now.plus_micros(self.ttl_micros) })
+    }
+}
+
 /// Everything that happens in the store, in one order.
 pub trait Feed: Send + Sync {
     /// What happened after `after`, in the order of commits: no gap, no repeat.
@@ -133,7 +183,7 @@ pub struct GcOptions {
     /// Whether to give freed space back to the file system.
     pub vacuum: bool,
     /// The time now, for what expires.
-    pub now: threadkeep_model::Timestamp,
+    pub now: Timestamp,
 }
 
 /// What [`Upkeep::gc`] freed.
@@ -156,6 +206,8 @@ pub struct Stores {
     pub store: Arc<dyn Store>,
     /// Large values.
     pub blobs: Arc<dyn Blobs>,
+    /// Exclusive writers.
+    pub leases: Arc<dyn Leases>,
     /// What happens, in order.
     pub feed: Arc<dyn Feed>,
     /// Upkeep.
@@ -164,8 +216,8 @@ pub struct Stores {
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Feed + Upkeep + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S) -> Self {
         let store = Arc::new(store);
-        Self { store: store.clone(), blobs: store.clone(), feed: store.clone(), upkeep: store }
+        Self { store: store.clone(), blobs: store.clone(), leases: store.clone(), feed: store.clone(), upkeep: store }
     }
 }

@@ -50,11 +50,11 @@ pub use threadkeep_engine::{
     Append, AppendEvent, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine, Error, ExportItem, Family,
     FeedReader, Fork, ForkPoint, HistoryEntry, Importer, Insert, Limits, List, MessagePage, NewAttachment, NewMessage,
     Operation, Outcome, Page, Relationship, RelationshipRole, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
-    Subscription, ThreadPage, Truncate, TruncateFrom, Update, World,
+    Subscription, TakeWriter, ThreadPage, Truncate, TruncateFrom, Update, World,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Content, Entry, Event, EventKind, IdempotencyKey, Invalid, Json, Message,
+    Account, Actor, ActorKind, Caller, Content, Entry, Event, EventKind, IdempotencyKey, Invalid, Json, Lease, Message,
     MessageBody, MessageId, Part, Position, Record, Role, Thread, ThreadId, ThreadName, Timestamp, Version,
 };
 pub use threadkeep_sqlite::SqliteStore;

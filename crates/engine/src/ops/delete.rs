@@ -30,7 +30,7 @@ impl Engine {
         let deleted = self
             .settle(thread, || async {
                 let found = self.thread(thread).await?;
-                let expect = Expect { era: Some(found.head.era), version: delete.expected };
+                let expect = Expect::at(found.head.era, delete.expected);
                 Ok((self.commit(vec![ThreadCommit::Delete { thread, expect }]), ()))
             })
             .await;

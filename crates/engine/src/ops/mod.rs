@@ -24,7 +24,7 @@ fn write(
     entries: Vec<NewEntry>,
     record: Option<Record>,
 ) -> ThreadCommit {
-    let expect = Expect { era: Some(thread.head.era), version: expected };
+    let expect = Expect::at(thread.head.era, expected);
     ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record })
 }
 

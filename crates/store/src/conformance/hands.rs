@@ -92,6 +92,13 @@ impl Hands {
         ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None })
     }
 
+    /// A branch of a thread that shows what `segment` shows up to `at`, and says nothing.
+    pub fn branch(&self, thread: ThreadId, segment: SegmentId, at: Position) -> ThreadCommit {
+        let link = Some(Link { parent: segment, bounds: Bounds::all(at) });
+        let branch = Some(NewSegment { id: self.segment_id(), link, birth: Tally::default() });
+        ThreadCommit::Write(Write { thread, expect: Expect::default(), branch, entries: Vec::new(), record: None })
+    }
+
     /// Appends a message.
     pub async fn say(&self, thread: ThreadId, text: &str) -> Committed {
         self.done(self.commit(vec![self.write(thread, vec![said(text)])])).await

@@ -34,7 +34,7 @@ pub async fn appended_entries_get_positions_ordinals_and_tallies(hands: Hands) {
 
 pub async fn an_expected_version_that_moved_is_a_conflict_with_the_current_one(hands: Hands) {
     let thread = hands.thread(&["a", "b"]).await;
-    let expect = |version: u64| Expect { version: Some(Position(version)), era: None };
+    let expect = |version: u64| Expect { version: Some(Position(version)), ..Expect::default() };
     let stale = hands.commit(vec![hands.write_expecting(thread, expect(1), vec![said("c")])]);
     match hands.try_commit(stale).await {
         Err(StoreError::VersionConflict { expected, current, .. }) => {
@@ -54,7 +54,7 @@ pub async fn a_moved_era_is_told_and_appends_do_not_move_it(hands: Hands) {
     assert_eq!(hands.head(thread).await.era, before.era, "appends leave the era");
     hands.done(hands.commit(vec![hands.write(thread, vec![deleted(before.segment, 1, 0)])])).await;
     assert!(hands.head(thread).await.era > before.era, "a deletion moves the era");
-    let expect = Expect { era: Some(before.era), version: None };
+    let expect = Expect::at(before.era, None);
     let stale = hands.commit(vec![hands.write_expecting(thread, expect, vec![said("c")])]);
     assert!(matches!(hands.try_commit(stale).await, Err(StoreError::EraMoved { .. })));
     assert_eq!(hands.texts(thread).await, ["a", "b"]);
@@ -67,7 +67,7 @@ pub async fn plain_appends_never_conflict_and_lose_nothing(hands: Hands) {
     let era = Some(hands.head(thread).await.era);
     let waiting: Vec<_> = (0..WRITERS * EACH)
         .map(|n| {
-            let expect = Expect { era, version: None };
+            let expect = Expect { era, ..Expect::default() };
             let entries = vec![said(&format!("{n}")), said(&format!("{n} too"))];
             let commit = hands.commit(vec![hands.write_expecting(thread, expect, entries)]);
             let store = hands.stores.store.clone();
@@ -98,7 +98,7 @@ pub async fn plain_appends_never_conflict_and_lose_nothing(hands: Hands) {
 
 pub async fn a_commit_over_two_threads_is_whole_or_nothing(hands: Hands) {
     let (one, other) = (hands.thread(&["a"]).await, hands.thread(&["b"]).await);
-    let stale = Expect { version: Some(Position(9)), era: None };
+    let stale = Expect { version: Some(Position(9)), ..Expect::default() };
     let commit = hands
         .commit(vec![hands.write(one, vec![said("lost")]), hands.write_expecting(other, stale, vec![said("lost")])]);
     assert!(hands.try_commit(commit).await.is_err());
@@ -128,7 +128,7 @@ pub async fn a_retry_under_a_key_returns_the_first_result(hands: Hands) {
     assert_eq!(hands.texts(thread).await, ["once", "later"]);
     let mut stale = hands.keyed(thread, "once", "k");
     if let ThreadCommit::Write(write) = &mut stale.threads[0] {
-        write.expect = Expect { version: Some(Position(0)), era: Some(99) };
+        write.expect = Expect::at(99, Some(Position(0)));
     }
     assert!(hands.done(stale).await.replayed, "a retry is answered before anything is expected");
 }

@@ -11,6 +11,7 @@
 
 pub mod feed;
 mod hands;
+pub mod leases;
 pub mod log;
 pub mod threads;
 pub mod upkeep;
@@ -20,7 +21,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Store, Stores, Upkeep};
+use crate::{Blobs, Feed, Leases, Store, Stores, Upkeep};
 
 /// A fresh, empty store to try, with whatever has to live as long as it does.
 pub struct Subject {
@@ -31,12 +32,12 @@ pub struct Subject {
 
 impl Subject {
     /// A store that needs nothing beside it.
-    pub fn of<S: Store + Blobs + Feed + Upkeep + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S) -> Self {
         Self::guarded(store, ())
     }
 
     /// A store that lives as long as `guard`, such as a temporary folder.
-    pub fn guarded<S: Store + Blobs + Feed + Upkeep + 'static>(store: S, guard: impl Any) -> Self {
+    pub fn guarded<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S, guard: impl Any) -> Self {
         Self { stores: Stores::of(store), _guard: Box::new(guard) }
     }
 }
@@ -80,6 +81,14 @@ macro_rules! conformance_tests {
                  checkpoints_are_listed_in_order_and_a_name_moves,
                  a_deleted_thread_is_gone_and_its_id_stays_refused,
                  threads_are_found_by_prefix;
+            leases: a_lease_is_taken_read_renewed_and_released,
+                 a_second_holder_is_refused_and_told_who_and_until_when,
+                 changes_of_the_conversation_need_the_token_and_others_pass,
+                 a_lease_ends_with_its_time_and_is_not_renewed_then,
+                 a_late_write_under_an_older_token_is_refused,
+                 a_token_is_never_given_twice,
+                 a_lease_belongs_to_one_living_thread,
+                 one_of_many_takes_the_lease;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
                  a_signal_comes_after_the_commit_and_not_for_others,

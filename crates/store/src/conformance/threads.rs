@@ -143,7 +143,7 @@ pub async fn checkpoints_are_listed_in_order_and_a_name_moves(hands: Hands) {
 
 pub async fn a_deleted_thread_is_gone_and_its_id_stays_refused(hands: Hands) {
     let thread = hands.thread(&["a"]).await;
-    let stale = Expect { version: Some(Position(7)), era: None };
+    let stale = Expect { version: Some(Position(7)), ..Expect::default() };
     let refused = hands.try_commit(hands.commit(vec![ThreadCommit::Delete { thread, expect: stale }])).await;
     assert!(matches!(refused, Err(StoreError::VersionConflict { .. })));
     hands.delete(thread).await;

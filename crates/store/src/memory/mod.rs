@@ -10,14 +10,15 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
-    ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, Lease, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
+    ThreadId, ThreadName, Timestamp,
 };
 
 use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
-    ImportBatch, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoredEntry, Upkeep,
+    ImportBatch, LeaseAsk, Leases, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store,
+    StoreError, StoredEntry, Upkeep,
 };
 
 /// A store in memory.
@@ -175,6 +176,39 @@ impl Store for MemoryStore {
 impl Blobs for MemoryStore {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
         self.read(|state| Ok(state.blobs.get(&blob).cloned()))
+    }
+}
+
+impl Leases for MemoryStore {
+    fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>> {
+        Box::pin(ready(self.lock().take_lease(thread, ask)))
+    }
+
+    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
+        let renewed = self.lock().held_lease(thread, token, now).map(|lease| {
+            lease.until = now.plus_micros(ttl_micros);
+            lease.clone()
+        });
+        Box::pin(ready(renewed))
+    }
+
+    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
+        let released = match self.lock().held_lease(thread, token, now) {
+            Ok(lease) => {
+                lease.until = now;
+                Ok(true)
+            }
+            Err(StoreError::WriterLost { .. }) => Ok(false),
+            Err(error) => Err(error),
+        };
+        Box::pin(ready(released))
+    }
+
+    fn lease(&self, thread: ThreadId, now: Timestamp) -> BoxFuture<'_, Result<Option<Lease>>> {
+        self.read(|state| {
+            state.living(thread)?;
+            Ok(state.leases.get(&thread).filter(|lease| lease.holds(now)).cloned())
+        })
     }
 }
 

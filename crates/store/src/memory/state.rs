@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, Kind, Position,
-    Record, Relation, Role, SegmentId, Thread, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance,
-    born,
+    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, Kind, Lease,
+    Position, Record, Relation, Role, SegmentId, Thread, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write,
+    advance, born,
 };
 
-use crate::{Result, SegmentRow, StoreError, StoredEntry};
+use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -21,6 +21,8 @@ pub(super) struct State {
     pub(super) segments: BTreeMap<SegmentId, SegmentState>,
     pub(super) relations: Vec<Relation>,
     pub(super) checkpoints: HashMap<ThreadId, Vec<Checkpoint>>,
+    /// The last lease on each thread, held or not.
+    pub(super) leases: HashMap<ThreadId, Lease>,
     pub(super) idempotency: HashMap<(ThreadId, Account, String), Remembered>,
     pub(super) blobs: BTreeMap<BlobId, Bytes>,
     pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
@@ -61,7 +63,7 @@ enum Step<'a> {
 }
 
 impl State {
-    fn living(&self, id: ThreadId) -> Result<&Thread> {
+    pub(super) fn living(&self, id: ThreadId) -> Result<&Thread> {
         let thread = self.threads.get(&id.short().bits()).filter(|thread| thread.id == id);
         thread.ok_or(StoreError::ThreadNotFound { thread: id })
     }
@@ -70,6 +72,35 @@ impl State {
         let head = self.living(id)?.head;
         expect.check(&head).map_err(|refusal| StoreError::refused(id, expect, refusal))?;
         Ok(head)
+    }
+
+    /// Refuses what the thread's exclusive writer keeps out.
+    fn admit(&self, commit: &ThreadCommit, now: Timestamp) -> Result<()> {
+        let (thread, expect) = match commit {
+            ThreadCommit::Create(_) => return Ok(()),
+            ThreadCommit::Write(write) => (write.thread, &write.expect),
+            ThreadCommit::Delete { thread, expect } => (*thread, expect),
+        };
+        self.living(thread)?;
+        Lease::admit(self.leases.get(&thread), commit, now)
+            .map_err(|refusal| StoreError::refused(thread, expect, refusal))
+    }
+
+    pub(super) fn take_lease(&mut self, thread: ThreadId, ask: LeaseAsk) -> Result<Lease> {
+        self.living(thread)?;
+        let lease = ask.after(thread, self.leases.get(&thread))?;
+        self.leases.insert(thread, lease.clone());
+        Ok(lease)
+    }
+
+    /// The lease under `token`, to change it.
+    pub(super) fn held_lease(&mut self, thread: ThreadId, token: u64, now: Timestamp) -> Result<&mut Lease> {
+        self.living(thread)?;
+        let held = self.leases.get_mut(&thread).filter(|lease| lease.holds(now));
+        match held {
+            Some(lease) if lease.token == token => Ok(lease),
+            other => Err(StoreError::WriterLost { thread, to: other.cloned() }),
+        }
     }
 
     fn next(&mut self) -> u64 {
@@ -103,6 +134,9 @@ impl State {
     }
 
     fn plan<'a>(&self, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+        for thread in &commit.threads {
+            self.admit(thread, commit.time)?;
+        }
         let steps = commit.threads.iter().map(|thread| match thread {
             ThreadCommit::Create(create) => {
                 let short = create.thread.short().bits();
@@ -279,6 +313,7 @@ impl State {
         self.tombstones.insert(thread.short().bits(), thread);
         self.relations.retain(|relation| relation.parent != thread && relation.child != thread);
         self.checkpoints.remove(&thread);
+        self.leases.remove(&thread);
         self.idempotency.retain(|(owner, ..), _| *owner != thread);
         let at = self.next();
         self.feed.insert(at, (thread, News::Deleted));

@@ -1,0 +1,93 @@
+//! The exclusive writer of a thread: a lease that the store checks in every commit.
+
+use std::time::Duration;
+
+use threadkeep_model::{Invalid, Lease, ThreadId, strip_nulls};
+use threadkeep_store::LeaseAsk;
+
+use crate::{Engine, Result};
+
+/// Who wants to be a thread's exclusive writer, and for how long.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakeWriter {
+    /// How long the lease lasts unless it is renewed: from 100 milliseconds to a day, 30 seconds if nothing is said.
+    pub ttl: Option<Duration>,
+    /// Who holds it, in words for others; the caller's name if nothing is said.
+    pub holder: Option<String>,
+}
+
+impl Engine {
+    /// Makes the caller the exclusive writer of a thread: until the lease ends, changes of its conversation need the
+    /// lease's token ([`Engine::writing_under`]). Others can still fork it and change its record.
+    ///
+    /// ```
+    /// # use threadkeep_engine as threadkeep;
+    /// # async fn example(keep: threadkeep::Engine, thread: threadkeep_model::ThreadId) -> threadkeep::Result<()> {
+    /// let lease = keep.take_writer(thread, threadkeep::TakeWriter::default()).await?;
+    /// let writer = keep.writing_under(thread, lease.token);
+    /// writer.append(thread, threadkeep_model::MessageBody::user("only I write here")).await?;
+    /// keep.renew_writer(thread, lease.token, None).await?; // well before lease.until
+    /// keep.release_writer(thread, lease.token).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WriterHeld`](crate::Error::WriterHeld) says who holds it, and until when.
+    pub async fn take_writer(&self, thread: ThreadId, take: TakeWriter) -> Result<Lease> {
+        let ttl_micros = micros(take.ttl)?;
+        let holder = strip_nulls(take.holder.unwrap_or_else(|| self.caller.actor.name.clone()));
+        if holder.trim().is_empty() || holder.len() > Lease::HOLDER_BYTES_MAX {
+            let rule = format!("has 1 to {} bytes, and is not blank", Lease::HOLDER_BYTES_MAX);
+            return Err(Invalid::parameter("holder", rule).into());
+        }
+        self.head(thread).await?;
+        let ask = LeaseAsk { holder, ttl_micros, now: self.shared.world.now() };
+        Ok(self.shared.stores.leases.take(thread, ask).await?)
+    }
+
+    /// The holder's sign of life: the lease lasts for `ttl` from now on.
+    ///
+    /// # Errors
+    /// [`Error::WriterLost`](crate::Error::WriterLost) if it has ended. It does not come back: others may have
+    /// written since.
+    pub async fn renew_writer(&self, thread: ThreadId, token: u64, ttl: Option<Duration>) -> Result<Lease> {
+        let ttl_micros = micros(ttl)?;
+        self.head(thread).await?;
+        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.world.now()).await?)
+    }
+
+    /// Ends a lease early. Says whether it was still held.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
+    pub async fn release_writer(&self, thread: ThreadId, token: u64) -> Result<bool> {
+        self.head(thread).await?;
+        Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
+    }
+
+    /// The lease on a thread, if it has an exclusive writer.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
+    pub async fn writer(&self, thread: ThreadId) -> Result<Option<Lease>> {
+        self.head(thread).await?;
+        Ok(self.shared.stores.leases.lease(thread, self.shared.world.now()).await?)
+    }
+
+    /// The same engine, writing to `thread` under the lease with this token. Once the lease has ended, all it writes
+    /// to the thread is refused by the store.
+    #[must_use]
+    pub fn writing_under(&self, thread: ThreadId, token: u64) -> Self {
+        Self { writes_to: Some((thread, token)), ..self.clone() }
+    }
+}
+
+fn micros(ttl: Option<Duration>) -> Result<i64> {
+    let Some(ttl) = ttl else { return Ok(Lease::TTL_MICROS) };
+    let micros = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
+    if !(Lease::TTL_MICROS_MIN..=Lease::TTL_MICROS_MAX).contains(&micros) {
+        return Err(Invalid::parameter("ttl", "a lease lasts from 100 milliseconds to 24 hours").into());
+    }
+    Ok(micros)
+}
