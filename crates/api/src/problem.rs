@@ -40,6 +40,10 @@ pub struct Problem {
 pub enum Status {
     /// The request breaks a rule.
     BadRequest,
+    /// It is not known who asks.
+    Unauthorized,
+    /// Whoever asks may not do that.
+    Forbidden,
     /// What it names is not there.
     NotFound,
     /// The state of things does not allow it.
@@ -63,6 +67,8 @@ impl Status {
     pub fn http(self) -> u16 {
         match self {
             Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::Conflict => 409,
             Self::PreconditionFailed => 412,
@@ -80,6 +86,7 @@ impl Status {
             Self::Internal => 1,
             Self::BadRequest | Self::TooLarge | Self::Unprocessable => 2,
             Self::NotFound => 3,
+            Self::Unauthorized | Self::Forbidden => 4,
             Self::Conflict | Self::PreconditionFailed => 5,
             Self::Unavailable | Self::InsufficientStorage => 6,
         }
@@ -107,6 +114,9 @@ impl Status {
                 | StoreError::Unavailable { .. }
                 | StoreError::CannotOpen { .. }
                 | StoreError::Newer { .. } => Self::Unavailable,
+                StoreError::NotFound { .. } => Self::NotFound,
+                StoreError::Unauthorized { .. } => Self::Unauthorized,
+                StoreError::Forbidden { .. } => Self::Forbidden,
                 StoreError::Import { .. } | StoreError::ThreadTaken { .. } => Self::Conflict,
                 StoreError::Corrupt { .. }
                 | StoreError::VersionConflict { .. }

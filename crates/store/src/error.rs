@@ -99,6 +99,30 @@ pub enum StoreError {
         /// Why.
         what: String,
     },
+    /// There is no such store.
+    #[error("cannot open the store {path}: {what}")]
+    NotFound {
+        /// Which store.
+        path: String,
+        /// What is missing.
+        what: String,
+    },
+    /// The store does not know who asks.
+    #[error("cannot open the store {path}: {what}")]
+    Unauthorized {
+        /// Which store.
+        path: String,
+        /// What it said.
+        what: String,
+    },
+    /// The store does not let whoever asks do what is needed.
+    #[error("cannot open the store {path}: {what}")]
+    Forbidden {
+        /// Which store.
+        path: String,
+        /// What is needed.
+        what: String,
+    },
     /// The store was made by a newer program.
     #[error("the store {path} has schema version {found}; this program knows versions up to {known}")]
     Newer {

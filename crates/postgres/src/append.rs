@@ -1,0 +1,384 @@
+//! Plain appends: one function call for all that wait at that moment.
+//!
+//! A call is under way for a thread at most once in this process; what comes meanwhile waits, and goes along with the
+//! next call. So many writers share one transaction and one sync, and appends to one thread keep their order. Threads
+//! that another process holds are left out of a call; those commits then go alone, and wait.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use threadkeep_model::{
+    Body, Commit, Committed, Derived, Kind, Refusal, ThreadCommit, ThreadCommitted, Timestamp, Write,
+};
+use threadkeep_store::{Result, StoreError};
+use tokio::sync::oneshot;
+use tokio_postgres::Row;
+
+use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
+use crate::connect::thread_lock;
+use crate::error::{from_commit, is_taken_back};
+use crate::tables::message_columns;
+use crate::{Clock, Shared};
+
+/// Calls under way at the same time. More would make them smaller, and each is a transaction and a sync.
+const CALLS_MAX: usize = 2;
+/// Commits in one call.
+const COMMITS_MAX: usize = 128;
+/// Entries of one commit; more are written faster as a whole.
+const ENTRIES_MAX: usize = 16;
+/// Bytes of bodies in one call, beside the last commit.
+const BYTES_MAX: usize = 1 << 20;
+
+/// What an append waits for.
+type Reply = oneshot::Sender<Result<Committed>>;
+
+/// Appends that wait or are under way.
+#[derive(Default)]
+pub(crate) struct Appends(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    calls: usize,
+    waiting: VecDeque<(Append, Reply)>,
+    /// The threads of calls under way.
+    busy: HashSet<i64>,
+}
+
+/// A commit that is a plain append ([`Append::is_one`]).
+pub(crate) struct Append(pub(crate) Commit);
+
+impl Append {
+    /// Whether a commit is no more than an append.
+    pub(crate) fn is_one(commit: &Commit) -> bool {
+        match &commit.threads[..] {
+            [ThreadCommit::Write(Write { branch: None, record: None, entries, .. })] => {
+                commit.blobs.is_empty()
+                    && (1..=ENTRIES_MAX).contains(&entries.len())
+                    && entries.iter().all(|entry| {
+                        matches!(entry.kind, Kind::MessageAppended | Kind::EventLogged)
+                            && matches!(entry.derived, Derived::Nothing | Derived::Message { .. })
+                            && matches!(&entry.body, Body::Inline(bytes) if bytes.len() as u64 == entry.bytes)
+                            && entry.blobs.is_empty()
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    fn write(&self) -> &Write {
+        match &self.0.threads[0] {
+            ThreadCommit::Write(write) => write,
+            ThreadCommit::Create(_) | ThreadCommit::Delete { .. } => unreachable!("an append is a write"),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.write().entries.iter().map(|entry| entry.bytes as usize).sum()
+    }
+}
+
+impl Appends {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes commits for a call, if one may begin.
+    fn begin(&self) -> Vec<(Append, Reply)> {
+        let mut state = self.lock();
+        let mut taken = Vec::new();
+        if state.calls >= CALLS_MAX {
+            return taken;
+        }
+        let State { waiting, busy, .. } = &mut *state;
+        let mut left = VecDeque::with_capacity(waiting.len());
+        let mut bytes = 0;
+        // Commits to one thread stay together and in order: either all of them that fit go now, or none.
+        let mut here = HashSet::new();
+        for (append, reply) in waiting.drain(..) {
+            let thread = key(append.write().thread);
+            let is_free = here.contains(&thread) || !busy.contains(&thread);
+            if is_free && taken.len() < COMMITS_MAX && bytes < BYTES_MAX {
+                bytes += append.bytes();
+                here.insert(thread);
+                taken.push((append, reply));
+            } else {
+                // What comes after it must not overtake it.
+                if is_free {
+                    bytes = BYTES_MAX;
+                }
+                left.push_back((append, reply));
+            }
+        }
+        *waiting = left;
+        busy.extend(&here);
+        if !taken.is_empty() {
+            state.calls += 1;
+        }
+        taken
+    }
+}
+
+impl Shared {
+    /// Appends, as soon as the thread's turn comes.
+    pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Committed> {
+        let (reply, answer) = oneshot::channel();
+        self.appends.lock().waiting.push_back((append, reply));
+        self.begin_calls();
+        answer.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })?
+    }
+
+    fn begin_calls(self: &Arc<Self>) {
+        loop {
+            let taken = self.appends.begin();
+            if taken.is_empty() {
+                return;
+            }
+            let shared = Arc::clone(self);
+            tokio::spawn(async move { shared.call_all(taken).await });
+        }
+    }
+
+    async fn call_all(self: Arc<Self>, taken: Vec<(Append, Reply)>) {
+        let threads: Vec<i64> = taken.iter().map(|(append, _)| key(append.write().thread)).collect();
+        let alone = match &taken[..] {
+            // With nobody to hold up, one waits for its thread at once.
+            [_] => taken,
+            several => {
+                let appends: Vec<&Append> = several.iter().map(|(append, _)| append).collect();
+                match self.call(&appends, false).await {
+                    Called::Answers(answers) => {
+                        let mut alone = Vec::new();
+                        for ((append, reply), answer) in taken.into_iter().zip(answers) {
+                            match answer {
+                                Some(result) => self.answer(&append, reply, result),
+                                None => alone.push((append, reply)),
+                            }
+                        }
+                        alone
+                    }
+                    // One of them broke it: each goes alone, so that it cannot take the others with it.
+                    Called::TakenBack(_) => taken,
+                    Called::Failed(error) => {
+                        for (_, reply) in taken {
+                            drop(reply.send(Err(error.copied())));
+                        }
+                        Vec::new()
+                    }
+                }
+            }
+        };
+        for (append, reply) in alone {
+            let result = match self.call(&[&append], true).await {
+                Called::Answers(mut answers) => match answers.pop().flatten() {
+                    Some(result) => result,
+                    None => Err(StoreError::corrupt("an append was not answered")),
+                },
+                Called::TakenBack(error) | Called::Failed(error) => Err(error.copied()),
+            };
+            self.answer(&append, reply, result);
+        }
+        {
+            let mut state = self.appends.lock();
+            state.calls -= 1;
+            for thread in threads {
+                state.busy.remove(&thread);
+            }
+        }
+        self.begin_calls();
+    }
+
+    fn answer(&self, append: &Append, reply: Reply, result: Result<Committed>) {
+        if result.is_ok() {
+            self.tell(append.write().thread);
+        }
+        // Whoever asked may have gone; the commit holds all the same.
+        drop(reply.send(result));
+    }
+
+    async fn call(&self, appends: &[&Append], waits: bool) -> Called {
+        let called = self.try_call(appends, waits).await;
+        match called {
+            Ok(rows) => Called::Answers(rows.iter().zip(appends).map(|(row, append)| answered(row, append)).collect()),
+            Err(Lost::Before(error)) => Called::Failed(Failure(error)),
+            Err(Lost::During(error)) if is_taken_back(&error) => Called::TakenBack(Failure(from_commit(error))),
+            Err(Lost::During(error)) => Called::Failed(Failure(from_commit(error))),
+        }
+    }
+
+    async fn try_call(&self, appends: &[&Append], waits: bool) -> Result<Vec<Row>, Lost> {
+        let client = self.connections.get().await.map_err(Lost::Before)?;
+        let mut columns = Columns::default();
+        for append in appends {
+            let actor = match self.actors.known(&append.0.caller) {
+                Some(actor) => actor,
+                None => self.actors.id(&client, &append.0.caller).await.map_err(Lost::Before)?,
+            };
+            columns.push(append, actor);
+        }
+        let statement = client.prepare_cached(CALL).await.map_err(Lost::During)?;
+        let lease_now = match self.clock {
+            Clock::Server => None,
+            Clock::Caller => appends.first().map(|append| append.0.time.as_micros()),
+        };
+        let c = &columns;
+        let rows = client
+            .query(
+                &statement,
+                &[
+                    &waits,
+                    &lease_now,
+                    &self.upkeep_lock,
+                    &c.lock,
+                    &c.thread,
+                    &c.rest,
+                    &c.era,
+                    &c.version,
+                    &c.lease,
+                    &c.time,
+                    &c.actor,
+                    &c.cause,
+                    &c.account,
+                    &c.key,
+                    &c.hash,
+                    &c.count,
+                    &c.kind,
+                    &c.format,
+                    &c.body,
+                    &c.role,
+                    &c.silent,
+                    &c.depth,
+                ],
+            )
+            .await;
+        rows.map_err(Lost::During)
+    }
+}
+
+const CALL: &str = "
+    SELECT status, at_segment, at_first, at_count, at_time, (head).version, (head).segment, (head).era, (head).fence,
+        (head).updated, (head).ordinals, (head).inserted, (head).deleted, (head).last_change, (head).steps, (head).bytes,
+        (head).last_user, (head).lease_token, (head).lease_until, (head).lease_holder
+    FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
+
+/// What came of a call: an answer for each append, none where somebody else holds its thread.
+enum Called {
+    Answers(Vec<Option<Result<Committed>>>),
+    /// The server refused all of it, and nothing was kept.
+    TakenBack(Failure),
+    /// It failed, and whether anything was kept is in the words of the error.
+    Failed(Failure),
+}
+
+/// Where a call was lost.
+enum Lost {
+    Before(StoreError),
+    During(tokio_postgres::Error),
+}
+
+/// An error that concerns several.
+struct Failure(StoreError);
+
+impl Failure {
+    fn copied(&self) -> StoreError {
+        match &self.0 {
+            StoreError::DiskFull => StoreError::DiskFull,
+            StoreError::Corrupt { what } => StoreError::Corrupt { what: what.clone() },
+            StoreError::Unavailable { what } => StoreError::Unavailable { what: what.clone() },
+            other => StoreError::Unavailable { what: other.to_string() },
+        }
+    }
+}
+
+/// The values of a call, column by column.
+#[derive(Default)]
+struct Columns<'a> {
+    lock: Vec<i64>,
+    thread: Vec<i64>,
+    rest: Vec<Vec<u8>>,
+    era: Vec<Option<i64>>,
+    version: Vec<Option<i64>>,
+    lease: Vec<Option<i64>>,
+    time: Vec<i64>,
+    actor: Vec<i64>,
+    cause: Vec<Option<String>>,
+    account: Vec<&'a str>,
+    key: Vec<Option<&'a str>>,
+    hash: Vec<Option<&'a [u8]>>,
+    count: Vec<i32>,
+    kind: Vec<i16>,
+    format: Vec<i16>,
+    body: Vec<&'a [u8]>,
+    role: Vec<Option<i16>>,
+    silent: Vec<Option<bool>>,
+    depth: Vec<Option<i16>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, append: &'a Append, actor: i64) {
+        let (commit, write) = (&append.0, append.write());
+        self.lock.push(thread_lock(key(write.thread)));
+        self.thread.push(key(write.thread));
+        self.rest.push(rest(write.thread));
+        self.era.push(write.expect.era.map(|era| era as i64));
+        self.version.push(write.expect.version.map(|version| version.0 as i64));
+        self.lease.push(write.expect.lease.map(|token| token as i64));
+        self.time.push(commit.time.as_micros());
+        self.actor.push(actor);
+        self.cause.push(commit.caller.cause.clone().map(threadkeep_model::strip_nulls));
+        self.account.push(commit.caller.account.as_str());
+        self.key.push(commit.idempotency.as_ref().map(|idempotency| idempotency.key.as_str()));
+        self.hash.push(commit.idempotency.as_ref().map(|idempotency| &idempotency.hash.as_bytes()[..]));
+        self.count.push(write.entries.len() as i32);
+        for entry in &write.entries {
+            self.kind.push(i16::from(entry.kind.code()));
+            self.format.push(i16::from(Kind::FORMAT));
+            self.body.push(match &entry.body {
+                Body::Inline(bytes) => bytes,
+                Body::Blob(_) | Body::Absent => &[],
+            });
+            let (role, depth, silent) = message_columns(&entry.derived);
+            self.role.push(role);
+            self.silent.push(silent);
+            self.depth.push(depth);
+        }
+    }
+}
+
+/// What the function says of one append; none if somebody else holds its thread.
+fn answered(row: &Row, append: &Append) -> Option<Result<Committed>> {
+    let status = match get::<i16>(row, 0) {
+        Ok(2) => return None,
+        Ok(status) => status,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(answer(row, status, append.write()))
+}
+
+fn answer(row: &Row, status: i16, write: &Write) -> Result<Committed> {
+    let (thread, expect) = (write.thread, &write.expect);
+    let refused = |refusal: Refusal| Err(StoreError::refused(thread, expect, refusal));
+    let last_lease = || lease(row, 5 + HEAD_WIDTH);
+    match status {
+        0 | 1 => {
+            let committed = ThreadCommitted {
+                thread,
+                segment: segment_id(get(row, 1)?),
+                first: position(get(row, 2)?),
+                count: get::<i64>(row, 3)? as u64,
+                time: Timestamp::from_micros(get(row, 4)?),
+                head: head(row, 5)?,
+            };
+            Ok(Committed { threads: vec![committed], replayed: status == 1 })
+        }
+        3 => Err(StoreError::ThreadNotFound { thread }),
+        4 => refused(Refusal::VersionConflict { current: head(row, 5)?.version }),
+        5 => refused(Refusal::EraMoved),
+        6 => match last_lease()? {
+            Some(by) => refused(Refusal::WriterHeld { by }),
+            None => Err(StoreError::corrupt("a lease has no holder")),
+        },
+        7 => refused(Refusal::WriterLost { to: last_lease()? }),
+        8 => Err(StoreError::IdempotencyKeyReused),
+        other => Err(StoreError::corrupt(format!("an append was answered with {other}"))),
+    }
+}

@@ -1,0 +1,116 @@
+//! Connections: the first one, which looks at the server, and the pool.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use threadkeep_store::{Result, StoreError};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket, tls::NoTlsStream};
+
+use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool};
+use crate::schema;
+use crate::url::PostgresUrl;
+
+/// Settings of every connection. Nothing of ours takes long: what does is a fault, and must not hold up others.
+const SETTINGS: [(&str, &str); 10] = [
+    ("statement_timeout", "30s"),
+    ("lock_timeout", "10s"),
+    ("idle_in_transaction_session_timeout", "30s"),
+    ("default_transaction_isolation", "read committed"),
+    ("client_min_messages", "error"),
+    // Statements keep the plan that goes by an index, however full the tables were when they were first used.
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("jit", "off"),
+];
+
+/// Connections to one server.
+pub(crate) struct Connections {
+    pub(crate) url: PostgresUrl,
+    config: Config,
+    pool: Pool,
+}
+
+impl Connections {
+    /// Looks at the server, makes or migrates the tables, and opens the pool.
+    pub(crate) async fn open(url: PostgresUrl) -> Result<Self> {
+        let mut settings = SETTINGS.to_vec();
+        settings.push(("search_path", &url.schema));
+        let config = url.with_settings(&settings);
+        let (mut client, connection) = connect(&config).await.map_err(|error| cannot_open(&error, &url))?;
+        schema::check_server(connection.parameter("server_version"), &url)?;
+        let connection = tokio::spawn(connection);
+        let lock = upkeep_lock(&url.schema);
+        schema::migrate(&mut client, &url, lock).await?;
+        schema::keep_feed_rising(&mut client, &url, lock).await?;
+        // Durable means durable, also where somebody told the server to be quick.
+        let durable = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await;
+        let durable: String = durable.map_err(|error| cannot_open(&error, &url))?.get(0);
+        if durable == "off" {
+            settings.push(("synchronous_commit", "on"));
+        }
+        drop(client);
+        drop(connection.await);
+
+        let config = url.with_settings(&settings);
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config.clone(), NoTls, manager))
+            .max_size(url.max_connections)
+            .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
+            .create_timeout(Some(Duration::from_secs(2 * POOL_WAIT_SECONDS)))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;
+        Ok(Self { url, config, pool })
+    }
+
+    /// A connection of the pool.
+    pub(crate) async fn get(&self) -> Result<Object> {
+        self.pool.get().await.map_err(|error| from_pool(error, &self.url))
+    }
+
+    /// A connection of its own, beside the pool. What the server sends unasked goes to `told`.
+    pub(crate) async fn apart(
+        &self,
+        mut told: impl FnMut(AsyncMessage) + Send + 'static,
+    ) -> Result<(Client, tokio::task::JoinHandle<()>), tokio_postgres::Error> {
+        let (client, mut connection) = connect(&self.config).await?;
+        let alive = tokio::spawn(async move {
+            // It ends with the connection, whatever the reason; whoever holds the client will notice.
+            while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+                told(message);
+            }
+        });
+        Ok((client, alive))
+    }
+}
+
+async fn connect(config: &Config) -> Result<(Client, Connection<Socket, NoTlsStream>), tokio_postgres::Error> {
+    config.connect(NoTls).await
+}
+
+/// The key of the lock under which a store's tables are changed as a whole.
+pub(crate) fn upkeep_lock(schema: &str) -> i64 {
+    let hash = blake3::hash(schema.as_bytes());
+    let number = u64::from_be_bytes([
+        0,
+        0,
+        hash.as_bytes()[0],
+        hash.as_bytes()[1],
+        hash.as_bytes()[2],
+        hash.as_bytes()[3],
+        hash.as_bytes()[4],
+        hash.as_bytes()[5],
+    ]);
+    UPKEEP_TAG | number as i64
+}
+
+/// The key of the lock on a thread.
+pub(crate) fn thread_lock(key: i64) -> i64 {
+    THREAD_TAG | key
+}
+
+/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH" and "TI" in ASCII.
+const THREAD_TAG: i64 = 0x5448 << 48;
+const UPKEEP_TAG: i64 = 0x5449 << 48;

@@ -1,0 +1,254 @@
+//! Threads shared by many servers: the PostgreSQL store.
+//!
+//! Any number of processes may use one database at once, with the same promises as the store in one file. A plain append
+//! is one function call (`append.sql`), and all that wait at that moment share it; anything else is a transaction of two
+//! round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes to. Only what cannot
+//! change is remembered between calls: who wrote entries.
+//!
+//! The store has a runtime of its own for its connections, so it can be used from any other, and a commit that was begun
+//! goes on when the caller stops waiting for it.
+
+mod append;
+mod codec;
+mod commit;
+mod connect;
+mod error;
+mod feed;
+mod lease;
+mod read;
+mod schema;
+mod tables;
+mod upkeep;
+mod url;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
+    ThreadId, ThreadName,
+};
+use threadkeep_store::{
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, ListQuery, MessageQuery, Result,
+    Signals, Store, StoreError, StoredEntry,
+};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use crate::append::{Append, Appends};
+use crate::codec::Actors;
+use crate::connect::{Connections, upkeep_lock};
+pub use crate::url::PostgresUrl;
+
+/// How often a process that follows threads looks for news, beside being told: the most by which a lost notification
+/// delays them.
+pub const POLL_MS: u64 = 250;
+/// Threads of the store's own runtime.
+const WORKERS: usize = 2;
+/// News that may wait to be told to other processes.
+const NEWS_MAX: usize = 4_096;
+
+/// Whose clock says whether a lease has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The server's, so that it does not matter when the clocks of the machines differ.
+    #[default]
+    Server,
+    /// The caller's, for simulated time.
+    Caller,
+}
+
+/// A store in a PostgreSQL database.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    /// There until the store is dropped.
+    runtime: Option<Runtime>,
+}
+
+struct Shared {
+    connections: Connections,
+    actors: Actors,
+    appends: Appends,
+    signals: Signals,
+    clock: Clock,
+    /// The lock of which everybody who writes has a share.
+    upkeep_lock: i64,
+    news: mpsc::Sender<ThreadId>,
+    /// Tells our own notifications from those of others.
+    process: u64,
+    /// The last place in the feed that the poll saw.
+    polled: AtomicI64,
+}
+
+impl PostgresStore {
+    /// Opens the store at `url`, and makes its tables if they are not there. Blocks until the server answered.
+    ///
+    /// # Errors
+    /// [`StoreError::Unauthorized`], [`StoreError::NotFound`] and [`StoreError::Forbidden`] if the server refuses the
+    /// user, has no such database, or does not let the user make tables; [`StoreError::Unavailable`] if it cannot be
+    /// reached; [`StoreError::Newer`] if a newer program made the store; [`StoreError::CannotOpen`] for anything else.
+    pub fn open(url: PostgresUrl) -> Result<Self> {
+        Self::open_with(url, Clock::Server)
+    }
+
+    /// The same, with leases judged by `clock`.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub fn open_with(url: PostgresUrl, clock: Clock) -> Result<Self> {
+        let shown = url.to_string();
+        let cannot = |what: String| StoreError::CannotOpen { path: shown.clone(), what };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("threadkeep-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
+        let upkeep_lock = upkeep_lock(&url.schema);
+        // On a thread of its own: whoever opens a store may be inside another runtime.
+        let opening = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(Connections::open(url))).join());
+        let connections = opening.map_err(|_| cannot("opening it panicked".into()))??;
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let process = u64::from(std::process::id()) << 32
+            | u64::from(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos()));
+        let shared = Arc::new(Shared {
+            connections,
+            actors: Actors::default(),
+            appends: Appends::default(),
+            signals: Signals::default(),
+            clock,
+            upkeep_lock,
+            news,
+            process,
+            polled: AtomicI64::new(-1),
+        });
+        {
+            let _inside = runtime.enter();
+            feed::start(&shared, heard);
+        }
+        Ok(Self { shared, runtime: Some(runtime) })
+    }
+
+    /// Which server, database and schema; shown without the password.
+    pub fn url(&self) -> &PostgresUrl {
+        &self.shared.connections.url
+    }
+
+    /// Runs `work` on the store's own runtime, to its end.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let stopped = || StoreError::Unavailable { what: "the store was closed".into() };
+        match &self.runtime {
+            Some(runtime) => {
+                let running = runtime.spawn(work);
+                Box::pin(async move { running.await.map_err(|_| stopped())? })
+            }
+            None => Box::pin(async move { Err(stopped()) }),
+        }
+    }
+}
+
+/// Runs a read on a connection of the pool.
+macro_rules! reading {
+    ($store:expr, |$client:ident, $shared:ident| $read:expr) => {{
+        let $shared = Arc::clone(&$store.shared);
+        $store.run(async move {
+            let $client = $shared.connections.get().await?;
+            $read.await
+        })
+    }};
+}
+pub(crate) use reading;
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // It may be dropped inside another runtime, where waiting is not allowed.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Store for PostgresStore {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            if Append::is_one(&commit) {
+                return shared.append(Append(commit)).await;
+            }
+            let committed = commit::apply(&shared, &commit).await?;
+            for thread in &commit.threads {
+                shared.tell(match thread {
+                    ThreadCommit::Create(create) => create.thread,
+                    ThreadCommit::Write(write) => write.thread,
+                    ThreadCommit::Delete { thread, .. } => *thread,
+                });
+            }
+            Ok(committed)
+        })
+    }
+
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        reading!(self, |client, shared| read::thread(&client, name))
+    }
+
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        reading!(self, |client, shared| read::head(&client, thread))
+    }
+
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| read::list(&client, &query))
+    }
+
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::chain(&client, segment, limit))
+    }
+
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::segments(&client, thread, at, limit))
+    }
+
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        reading!(self, |client, shared| read::entries(&client, &shared.actors, &query))
+    }
+
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        reading!(self, |client, shared| read::messages(&client, &shared.actors, &query))
+    }
+
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
+        reading!(self, |client, shared| read::changes(&client, &query))
+    }
+
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+        reading!(self, |client, shared| read::relations(&client, thread))
+    }
+
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        reading!(self, |client, shared| read::checkpoints(&client, thread))
+    }
+}
+
+impl Blobs for PostgresStore {
+    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        reading!(self, |client, shared| read::blob(&client, blob))
+    }
+}
+
+impl Feed for PostgresStore {
+    fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>> {
+        reading!(self, |client, shared| feed::feed(&client, &shared.actors, after, limit))
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
+        reading!(self, |client, shared| feed::latest(&client))
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.shared.signals
+    }
+}

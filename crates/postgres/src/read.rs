@@ -1,0 +1,239 @@
+//! Reads. Each is one statement, so it sees one moment of the store.
+
+use bytes::{Bytes, BytesMut};
+use deadpool_postgres::Object;
+use threadkeep_model::{
+    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread,
+    ThreadId, ThreadName, Timestamp,
+};
+use threadkeep_store::{
+    ChangeQuery, ChangeRow, EntryQuery, ListQuery, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::codec::{
+    self, Actors, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position, segment_id,
+    segment_key, thread_columns,
+};
+use crate::error::from_postgres;
+
+/// Runs a query. Statements are prepared once a connection, by their text.
+pub(crate) async fn rows(client: &Object, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+    let statement = client.prepare_cached(sql).await.map_err(from_postgres)?;
+    client.query(&statement, params).await.map_err(from_postgres)
+}
+
+pub(crate) async fn thread(client: &Object, name: ThreadName) -> Result<Option<Thread>> {
+    let columns = thread_columns();
+    let sql = format!("SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = $1");
+    let found = rows(client, &sql, &[&(name.short().bits() as i64)]).await?;
+    let found = found.first().map(codec::thread).transpose()?;
+    Ok(found.filter(|thread| name.names(thread.id)))
+}
+
+pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Head>> {
+    let sql = format!("SELECT {HEAD_COLUMNS} FROM heads h WHERE h.thread = $1 AND h.rest = $2");
+    let found = rows(client, &sql, &[&key(thread), &codec::rest(thread)]).await?;
+    found.first().map(|row| codec::head(row, 0)).transpose()
+}
+
+pub(crate) async fn list(client: &Object, query: &ListQuery) -> Result<Vec<Thread>> {
+    // The index knows the minute of the last change; within a minute rows are sorted exactly.
+    let columns = thread_columns();
+    let agent = if query.agent.is_some() { "AND t.agent = $7" } else { "" };
+    let sql = format!(
+        "SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id
+         WHERE t.account = $1 AND t.archived = $2 AND t.minute <= $3 AND (h.updated, t.id) < ($4, $5) {agent}
+         ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT $6"
+    );
+    let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
+    let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
+    let thread = query.after.map_or(0, |after| key(after.thread));
+    let (account, most) = (query.account.as_str(), limit(query.limit));
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&account, &query.archived, &minute, &updated, &thread, &most];
+    if let Some(agent) = &query.agent {
+        params.push(agent);
+    }
+    rows(client, &sql, &params).await?.iter().map(codec::thread).collect()
+}
+
+pub(crate) async fn chain(client: &Object, segment: SegmentId, most: usize) -> Result<Vec<Segment>> {
+    let sql = format!(
+        "WITH RECURSIVE chain(n, id) AS (SELECT 0::bigint, $1::bigint UNION ALL
+             SELECT n + 1, s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL AND n + 1 < $2)
+         SELECT {SEGMENT_COLUMNS} FROM chain JOIN segments USING (id) ORDER BY n"
+    );
+    rows(client, &sql, &[&segment_key(segment), &limit(most)]).await?.iter().map(codec::segment).collect()
+}
+
+pub(crate) async fn segments(client: &Object, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
+    let sql = format!(
+        "SELECT {SEGMENT_COLUMNS} FROM segments WHERE thread = $1 AND first <= $2 AND rest = $4
+         ORDER BY first DESC, account IS NOT NULL LIMIT $3"
+    );
+    let found = rows(client, &sql, &[&key(thread), &bound(at), &limit(most), &codec::rest(thread)]).await?;
+    found.iter().map(codec::segment).collect()
+}
+
+fn direction(order: Order) -> &'static str {
+    match order {
+        Order::Ascending => "ASC",
+        Order::Descending => "DESC",
+    }
+}
+
+pub(crate) async fn entries(client: &Object, actors: &Actors, query: &EntryQuery) -> Result<Vec<StoredEntry>> {
+    let (columns, direction) = (entry_columns(), direction(query.order));
+    let sql = format!(
+        "SELECT {columns} FROM entries e WHERE e.segment = $1 AND e.position BETWEEN $2 AND $3
+         ORDER BY e.position {direction} LIMIT $4"
+    );
+    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
+    let found = rows(client, &sql, &[&segment_key(query.segment), &first, &last, &limit(query.limit)]).await?;
+    actors.entries(client, &found).await
+}
+
+pub(crate) async fn messages(client: &Object, actors: &Actors, query: &MessageQuery) -> Result<Vec<StoredEntry>> {
+    let (columns, direction) = (entry_columns(), direction(query.order));
+    let role = if query.filter.role.is_some() { "AND e.role = $7" } else { "" };
+    // The tally of a message counts the message itself: its ordinal is one less.
+    let sql = format!(
+        "SELECT {columns} FROM entries e
+         WHERE e.segment = $1 AND e.ordinals > $2 AND e.ordinals <= $3 AND e.role IS NOT NULL
+           AND e.depth <= $4 AND (NOT e.silent OR $5) {role}
+         ORDER BY e.ordinals {direction} LIMIT $6"
+    );
+    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+    let (first, end) = (bound(query.ordinals.start), bound(query.ordinals.end));
+    let (segment, depth) = (segment_key(query.segment), i16::from(query.filter.max_depth));
+    let (silent, most) = (query.filter.include_silent, limit(query.limit));
+    let wanted = query.filter.role.map(|role| i16::from(role.code()));
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segment, &first, &end, &depth, &silent, &most];
+    if let Some(role) = &wanted {
+        params.push(role);
+    }
+    actors.entries(client, &rows(client, &sql, &params).await?).await
+}
+
+pub(crate) async fn changes(client: &Object, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {
+    let sql = "SELECT root, position, target, op FROM changes
+               WHERE segment = $1 AND root >= $2 AND root < $3 AND position BETWEEN $4 AND $5
+               ORDER BY root, position, target";
+    // Without bounds on what is changed, the index by position serves.
+    let whole = "SELECT root, position, target, op FROM changes
+                 WHERE segment = $1 AND position BETWEEN $2 AND $3 ORDER BY root, position, target";
+    let segment = segment_key(query.segment);
+    let roots = query.roots.start as i64..i64::try_from(query.roots.end).unwrap_or(i64::MAX);
+    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
+    let found = if roots == (0..i64::MAX) {
+        rows(client, whole, &[&segment, &first, &last]).await?
+    } else {
+        rows(client, sql, &[&segment, &roots.start, &roots.end, &first, &last]).await?
+    };
+    let read = |row: &Row| -> Result<ChangeRow> {
+        let code: i16 = get(row, 3)?;
+        let op = u8::try_from(code).ok().and_then(ChangeOp::from_code);
+        Ok(ChangeRow {
+            segment: query.segment,
+            root: get::<i64>(row, 0)? as u64,
+            position: position(get(row, 1)?),
+            target: position(get(row, 2)?),
+            op: op.ok_or_else(|| StoreError::corrupt(format!("a change has the code {code}")))?,
+        })
+    };
+    found.iter().map(read).collect()
+}
+
+pub(crate) async fn relations(client: &Object, thread: ThreadId) -> Result<Vec<Relation>> {
+    let sql =
+        "SELECT r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment
+         FROM (SELECT * FROM relations WHERE parent = $1 UNION SELECT * FROM relations WHERE child = $1) r
+         JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
+         ORDER BY r.created, r.segment, r.position";
+    let read = |row: &Row| -> Result<Relation> {
+        let code: i16 = get(row, 4)?;
+        let kind = u8::try_from(code).ok().and_then(RelationKind::from_code);
+        Ok(Relation {
+            parent: codec::thread_id(get(row, 0)?, get(row, 1)?)?,
+            child: codec::thread_id(get(row, 2)?, get(row, 3)?)?,
+            kind: kind.ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {code}")))?,
+            made: MessageId { segment: segment_id(get(row, 5)?), position: position(get(row, 6)?) },
+            index: get::<Option<i64>>(row, 7)?.map(|index| index as u64),
+            anchor: get::<Option<i64>>(row, 8)?.map(position),
+            created: Timestamp::from_micros(get(row, 9)?),
+            comment: get(row, 10)?,
+        })
+    };
+    rows(client, sql, &[&key(thread)]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn checkpoints(client: &Object, thread: ThreadId) -> Result<Vec<Checkpoint>> {
+    let sql = "SELECT name, version, created FROM checkpoints WHERE thread = $1 ORDER BY feed";
+    let read = |row: &Row| -> Result<Checkpoint> {
+        let created = Timestamp::from_micros(get(row, 2)?);
+        Ok(Checkpoint { name: get(row, 0)?, version: position(get(row, 1)?), created })
+    };
+    rows(client, sql, &[&key(thread)]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
+    let sql =
+        "SELECT b.size, c.bytes FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id WHERE b.hash = $1 ORDER BY c.n";
+    let chunks = rows(client, sql, &[&&id.as_bytes()[..]]).await?;
+    let Some(first) = chunks.first() else { return Ok(None) };
+    let mut bytes = BytesMut::with_capacity(usize::try_from(get::<i64>(first, 0)?).unwrap_or(0));
+    for chunk in &chunks {
+        bytes.extend_from_slice(get::<Option<&[u8]>>(chunk, 1)?.unwrap_or_default());
+    }
+    Ok(Some(bytes.freeze()))
+}
+
+pub(crate) async fn all_threads(client: &Object, after: Option<ThreadId>, most: usize) -> Result<Vec<Thread>> {
+    let columns = thread_columns();
+    let sql = format!(
+        "SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > $1 ORDER BY t.id LIMIT $2"
+    );
+    rows(client, &sql, &[&after.map_or(-1, key), &limit(most)]).await?.iter().map(codec::thread).collect()
+}
+
+pub(crate) async fn all_segments(client: &Object, after: Option<SegmentId>, most: usize) -> Result<Vec<SegmentRow>> {
+    let sql = format!("SELECT {SEGMENT_COLUMNS} FROM segments WHERE id > $1 ORDER BY id LIMIT $2");
+    let found = rows(client, &sql, &[&after.map_or(-1, segment_key), &limit(most)]).await?;
+    found.iter().map(codec::segment_row).collect()
+}
+
+pub(crate) async fn all_blobs(client: &Object, after: Option<BlobId>, most: usize) -> Result<Vec<BlobId>> {
+    let after = after.map_or(Vec::new(), |blob| blob.as_bytes().to_vec());
+    let read = |row: &Row| -> Result<BlobId> {
+        let hash: &[u8] = get(row, 0)?;
+        Ok(BlobId::from_bytes(hash.try_into().map_err(|_| StoreError::corrupt("a blob has no full hash"))?))
+    };
+    let sql = "SELECT hash FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2";
+    rows(client, sql, &[&after, &limit(most)]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn threads_by_prefix(client: &Object, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {
+    let hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let read = |row: &Row| codec::thread_id(get(row, 0)?, get(row, 1)?);
+    let Some(uuid) = prefix.strip_prefix("T-") else {
+        if !hex(prefix) || prefix.len() > 12 {
+            return Ok(Vec::new());
+        }
+        // A short id is the key itself, so a prefix is a range of keys.
+        let width = 4 * (12 - prefix.len());
+        let Ok(first) = i64::from_str_radix(prefix, 16) else { return Ok(Vec::new()) };
+        let range = [first << width, (first << width) + (1 << width) - 1];
+        let sql = "SELECT id, rest FROM threads WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT $3";
+        return rows(client, sql, &[&range[0], &range[1], &limit(most)]).await?.iter().map(read).collect();
+    };
+    if !uuid.is_empty() && !hex(uuid) {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT id, rest FROM threads
+               WHERE encode(rest, 'hex') || lpad(to_hex(id), 12, '0') LIKE $1 || '%' ORDER BY id LIMIT $2";
+    let digits = uuid.replace('-', "").to_ascii_lowercase();
+    let found = rows(client, sql, &[&digits, &limit(most)]).await?;
+    let found = found.iter().map(read).collect::<Result<Vec<ThreadId>>>()?;
+    Ok(found.into_iter().filter(|id| id.to_string()[2..].starts_with(&uuid.to_ascii_lowercase())).collect())
+}

@@ -1,0 +1,164 @@
+//! How a database gets from one version of the tables to the next, and what is refused.
+//!
+//! The version is in the table `meta`, under `schema_version`. Migrations run under a lock, so any number of processes
+//! may start together.
+
+use threadkeep_model::Role;
+use threadkeep_store::{Result, StoreError};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use crate::error::cannot_open;
+use crate::url::PostgresUrl;
+
+/// The oldest server we work with.
+const SERVER_MIN: u32 = 15;
+
+/// One step for each version of the schema, in order. Steps are never changed, only added.
+const MIGRATIONS: [fn() -> String; 1] = [first];
+
+fn first() -> String {
+    let append = include_str!("append.sql")
+        .replace("{user}", &Role::User.code().to_string())
+        .replace("{assistant}", &Role::Assistant.code().to_string());
+    format!("{}\n{append}", include_str!("schema.sql"))
+}
+
+/// Refuses a server that is too old, by the version it reports, such as `15.6 (Debian …)` or `9.6.24`.
+pub(crate) fn check_server(version: Option<&str>, url: &PostgresUrl) -> Result<()> {
+    let version = version.unwrap_or("unknown");
+    let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+    match digits.parse::<u32>() {
+        Ok(major) if major >= SERVER_MIN => Ok(()),
+        _ => Err(StoreError::CannotOpen {
+            path: url.to_string(),
+            what: format!("the server is PostgreSQL {version}; version {SERVER_MIN} or later is needed"),
+        }),
+    }
+}
+
+/// Makes an empty schema a store, or brings an older store to the present version.
+pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -> Result<()> {
+    let failed = |error: tokio_postgres::Error| cannot_open(&error, url);
+    let known = MIGRATIONS.len() as i64;
+    if version(client, url).await? == Some(known) {
+        return Ok(());
+    }
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock]).await.map_err(failed)?;
+    let is_there =
+        transaction.query_opt("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&url.schema]).await.map_err(failed)?;
+    if is_there.is_none() {
+        let encoding: String = transaction.query_one("SHOW server_encoding", &[]).await.map_err(failed)?.get(0);
+        if encoding != "UTF8" {
+            let what = format!("database '{}' has encoding {encoding}; one with UTF8 is needed", url.database());
+            return Err(StoreError::CannotOpen { path: url.to_string(), what });
+        }
+        transaction
+            .batch_execute(&format!("CREATE SCHEMA {}", url.schema))
+            .await
+            .map_err(|error| no_rights(&error, url))?;
+    }
+    let found = version(&transaction, url).await?.unwrap_or(0);
+    if found > known {
+        return Err(StoreError::Newer { path: url.to_string(), found, known });
+    }
+    if found == 0 {
+        refuse_foreign(&transaction, url).await?;
+    }
+    for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+        transaction.batch_execute(&migration()).await.map_err(|error| no_rights(&error, url))?;
+    }
+    let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    transaction.execute(set, &[&known]).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+/// The version of the tables; none if there are none.
+async fn version(client: &(impl tokio_postgres::GenericClient + Sync), url: &PostgresUrl) -> Result<Option<i64>> {
+    let table = format!("{}.meta", url.schema);
+    let is_there = client
+        .query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])
+        .await
+        .map_err(|error| cannot_open(&error, url))?;
+    if !is_there.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let found = client
+        .query_opt("SELECT value FROM meta WHERE key = 'schema_version'", &[])
+        .await
+        .map_err(|error| no_rights(&error, url))?;
+    Ok(found.map(|row| row.get(0)))
+}
+
+/// Refuses a schema that holds something else.
+async fn refuse_foreign(client: &(impl tokio_postgres::GenericClient + Sync), url: &PostgresUrl) -> Result<()> {
+    let tables = client
+        .query_opt("SELECT tablename::text FROM pg_tables WHERE schemaname = $1 LIMIT 1", &[&url.schema])
+        .await
+        .map_err(|error| cannot_open(&error, url))?;
+    match tables {
+        None => Ok(()),
+        Some(row) => {
+            let table: String = row.get(0);
+            let what = format!(
+                "schema '{}' holds the table '{table}', but no Threadkeep store; name another one: ?schema=NAME",
+                url.schema
+            );
+            Err(StoreError::CannotOpen { path: url.to_string(), what })
+        }
+    }
+}
+
+/// Says what the owner of the database has to do where the user may not make tables.
+fn no_rights(error: &tokio_postgres::Error, url: &PostgresUrl) -> StoreError {
+    if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return cannot_open(error, url);
+    }
+    let (schema, user) = (&url.schema, url.user());
+    let message = error.as_db_error().map_or("", |said| said.message());
+    let what = format!(
+        "user '{user}' may not make or use its tables ({message}); have the owner of the database run: \
+         CREATE SCHEMA {schema} AUTHORIZATION {user}"
+    );
+    StoreError::Forbidden { path: url.to_string(), what }
+}
+
+/// Where a store was moved to a server whose transactions count from below, its feed goes on above what it has.
+pub(crate) async fn keep_feed_rising(client: &mut Client, url: &PostgresUrl, lock: i64) -> Result<()> {
+    let failed = |error: tokio_postgres::Error| cannot_open(&error, url);
+    const BEHIND: &str = "
+        SELECT greatest((SELECT max(feed) FROM entries), (SELECT max(feed) FROM segments),
+                        (SELECT max(feed) FROM tombstones), (SELECT value FROM meta WHERE key = 'last_feed')) >> 20 AS last,
+               pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next, value AS base
+        FROM meta WHERE key = 'feed_base'";
+    let is_behind = format!("SELECT 1 FROM ({BEHIND}) b WHERE last >= next + base");
+    if client.query_opt(&is_behind, &[]).await.map_err(failed)?.is_none() {
+        return Ok(());
+    }
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock]).await.map_err(failed)?;
+    let raise = format!(
+        "UPDATE meta SET value = b.last + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+         FROM ({BEHIND}) b WHERE key = 'feed_base' AND b.last >= b.next + b.base"
+    );
+    transaction.execute(&raise, &[]).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_before_version_15_are_refused() {
+        let url: PostgresUrl = "postgres://a:secret@h/d".parse().expect("a url");
+        for version in ["15.6 (Debian 15.6-0+deb12u1)", "15beta1", "18.1"] {
+            assert!(check_server(Some(version), &url).is_ok(), "{version}");
+        }
+        for version in [Some("14.11"), Some("9.6.24"), Some(""), Some("x"), None] {
+            let refused = check_server(version, &url).expect_err("an old server").to_string();
+            assert!(refused.contains("version 15 or later"), "{refused}");
+        }
+    }
+}

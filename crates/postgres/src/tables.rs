@@ -1,0 +1,656 @@
+//! Rows to write, gathered by table, so that each table takes one statement however many rows there are.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::Object;
+use futures_util::future::join_all;
+use threadkeep_model::{
+    Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
+    strip_nulls,
+};
+use threadkeep_store::{Result, SegmentRow, StoreError};
+use tokio_postgres::types::ToSql;
+
+use crate::codec::{key, rest, segment_key, tally_numbers};
+
+/// How many bytes of a blob go into one row.
+const BLOB_CHUNK_BYTES: usize = 256 * 1024;
+
+/// Where an entry goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) thread: ThreadId,
+    pub(crate) segment: SegmentId,
+    pub(crate) position: Position,
+}
+
+/// What goes there.
+pub(crate) struct EntryRow<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) format: u8,
+    pub(crate) time: Timestamp,
+    pub(crate) actor: i64,
+    pub(crate) cause: Option<&'a str>,
+    pub(crate) tally: &'a Tally,
+    pub(crate) body: &'a Body,
+    pub(crate) derived: &'a Derived,
+    pub(crate) blobs: &'a [BlobId],
+}
+
+/// Rows to write in one transaction. Numbers in the feed count up in the order in which rows are added.
+#[derive(Default)]
+pub(crate) struct Rows {
+    told: i32,
+    segments: Segments,
+    entries: Entries,
+    derived: DerivedRows,
+    threads: Threads,
+    heads: Heads,
+    records: Records,
+    buried: Vec<(ThreadId, Timestamp, i32)>,
+}
+
+#[derive(Default)]
+struct Segments {
+    n: Vec<i32>,
+    id: Vec<i64>,
+    thread: Vec<i64>,
+    rest: Vec<Vec<u8>>,
+    first: Vec<i64>,
+    parent: Vec<Option<i64>>,
+    bounds: [Vec<Option<i64>>; 4],
+    birth: Vec<Vec<u8>>,
+    created: Vec<i64>,
+    account: Vec<Option<String>>,
+    record: Vec<Option<String>>,
+}
+
+#[derive(Default)]
+struct Entries {
+    n: Vec<i32>,
+    segment: Vec<i64>,
+    position: Vec<i64>,
+    time: Vec<i64>,
+    actor: Vec<i64>,
+    tally: [Vec<i64>; 6],
+    last_user: Vec<Option<i64>>,
+    kind: Vec<i16>,
+    format: Vec<i16>,
+    role: Vec<Option<i16>>,
+    depth: Vec<Option<i16>>,
+    silent: Vec<Option<bool>>,
+    cause: Vec<Option<String>>,
+    body: Vec<Option<Vec<u8>>>,
+    large: Vec<Option<Vec<u8>>>,
+    /// Which entry names which blob.
+    refs: (Vec<i32>, Vec<Vec<u8>>),
+}
+
+/// Rows that follow from entries and have tables of their own.
+#[derive(Default)]
+pub(crate) struct DerivedRows {
+    changes: Changes,
+    relations: Relations,
+    checkpoints: BTreeMap<(i64, String), (i64, i64, i64)>,
+}
+
+#[derive(Default)]
+struct Changes {
+    segment: Vec<i64>,
+    root: Vec<i64>,
+    position: Vec<i64>,
+    target: Vec<i64>,
+    op: Vec<i16>,
+}
+
+#[derive(Default)]
+struct Relations {
+    parent: Vec<i64>,
+    segment: Vec<i64>,
+    position: Vec<i64>,
+    child: Vec<i64>,
+    kind: Vec<i16>,
+    at: Vec<Option<i64>>,
+    anchor: Vec<Option<i64>>,
+    created: Vec<i64>,
+    comment: Vec<Option<String>>,
+}
+
+#[derive(Default)]
+struct Threads {
+    id: Vec<i64>,
+    rest: Vec<Vec<u8>>,
+    account: Vec<String>,
+    created: Vec<i64>,
+    records: Records,
+    heads: Heads,
+}
+
+#[derive(Default)]
+struct Heads {
+    thread: Vec<i64>,
+    version: Vec<i64>,
+    segment: Vec<i64>,
+    era: Vec<i64>,
+    fence: Vec<i64>,
+    updated: Vec<i64>,
+    minute: Vec<i64>,
+    tally: [Vec<i64>; 6],
+    last_user: Vec<Option<i64>>,
+}
+
+#[derive(Default)]
+struct Records {
+    id: Vec<i64>,
+    archived: Vec<bool>,
+    agent: Vec<Option<String>>,
+    main: Vec<Option<i64>>,
+    record: Vec<String>,
+}
+
+fn push_tally(columns: &mut [Vec<i64>; 6], last_user: &mut Vec<Option<i64>>, tally: &Tally) {
+    for (column, number) in columns.iter_mut().zip(tally_numbers(tally)) {
+        column.push(number);
+    }
+    last_user.push(tally.last_user.map(Timestamp::as_micros));
+}
+
+impl Heads {
+    fn push(&mut self, thread: ThreadId, head: &Head) {
+        self.thread.push(key(thread));
+        self.version.push(head.version.0 as i64);
+        self.segment.push(segment_key(head.segment));
+        self.era.push(head.era as i64);
+        self.fence.push(head.fence as i64);
+        self.updated.push(head.updated.as_micros());
+        self.minute.push(head.updated.minute());
+        push_tally(&mut self.tally, &mut self.last_user, &head.tally);
+    }
+}
+
+impl Records {
+    fn push(&mut self, thread: ThreadId, record: &Record) {
+        self.id.push(key(thread));
+        self.archived.push(record.archived);
+        self.agent.push(record.agent_id.clone());
+        self.main.push(record.main_thread_id.map(key));
+        self.record.push(record.encode());
+    }
+}
+
+impl DerivedRows {
+    /// Adds the rows that follow from an entry. `order` sorts checkpoints.
+    pub(crate) fn push(&mut self, place: &Place, time: Timestamp, derived: &Derived, order: i64) {
+        match derived {
+            Derived::Nothing | Derived::Message { .. } => {}
+            Derived::Change(change) => {
+                for target in &change.targets {
+                    self.changes.segment.push(segment_key(place.segment));
+                    self.changes.root.push(change.root as i64);
+                    self.changes.position.push(place.position.0 as i64);
+                    self.changes.target.push(target.0 as i64);
+                    self.changes.op.push(i16::from(change.op.code()));
+                }
+            }
+            Derived::Relation { child, kind, index, anchor, comment } => {
+                let rows = &mut self.relations;
+                rows.parent.push(key(place.thread));
+                rows.segment.push(segment_key(place.segment));
+                rows.position.push(place.position.0 as i64);
+                rows.child.push(key(*child));
+                rows.kind.push(i16::from(kind.code()));
+                rows.at.push(index.map(|index| index as i64));
+                rows.anchor.push(anchor.map(|anchor| anchor.0 as i64));
+                rows.created.push(time.as_micros());
+                rows.comment.push(comment.clone());
+            }
+            Derived::Checkpoint { name, version } => {
+                let row = (version.0 as i64, time.as_micros(), order);
+                self.checkpoints.insert((key(place.thread), name.clone()), row);
+            }
+        }
+    }
+
+    /// The statements that write them. `order` says how a checkpoint's place in the feed follows from its number.
+    fn statements<'a>(&'a self, order: &str, checkpoints: &'a Checkpoints) -> Vec<Statement<'a>> {
+        let mut statements = Vec::new();
+        if !self.changes.segment.is_empty() {
+            let Changes { segment, root, position, target, op } = &self.changes;
+            statements.push(Statement::new(
+                "INSERT INTO changes SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],
+                 $5::smallint[])",
+                vec![segment, root, position, target, op],
+            ));
+        }
+        if !self.relations.parent.is_empty() {
+            let rows = &self.relations;
+            statements.push(Statement::new(
+                "INSERT INTO relations SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],
+                 $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])",
+                vec![
+                    &rows.parent,
+                    &rows.segment,
+                    &rows.position,
+                    &rows.child,
+                    &rows.kind,
+                    &rows.at,
+                    &rows.anchor,
+                    &rows.created,
+                    &rows.comment,
+                ],
+            ));
+        }
+        if !checkpoints.thread.is_empty() {
+            statements.push(Statement::new(
+                format!(
+                    "WITH f AS MATERIALIZED (SELECT {order} AS start)
+                     INSERT INTO checkpoints SELECT u.thread, u.name, u.version, u.created, f.start + u.n
+                     FROM f, unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+                         AS u(thread, name, version, created, n)
+                     ON CONFLICT (thread, name) DO UPDATE SET version = excluded.version, created = excluded.created,
+                         feed = excluded.feed"
+                ),
+                vec![
+                    &checkpoints.thread,
+                    &checkpoints.name,
+                    &checkpoints.version,
+                    &checkpoints.created,
+                    &checkpoints.order,
+                ],
+            ));
+        }
+        statements
+    }
+
+    fn checkpoints(&self) -> Checkpoints {
+        let mut rows = Checkpoints::default();
+        for ((thread, name), (version, created, order)) in &self.checkpoints {
+            rows.thread.push(*thread);
+            rows.name.push(name.clone());
+            rows.version.push(*version);
+            rows.created.push(*created);
+            rows.order.push(*order);
+        }
+        rows
+    }
+
+    /// Writes the rows of a rebuild, whose checkpoints carry their full place in the feed.
+    pub(crate) async fn write(&self, client: &Object) -> Result<(), tokio_postgres::Error> {
+        let checkpoints = self.checkpoints();
+        run(client, &self.statements("0::bigint", &checkpoints)).await
+    }
+}
+
+#[derive(Default)]
+struct Checkpoints {
+    thread: Vec<i64>,
+    name: Vec<String>,
+    version: Vec<i64>,
+    created: Vec<i64>,
+    order: Vec<i64>,
+}
+
+/// A statement with its values.
+pub(crate) struct Statement<'a> {
+    sql: std::borrow::Cow<'a, str>,
+    params: Vec<&'a (dyn ToSql + Sync)>,
+}
+
+impl<'a> Statement<'a> {
+    pub(crate) fn new(sql: impl Into<std::borrow::Cow<'a, str>>, params: Vec<&'a (dyn ToSql + Sync)>) -> Self {
+        Self { sql: sql.into(), params }
+    }
+
+    /// Ends the transaction. If a statement before it failed, the server takes all back.
+    pub(crate) fn commit() -> Self {
+        Self::new("COMMIT", Vec::new())
+    }
+}
+
+/// Runs statements one after the other without waiting in between. The first that fails is told; those after it are
+/// refused by the server, as the transaction is broken.
+pub(crate) async fn run(client: &Object, statements: &[Statement<'_>]) -> Result<(), tokio_postgres::Error> {
+    let mut prepared = Vec::with_capacity(statements.len());
+    for statement in statements {
+        prepared.push(client.prepare_cached(&statement.sql).await?);
+    }
+    let running =
+        prepared.iter().zip(statements).map(|(prepared, statement)| client.execute(prepared, &statement.params));
+    for result in join_all(running).await {
+        result?;
+    }
+    Ok(())
+}
+
+impl Rows {
+    /// The next number within the feed of this transaction.
+    fn tell(&mut self) -> i32 {
+        self.told += 1;
+        self.told
+    }
+
+    pub(crate) fn segment(&mut self, row: &SegmentRow) {
+        let n = self.tell();
+        let segment = &row.segment;
+        let bounds = segment.link.map(|link| link.bounds);
+        let rows = &mut self.segments;
+        rows.n.push(n);
+        rows.id.push(segment_key(segment.id));
+        rows.thread.push(key(segment.thread));
+        rows.rest.push(rest(segment.thread));
+        rows.first.push(segment.first.0 as i64);
+        rows.parent.push(segment.link.map(|link| segment_key(link.parent)));
+        let kinds = [
+            bounds.map(|bounds| bounds.messages),
+            bounds.map(|bounds| bounds.changes),
+            bounds.map(|bounds| bounds.files),
+            bounds.map(|bounds| bounds.values),
+        ];
+        for (column, bound) in rows.bounds.iter_mut().zip(kinds) {
+            column.push(bound.map(|position| position.0 as i64));
+        }
+        rows.birth.push(segment.birth.encode());
+        rows.created.push(segment.created.as_micros());
+        rows.account.push(row.origin.as_ref().map(|(account, _)| account.as_str().to_owned()));
+        rows.record.push(row.origin.as_ref().map(|(_, record)| record.encode()));
+    }
+
+    pub(crate) fn entry(&mut self, place: &Place, entry: &EntryRow<'_>) {
+        let n = self.tell();
+        let rows = &mut self.entries;
+        rows.n.push(n);
+        rows.segment.push(segment_key(place.segment));
+        rows.position.push(place.position.0 as i64);
+        rows.time.push(entry.time.as_micros());
+        rows.actor.push(entry.actor);
+        push_tally(&mut rows.tally, &mut rows.last_user, entry.tally);
+        rows.kind.push(i16::from(entry.kind.code()));
+        rows.format.push(i16::from(entry.format));
+        let message = message_columns(entry.derived);
+        rows.role.push(message.0);
+        rows.depth.push(message.1);
+        rows.silent.push(message.2);
+        rows.cause.push(entry.cause.map(|cause| strip_nulls(cause.to_owned())));
+        let (body, large) = match entry.body {
+            Body::Inline(bytes) => (Some(bytes.to_vec()), None),
+            Body::Blob(id) => (None, Some(id.as_bytes().to_vec())),
+            Body::Absent => (None, None),
+        };
+        rows.body.push(body);
+        rows.large.push(large);
+        for blob in entry.blobs {
+            rows.refs.0.push(n);
+            rows.refs.1.push(blob.as_bytes().to_vec());
+        }
+        self.derived.push(place, entry.time, entry.derived, i64::from(n));
+    }
+
+    /// A thread that was not there.
+    pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
+        let rows = &mut self.threads;
+        rows.id.push(key(id));
+        rows.rest.push(rest(id));
+        rows.account.push(account.as_str().to_owned());
+        rows.created.push(created.as_micros());
+        rows.records.push(id, record);
+        rows.heads.push(id, head);
+    }
+
+    /// The same for one that is imported.
+    pub(crate) fn imported(&mut self, thread: &Thread) {
+        self.thread(thread.id, &thread.account, thread.created, &thread.head, &thread.record);
+    }
+
+    /// Where a thread stands now.
+    pub(crate) fn head(&mut self, thread: ThreadId, head: &Head) {
+        self.heads.push(thread, head);
+    }
+
+    /// What a thread's record is now.
+    pub(crate) fn record(&mut self, thread: ThreadId, record: &Record) {
+        self.records.push(thread, record);
+    }
+
+    /// A thread that goes.
+    pub(crate) fn bury(&mut self, thread: ThreadId, time: Timestamp) {
+        let n = self.tell();
+        self.buried.push((thread, time, n));
+    }
+
+    /// Writes all of it within the open transaction, and runs `more` after it.
+    pub(crate) async fn write(&self, client: &Object, more: Vec<Statement<'_>>) -> Result<(), tokio_postgres::Error> {
+        let checkpoints = self.derived.checkpoints();
+        let mut statements = Vec::new();
+        self.push_segments(&mut statements);
+        self.push_entries(&mut statements);
+        statements.extend(self.derived.statements("feed_start()", &checkpoints));
+        self.push_threads(&mut statements);
+        self.push_heads(&mut statements);
+        let ids: Vec<i64> = self.buried.iter().map(|(id, ..)| key(*id)).collect();
+        let rests: Vec<Vec<u8>> = self.buried.iter().map(|(id, ..)| rest(*id)).collect();
+        let times: Vec<i64> = self.buried.iter().map(|(_, time, _)| time.as_micros()).collect();
+        let numbers: Vec<i32> = self.buried.iter().map(|(.., n)| *n).collect();
+        if !ids.is_empty() {
+            statements.push(Statement::new(
+                "SELECT bury(u.id, u.rest, u.time, u.n)
+                 FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::integer[]) AS u(id, rest, time, n)",
+                vec![&ids, &rests, &times, &numbers],
+            ));
+        }
+        statements.extend(more);
+        run(client, &statements).await
+    }
+
+    fn push_segments<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.segments;
+        if rows.id.is_empty() {
+            return;
+        }
+        let [messages, changes, files, values] = &rows.bounds;
+        statements.push(Statement::new(
+            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+             INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files, u.vals,
+                 u.birth, u.created, f.start + u.n, u.account, u.record
+             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bigint[], $13::text[],
+                 $14::text[]) AS u(n, id, thread, rest, first, parent, messages, changes, files, vals, birth, created,
+                 account, record)",
+            vec![
+                &rows.n,
+                &rows.id,
+                &rows.thread,
+                &rows.rest,
+                &rows.first,
+                &rows.parent,
+                messages,
+                changes,
+                files,
+                values,
+                &rows.birth,
+                &rows.created,
+                &rows.account,
+                &rows.record,
+            ],
+        ));
+    }
+
+    fn push_entries<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.entries;
+        if rows.n.is_empty() {
+            return;
+        }
+        let [ordinals, inserted, deleted, last_change, steps, bytes] = &rows.tally;
+        statements.push(Statement::new(
+            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+             INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
+                 u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
+                 u.cause, u.body, u.large
+             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
+                 $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
+                 $20::bytea[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted, last_change, steps,
+                 bytes, last_user, kind, format, role, depth, silent, cause, body, large)",
+            vec![
+                &rows.n,
+                &rows.segment,
+                &rows.position,
+                &rows.time,
+                &rows.actor,
+                ordinals,
+                inserted,
+                deleted,
+                last_change,
+                steps,
+                bytes,
+                &rows.last_user,
+                &rows.kind,
+                &rows.format,
+                &rows.role,
+                &rows.depth,
+                &rows.silent,
+                &rows.cause,
+                &rows.body,
+                &rows.large,
+            ],
+        ));
+        if !rows.refs.0.is_empty() {
+            statements.push(Statement::new(
+                "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+                 INSERT INTO blob_refs SELECT DISTINCT f.start + u.n, b.id
+                 FROM f, unnest($1::integer[], $2::bytea[]) AS u(n, hash) JOIN blobs b ON b.hash = u.hash",
+                vec![&rows.refs.0, &rows.refs.1],
+            ));
+        }
+    }
+
+    fn push_threads<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.threads;
+        if rows.id.is_empty() {
+            return;
+        }
+        let (records, heads) = (&rows.records, &rows.heads);
+        statements.push(Statement::new(
+            "INSERT INTO threads SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[],
+                 $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])",
+            vec![
+                &rows.id,
+                &rows.rest,
+                &rows.account,
+                &records.archived,
+                &records.agent,
+                &records.main,
+                &rows.created,
+                &heads.minute,
+                &records.record,
+            ],
+        ));
+        let [ordinals, inserted, deleted, last_change, steps, bytes] = &heads.tally;
+        statements.push(Statement::new(
+            "INSERT INTO heads SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[],
+                 $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+                 $13::bigint[], $14::bigint[])",
+            vec![
+                &heads.thread,
+                &rows.rest,
+                &heads.version,
+                &heads.segment,
+                &heads.era,
+                &heads.fence,
+                &heads.updated,
+                ordinals,
+                inserted,
+                deleted,
+                last_change,
+                steps,
+                bytes,
+                &heads.last_user,
+            ],
+        ));
+    }
+
+    fn push_heads<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let heads = &self.heads;
+        if !heads.thread.is_empty() {
+            let [ordinals, inserted, deleted, last_change, steps, bytes] = &heads.tally;
+            statements.push(Statement::new(
+                "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
+                     updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
+                     last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user
+                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                     $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
+                     AS u(thread, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps,
+                     bytes, last_user)
+                 WHERE h.thread = u.thread",
+                vec![
+                    &heads.thread,
+                    &heads.version,
+                    &heads.segment,
+                    &heads.era,
+                    &heads.fence,
+                    &heads.updated,
+                    ordinals,
+                    inserted,
+                    deleted,
+                    last_change,
+                    steps,
+                    bytes,
+                    &heads.last_user,
+                ],
+            ));
+            statements.push(Statement::new(
+                "UPDATE threads t SET minute = u.minute FROM unnest($1::bigint[], $2::bigint[]) AS u(id, minute)
+                 WHERE t.id = u.id AND t.minute <> u.minute",
+                vec![&heads.thread, &heads.minute],
+            ));
+        }
+        let records = &self.records;
+        if !records.id.is_empty() {
+            statements.push(Statement::new(
+                "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record
+                 FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[])
+                     AS u(id, archived, agent, main, record)
+                 WHERE t.id = u.id",
+                vec![&records.id, &records.archived, &records.agent, &records.main, &records.record],
+            ));
+        }
+    }
+}
+
+/// The columns of `entries` that say what a message is: role, depth, silent.
+pub(crate) fn message_columns(derived: &Derived) -> (Option<i16>, Option<i16>, Option<bool>) {
+    match derived {
+        Derived::Message { role, silent, depth } => {
+            (Some(i16::from(role.code())), Some(i16::from(*depth)), Some(*silent))
+        }
+        Derived::Nothing | Derived::Change(_) | Derived::Relation { .. } | Derived::Checkpoint { .. } => {
+            (None, None, None)
+        }
+    }
+}
+
+/// Puts blobs into the store, unless they are there. In the order of their hashes, so that two who bring the same ones
+/// never wait for each other in a circle.
+pub(crate) async fn put_blobs(
+    client: &Object,
+    blobs: impl Iterator<Item = &(BlobId, bytes::Bytes)>,
+) -> Result<(), tokio_postgres::Error> {
+    let blobs: BTreeMap<_, _> = blobs.map(|(id, bytes)| (*id, bytes)).collect();
+    let insert = "INSERT INTO blobs (hash, size) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING RETURNING id";
+    let chunk = "INSERT INTO blob_chunks VALUES ($1, $2, $3)";
+    for (id, bytes) in blobs {
+        let statement = client.prepare_cached(insert).await?;
+        let row = client.query_opt(&statement, &[&&id.as_bytes()[..], &(bytes.len() as i64)]).await?;
+        let Some(blob) = row.map(|row| row.get::<_, i64>(0)) else { continue };
+        let statement = client.prepare_cached(chunk).await?;
+        for (n, part) in bytes.chunks(BLOB_CHUNK_BYTES).enumerate() {
+            client.execute(&statement, &[&blob, &(n as i32), &part]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What a broken rule of the tables means: somebody else was faster.
+pub(crate) fn clash(error: &tokio_postgres::Error) -> Option<StoreError> {
+    let constraint = error.as_db_error()?.constraint()?;
+    (constraint == "segments_pkey").then_some(StoreError::SegmentTaken)
+}

@@ -1,0 +1,173 @@
+//! Which server, database and schema to use: `postgres://user@host/database?schema=threadkeep&max_connections=16`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use threadkeep_model::Invalid;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+/// Where the tables are, unless the URL says otherwise.
+const SCHEMA: &str = "threadkeep";
+/// Connections for commits and reads, unless the URL says otherwise.
+const MAX_CONNECTIONS: usize = 16;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A server that vanished without a word is noticed after about this long.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+/// The URL of a store: what PostgreSQL's own clients accept, and two parameters of ours.
+///
+/// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
+/// connections a process opens for commits and reads. A password that is not in the URL is taken from `PGPASSWORD`.
+/// It is shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PostgresUrl {
+    pub(crate) config: Config,
+    pub(crate) schema: String,
+    pub(crate) max_connections: usize,
+}
+
+impl FromStr for PostgresUrl {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = |rule: String| Invalid::parameter("store", rule);
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let (mut schema, mut max_connections) = (SCHEMA.to_owned(), MAX_CONNECTIONS);
+        let mut rest = Vec::new();
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some(("schema", name)) if is_name(name) => name.clone_into(&mut schema),
+                Some(("schema", name)) => {
+                    let rule = "a schema has 1 to 63 lower-case letters, digits and _, and begins with no digit";
+                    return Err(refuse(format!("'{name}': {rule}")));
+                }
+                Some(("max_connections", number)) => {
+                    let number = number.parse().ok().filter(|number| (1..=1_000).contains(number));
+                    max_connections =
+                        number.ok_or_else(|| refuse("max_connections is a number from 1 to 1000".into()))?;
+                }
+                _ => rest.push(parameter),
+            }
+        }
+        let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+        // What is wrong is said without the URL itself: it may hold a password.
+        let mut config = Config::from_str(&url).map_err(|error| {
+            let source = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            refuse(format!("not a PostgreSQL URL ({source}); use postgres://user:password@host:port/database"))
+        })?;
+        if config.get_hosts().is_empty() {
+            config.host("localhost");
+        }
+        if config.get_user().is_none() {
+            let user = std::env::var("PGUSER").or_else(|_| std::env::var("USER"));
+            let user = user.map_err(|_| refuse("names no user; use postgres://user@host/database".into()))?;
+            config.user(user);
+        }
+        if config.get_password().is_none()
+            && let Ok(password) = std::env::var("PGPASSWORD")
+        {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("threadkeep");
+        }
+        config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
+        Ok(Self { config, schema, max_connections })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    (1..=63).contains(&name.len())
+        && name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
+        && name.bytes().next().is_some_and(letter)
+        && !name.starts_with("pg_")
+}
+
+impl PostgresUrl {
+    /// The user who connects.
+    pub(crate) fn user(&self) -> &str {
+        self.config.get_user().unwrap_or_default()
+    }
+
+    /// The database; PostgreSQL takes the user's name where none is given.
+    pub(crate) fn database(&self) -> &str {
+        self.config.get_dbname().unwrap_or_else(|| self.user())
+    }
+
+    /// Settings for every connection, on top of the caller's own: which schema, how long anything may take, and plans
+    /// that do not depend on how full the tables were when a statement was first used.
+    pub(crate) fn with_settings(&self, settings: &[(&str, &str)]) -> Config {
+        let mut options = self.config.get_options().unwrap_or_default().to_owned();
+        for (name, value) in settings {
+            let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
+            options.push_str(&format!(" -c {name}={value}"));
+        }
+        let mut config = self.config.clone();
+        config.options(options.trim_start());
+        config
+    }
+}
+
+impl fmt::Display for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgres://{}@", self.user())?;
+        let ports = self.config.get_ports();
+        for (at, host) in self.config.get_hosts().iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            match host {
+                Host::Tcp(name) => write!(f, "{comma}{name}")?,
+                Host::Unix(path) => write!(f, "{comma}{}", path.display())?,
+            }
+            if let Some(port) = ports.get(at).or(ports.first()) {
+                write!(f, ":{port}")?;
+            }
+        }
+        write!(f, "/{}", self.database())?;
+        if self.schema == SCHEMA { Ok(()) } else { write!(f, "?schema={}", self.schema) }
+    }
+}
+
+impl fmt::Debug for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_its_password() {
+        for (text, shown) in [
+            ("postgres://ann:secret@db.example:6432/work", "postgres://ann@db.example:6432/work"),
+            (
+                "postgresql://ann:secret@db/work?schema=team_1&sslmode=disable",
+                "postgres://ann@db:5432/work?schema=team_1",
+            ),
+            ("postgres://ann:secret@one,two/work", "postgres://ann@one:5432,two:5432/work"),
+        ] {
+            let url: PostgresUrl = text.parse().expect("a url");
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn our_own_parameters_are_taken_out_and_checked() {
+        let url: PostgresUrl = "postgres://a@h/d?max_connections=3&schema=x&connect_timeout=2".parse().expect("a url");
+        assert_eq!((url.max_connections, url.schema.as_str()), (3, "x"));
+        assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
+        for bad in ["schema=", "schema=A", "schema=1a", "schema=pg_x", "schema=a-b", "max_connections=0", "nonsense=1"]
+        {
+            let refused = format!("postgres://a:secret@h/d?{bad}").parse::<PostgresUrl>().expect_err(bad);
+            assert!(!refused.to_string().contains("secret"), "{refused}");
+        }
+    }
+}
