@@ -1,4 +1,4 @@
-//! Runs random histories until one fails: `threadkeep-sim [FIRST_SEED] [COUNT] [memory|sqlite] [FAULTS]`.
+//! Runs random histories until one fails: `threadkeep-sim [FIRST_SEED] [COUNT] [memory|sqlite|postgres] [FAULTS]`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use threadkeep_sim::{Plan, Where, simulate};
@@ -12,7 +12,8 @@ fn main() {
     let on = match arguments.get(2).map(String::as_str) {
         None | Some("memory") => Where::Memory,
         Some("sqlite") => Where::Sqlite,
-        Some(other) => panic!("'{other}' is not a store: memory or sqlite"),
+        Some("postgres") => Where::Postgres,
+        Some(other) => panic!("'{other}' is not a store: memory, sqlite or postgres"),
     };
     let (first, count, faults) = (number(0, 0), number(1, 100), number(3, 0));
     for seed in first..first + count {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use threadkeep::{
-    Engine, Error, Limits, MessageId, Position, Progress, SqliteStore, StoreError, Stores, Subscription, ThreadId,
+    Clock, Engine, Error, Limits, MessageId, Position, PostgresStore, Progress, SqliteStore, StoreError, Stores,
+    Subscription, ThreadId,
 };
 use threadkeep_model::Kind;
 use threadkeep_store::MemoryStore;
@@ -19,6 +20,8 @@ pub enum Where {
     Memory,
     /// A file, closed and opened again, and copied as a crash would leave it.
     Sqlite,
+    /// A schema on a throwaway server, closed and opened again, and cut off from the server.
+    Postgres,
 }
 
 /// What to run.
@@ -59,11 +62,18 @@ pub(crate) struct Run {
     world: Arc<SimWorld>,
     faults: Faults,
     folder: tempfile::TempDir,
-    /// The file in use; another one after a crash.
-    file: PathBuf,
+    place: Place,
     pub(crate) readings: Vec<Reading>,
     pub(crate) followers: Vec<Follower>,
     pub(crate) made: u64,
+}
+
+/// Where the store lies.
+enum Place {
+    Memory,
+    /// The file in use; another one after a crash.
+    File(PathBuf),
+    Schema(threadkeep_throwaway::Schema),
 }
 
 /// Somebody who reads page by page while others write.
@@ -88,9 +98,13 @@ impl Run {
     pub(crate) fn new(plan: Plan) -> Self {
         let world = Arc::new(SimWorld::new(plan.seed));
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let file = folder.path().join("0.db");
+        let place = match plan.on {
+            Where::Memory => Place::Memory,
+            Where::Sqlite => Place::File(folder.path().join("0.db")),
+            Where::Postgres => Place::Schema(threadkeep_throwaway::schema()),
+        };
         let faults = Faults::one_in(plan.faults, plan.seed);
-        let engine = open(plan.on, &file, &faults, &world);
+        let engine = place.open(&faults, &world);
         let chance = Chance::new(plan.seed);
         Self {
             plan,
@@ -101,7 +115,7 @@ impl Run {
             world,
             faults,
             folder,
-            file,
+            place,
             readings: Vec::new(),
             followers: Vec::new(),
             made: 0,
@@ -220,27 +234,38 @@ impl Run {
     }
 
     fn reopen(&mut self) {
-        if self.plan.on == Where::Sqlite {
+        if self.plan.on != Where::Memory {
             self.followers.clear();
-            self.engine = open(Where::Memory, &self.file, &self.faults, &self.world);
-            self.engine = open(self.plan.on, &self.file, &self.faults, &self.world);
+            // The old one goes first: a file is closed by its last user.
+            self.engine = Place::Memory.open(&self.faults, &self.world);
+            self.engine = self.place.open(&self.faults, &self.world);
         }
     }
 
-    /// Goes on with a copy of the files as a crash would leave them at this moment.
+    /// Goes on with what a crash would leave at this moment: a copy of the files, or a server that hung up.
     fn crash(&mut self) {
-        if self.plan.on == Where::Sqlite {
-            let copy = self.folder.path().join(format!("{}.db", self.step + 1));
-            for suffix in ["", "-wal"] {
-                let name = |path: &PathBuf| PathBuf::from(format!("{}{suffix}", path.display()));
-                if name(&self.file).exists() {
-                    std::fs::copy(name(&self.file), name(&copy)).expect("a copy");
+        match &mut self.place {
+            Place::Memory => return,
+            Place::File(file) => {
+                let copy = self.folder.path().join(format!("{}.db", self.step + 1));
+                for suffix in ["", "-wal"] {
+                    let name = |path: &PathBuf| PathBuf::from(format!("{}{suffix}", path.display()));
+                    if name(file).exists() {
+                        std::fs::copy(name(file), name(&copy)).expect("a copy");
+                    }
                 }
+                *file = copy;
             }
-            self.followers.clear();
-            self.file = copy;
-            self.engine = open(self.plan.on, &self.file, &self.faults, &self.world);
+            Place::Schema(schema) => {
+                let hang_up = format!(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}'",
+                    schema.name()
+                );
+                threadkeep_throwaway::sql(&schema.url(), &hang_up);
+            }
         }
+        self.followers.clear();
+        self.engine = self.place.open(&self.faults, &self.world);
     }
 
     async fn doctor(&mut self) {
@@ -289,11 +314,17 @@ impl<T> Settled<T> {
     }
 }
 
-fn open(on: Where, file: &PathBuf, faults: &Faults, world: &Arc<SimWorld>) -> Engine {
-    let stores = match on {
-        Where::Memory => Stores::of(MemoryStore::new()),
-        Where::Sqlite => Stores::of(SqliteStore::open(file).expect("a store that opens")),
-    };
-    let limits = Limits { inline_bytes_max: 100, ..Limits::default() };
-    Engine::new(Faulty::wrap(stores, faults.clone()), Arc::clone(world) as Arc<dyn threadkeep::World>, limits)
+impl Place {
+    fn open(&self, faults: &Faults, world: &Arc<SimWorld>) -> Engine {
+        let stores = match self {
+            Self::Memory => Stores::of(MemoryStore::new()),
+            Self::File(file) => Stores::of(SqliteStore::open(file).expect("a store that opens")),
+            Self::Schema(schema) => {
+                let url = format!("{}&application_name={}", schema.url(), schema.name()).parse().expect("a url");
+                Stores::of(PostgresStore::open_with(url, Clock::Caller).expect("a store that opens"))
+            }
+        };
+        let limits = Limits { inline_bytes_max: 100, ..Limits::default() };
+        Engine::new(Faulty::wrap(stores, faults.clone()), Arc::clone(world) as Arc<dyn threadkeep::World>, limits)
+    }
 }

@@ -57,6 +57,8 @@ pub use threadkeep_model::{
     Account, Actor, ActorKind, Caller, Content, Entry, Event, EventKind, IdempotencyKey, Invalid, Json, Lease, Message,
     MessageBody, MessageId, Part, Position, Record, Role, Thread, ThreadId, ThreadName, Timestamp, Version,
 };
+#[cfg(feature = "postgres")]
+pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{FeedCursor, FeedItem, FeedNews, GcReport, MemoryStore, Progress, StoreError, Stores};
 pub use world::SystemWorld;
@@ -66,9 +68,14 @@ pub use world::SystemWorld;
 pub enum StoreUrl {
     /// `sqlite:PATH`, or just a path: one file.
     Sqlite(std::path::PathBuf),
+    /// `postgres://…`: a server that many processes share.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresUrl>),
     /// `memory:`: gone when it is closed.
     Memory,
 }
+
+const KNOWN_URLS: &str = "use sqlite:PATH, postgres://user@host/database or memory:";
 
 impl FromStr for StoreUrl {
     type Err = Error;
@@ -78,26 +85,35 @@ impl FromStr for StoreUrl {
         if text == "memory:" {
             return Ok(Self::Memory);
         }
+        if let Some((scheme, _)) = text.split_once("://") {
+            return match scheme {
+                #[cfg(feature = "postgres")]
+                "postgres" | "postgresql" => Ok(Self::Postgres(Box::new(text.parse()?))),
+                #[cfg(not(feature = "postgres"))]
+                "postgres" | "postgresql" => {
+                    Err(unknown("this program was built without PostgreSQL (feature `postgres`)".into()))
+                }
+                _ => Err(unknown(format!("there is no store '{scheme}://'; {KNOWN_URLS}"))),
+            };
+        }
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         if path.is_empty() {
-            return Err(unknown("names no file; use sqlite:PATH or memory:".into()));
-        }
-        if path == text
-            && let Some((scheme, _)) = text.split_once("://")
-        {
-            return Err(unknown(format!("there is no store '{scheme}://'; use sqlite:PATH or memory:")));
+            return Err(unknown(format!("names no file; {KNOWN_URLS}")));
         }
         Ok(Self::Sqlite(path.into()))
     }
 }
 
-/// Opens the store at `url`: a path or `sqlite:PATH` for one file, made if it is not there, or `memory:`.
+/// Opens the store at `url`: a path or `sqlite:PATH` for one file, made if it is not there; `postgres://…` for a server
+/// that many processes share (feature `postgres`); or `memory:`.
 ///
 /// # Errors
 /// If the URL names no store, or the store cannot be opened; the message says what to do.
 pub fn open(url: &str) -> Result<Engine> {
     let stores = match url.parse()? {
         StoreUrl::Sqlite(path) => Stores::of(SqliteStore::open(path)?),
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(url) => Stores::of(PostgresStore::open(*url)?),
         StoreUrl::Memory => Stores::of(MemoryStore::new()),
     };
     Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))

@@ -29,7 +29,18 @@ fn random_histories_in_a_file_with_faults() {
 }
 
 #[test]
+fn random_histories_on_a_server() {
+    seeds(5_000..5_010, 120, Where::Postgres, 0);
+}
+
+#[test]
+fn random_histories_on_a_server_with_faults() {
+    seeds(6_000..6_006, 120, Where::Postgres, 6);
+}
+
+#[test]
 fn long_histories() {
     seeds(4_000..4_004, 800, Where::Memory, 0);
     seeds(4_004..4_006, 600, Where::Sqlite, 8);
+    seeds(4_006..4_007, 400, Where::Postgres, 8);
 }

@@ -13,17 +13,24 @@ use threadkeep::{Create, Engine, MessageBody, Page, ThreadId};
 pub(crate) struct Keep {
     pub(crate) engine: Engine,
     _folder: Option<tempfile::TempDir>,
+    _schema: Option<threadkeep_throwaway::Schema>,
 }
 
 impl Keep {
     pub(crate) fn memory() -> Self {
-        Self { engine: threadkeep::open("memory:").expect("a store in memory"), _folder: None }
+        Self { engine: threadkeep::open("memory:").expect("a store in memory"), _folder: None, _schema: None }
     }
 
     pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let url = format!("sqlite:{}", folder.path().join("threads.db").display());
-        Self { engine: threadkeep::open(&url).expect("a store in a file"), _folder: Some(folder) }
+        Self { engine: threadkeep::open(&url).expect("a store in a file"), _folder: Some(folder), _schema: None }
+    }
+
+    pub(crate) fn postgres() -> Self {
+        let schema = threadkeep_throwaway::schema();
+        let engine = threadkeep::open(&schema.url()).expect("a store on a server");
+        Self { engine, _folder: None, _schema: Some(schema) }
     }
 
     /// A thread with these messages of the user.
@@ -57,6 +64,9 @@ macro_rules! on_every_store {
         }
         mod on_sqlite {
             $(#[test] fn $case() { crate::run(super::$case(crate::Keep::sqlite())); })+
+        }
+        mod on_postgres {
+            $(#[test] fn $case() { crate::run(super::$case(crate::Keep::postgres())); })+
         }
     };
 }
