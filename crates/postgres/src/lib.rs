@@ -47,6 +47,8 @@ pub use crate::url::PostgresUrl;
 pub const POLL_MS: u64 = 250;
 /// Threads of the store's own runtime.
 const WORKERS: usize = 2;
+/// How often a read is tried again that met a connection on which the server hung up.
+const READ_AGAIN_MAX: usize = 3;
 /// News that may wait to be told to other processes.
 const NEWS_MAX: usize = 4_096;
 
@@ -152,13 +154,19 @@ impl PostgresStore {
     }
 }
 
-/// Runs a read on a connection of the pool.
+/// Runs a read on a connection of the pool; again on another one if the server hung up meanwhile.
 macro_rules! reading {
     ($store:expr, |$client:ident, $shared:ident| $read:expr) => {{
         let $shared = Arc::clone(&$store.shared);
         $store.run(async move {
-            let $client = $shared.connections.get().await?;
-            $read.await
+            let mut again = $crate::READ_AGAIN_MAX;
+            loop {
+                let $client = $shared.connections.get().await?;
+                match $read.await {
+                    Err(_) if again > 0 && $client.is_closed() => again -= 1,
+                    done => return done,
+                }
+            }
         })
     }};
 }

@@ -1,5 +1,9 @@
 //! The PostgreSQL store: the suite that every store runs, and what only a shared server can show.
 
+mod keep;
+mod server;
+mod shared_feed;
+
 use threadkeep_postgres::{Clock, PostgresStore};
 use threadkeep_store::conformance::Subject;
 
