@@ -2,9 +2,9 @@
 //!
 //! A call is under way for a thread at most once in this process; what comes meanwhile waits, and goes along with the
 //! next call. So many writers share one transaction and one sync, and appends to one thread keep their order. Threads
-//! that another process holds are left out of a call; those commits then go alone, and wait.
+//! that another process holds are left out of a call; their commits then go apart, thread by thread, and wait.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use threadkeep_model::{
@@ -72,6 +72,10 @@ impl Append {
         }
     }
 
+    fn thread(&self) -> i64 {
+        key(self.write().thread)
+    }
+
     fn bytes(&self) -> usize {
         self.write().entries.iter().map(|entry| entry.bytes as usize).sum()
     }
@@ -95,7 +99,7 @@ impl Appends {
         // Commits to one thread stay together and in order: either all of them that fit go now, or none.
         let mut here = HashSet::new();
         for (append, reply) in waiting.drain(..) {
-            let thread = key(append.write().thread);
+            let thread = append.thread();
             let is_free = here.contains(&thread) || !busy.contains(&thread);
             if is_free && taken.len() < COMMITS_MAX && bytes < BYTES_MAX {
                 bytes += append.bytes();
@@ -138,53 +142,60 @@ impl Shared {
         }
     }
 
+    /// One call for all of `taken`. Those whose thread somebody else holds do not hold up the others: they wait for it
+    /// in calls of their own.
     async fn call_all(self: Arc<Self>, taken: Vec<(Append, Reply)>) {
-        let threads: Vec<i64> = taken.iter().map(|(append, _)| key(append.write().thread)).collect();
-        let alone = match &taken[..] {
-            // With nobody to hold up, one waits for its thread at once.
-            [_] => taken,
-            several => {
-                let appends: Vec<&Append> = several.iter().map(|(append, _)| append).collect();
-                match self.call(&appends, false).await {
-                    Called::Answers(answers) => {
-                        let mut alone = Vec::new();
-                        for ((append, reply), answer) in taken.into_iter().zip(answers) {
-                            match answer {
-                                Some(result) => self.answer(&append, reply, result),
-                                None => alone.push((append, reply)),
-                            }
-                        }
-                        alone
-                    }
-                    // One of them broke it: each goes alone, so that it cannot take the others with it.
-                    Called::TakenBack(_) => taken,
-                    Called::Failed(error) => {
-                        for (_, reply) in taken {
-                            drop(reply.send(Err(error.copied())));
-                        }
-                        Vec::new()
-                    }
+        let mut threads: HashSet<i64> = taken.iter().map(|(append, _)| append.thread()).collect();
+        let left_out = self.call_and_answer(taken, false).await;
+        let mut apart: HashMap<i64, Vec<(Append, Reply)>> = HashMap::new();
+        for (append, reply) in left_out {
+            threads.remove(&append.thread());
+            apart.entry(append.thread()).or_default().push((append, reply));
+        }
+        for (thread, waiting) in apart {
+            let shared = Arc::clone(&self);
+            tokio::spawn(async move {
+                for (_, reply) in shared.call_and_answer(waiting, true).await {
+                    drop(reply.send(Err(StoreError::corrupt("an append was not answered"))));
                 }
-            }
-        };
-        for (append, reply) in alone {
-            let result = match self.call(&[&append], true).await {
-                Called::Answers(mut answers) => match answers.pop().flatten() {
-                    Some(result) => result,
-                    None => Err(StoreError::corrupt("an append was not answered")),
-                },
-                Called::TakenBack(error) | Called::Failed(error) => Err(error.copied()),
-            };
-            self.answer(&append, reply, result);
+                shared.appends.lock().busy.remove(&thread);
+                shared.begin_calls();
+            });
         }
         {
             let mut state = self.appends.lock();
             state.calls -= 1;
-            for thread in threads {
-                state.busy.remove(&thread);
-            }
+            state.busy.retain(|thread| !threads.contains(thread));
         }
         self.begin_calls();
+    }
+
+    /// Calls, answers all that were answered, and gives back those that were left out.
+    async fn call_and_answer(&self, appends: Vec<(Append, Reply)>, waits: bool) -> Vec<(Append, Reply)> {
+        let called = self.call(&appends.iter().map(|(append, _)| append).collect::<Vec<_>>(), waits).await;
+        let mut left_out = Vec::new();
+        match called {
+            Called::Answers(answers) => {
+                for ((append, reply), answer) in appends.into_iter().zip(answers) {
+                    match answer {
+                        Some(result) => self.answer(&append, reply, result),
+                        None => left_out.push((append, reply)),
+                    }
+                }
+            }
+            // One of them broke it: each goes alone, so that it cannot take the others with it.
+            Called::TakenBack(_) if appends.len() > 1 => {
+                for one in appends {
+                    left_out.extend(Box::pin(self.call_and_answer(vec![one], waits)).await);
+                }
+            }
+            Called::TakenBack(error) | Called::Failed(error) => {
+                for (_, reply) in appends {
+                    drop(reply.send(Err(error.copied())));
+                }
+            }
+        }
+        left_out
     }
 
     fn answer(&self, append: &Append, reply: Reply, result: Result<Committed>) {

@@ -1,8 +1,9 @@
 -- Plain appends, each a commit of its own: lock the threads, check, write. The arrays that begin with e hold the
 -- entries of all commits, one after the other, e_count of them for each.
 --
--- With `waits` there is one commit, and it waits for its thread. Without, commits whose thread somebody else holds are
--- left out. `upkeep` is the lock of which everybody who writes has a share. `lease_now` is the time by which leases are judged; the server's own if it is null.
+-- With `waits` all commits are to one thread, and wait for it. Without, commits whose thread somebody else holds are
+-- left out. `upkeep` is the lock of which everybody who writes has a share. `lease_now` is the time by which leases
+-- are judged; the server's own if it is null.
 --
 -- One row a commit, in order. status: 0 written, 1 written before under the same key, 2 left out, 3 no such thread,
 -- 4 another version, 5 another era, 6 somebody else is the writer, 7 the lease has ended, 8 key used for something else.
