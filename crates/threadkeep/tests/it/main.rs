@@ -6,6 +6,7 @@ mod log;
 mod record;
 mod rewind;
 mod transfer;
+mod values;
 
 use threadkeep::{Create, Engine, MessageBody, Page, ThreadId};
 
