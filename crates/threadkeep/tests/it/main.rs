@@ -7,6 +7,7 @@ mod record;
 mod rewind;
 mod transfer;
 mod values;
+mod writer;
 
 use threadkeep::{Create, Engine, MessageBody, Page, ThreadId};
 
