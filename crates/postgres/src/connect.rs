@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use threadkeep_store::{Result, StoreError};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{AsyncMessage, Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool};
 use crate::schema;
@@ -29,6 +30,7 @@ const SETTINGS: [(&str, &str); 10] = [
 pub(crate) struct Connections {
     pub(crate) url: PostgresUrl,
     config: Config,
+    tls: MakeRustlsConnect,
     pool: Pool,
 }
 
@@ -38,7 +40,8 @@ impl Connections {
         let mut settings = SETTINGS.to_vec();
         settings.push(("search_path", &url.schema));
         let config = url.with_settings(&settings);
-        let (mut client, connection) = connect(&config).await.map_err(|error| cannot_open(&error, &url))?;
+        let tls = url.tls.connector().map_err(|what| StoreError::CannotOpen { path: url.to_string(), what })?;
+        let (mut client, connection) = config.connect(tls.clone()).await.map_err(|error| cannot_open(&error, &url))?;
         schema::check_server(connection.parameter("server_version"), &url)?;
         let connection = tokio::spawn(connection);
         let lock = upkeep_lock(&url.schema);
@@ -55,14 +58,14 @@ impl Connections {
 
         let config = url.with_settings(&settings);
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config.clone(), NoTls, manager))
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
             .max_size(url.max_connections)
             .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
             .create_timeout(Some(Duration::from_secs(2 * POOL_WAIT_SECONDS)))
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;
-        Ok(Self { url, config, pool })
+        Ok(Self { url, config, tls, pool })
     }
 
     /// A connection of the pool.
@@ -75,7 +78,7 @@ impl Connections {
         &self,
         mut told: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<(Client, tokio::task::JoinHandle<()>), tokio_postgres::Error> {
-        let (client, mut connection) = connect(&self.config).await?;
+        let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
         let alive = tokio::spawn(async move {
             // It ends with the connection, whatever the reason; whoever holds the client will notice.
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
@@ -84,10 +87,6 @@ impl Connections {
         });
         Ok((client, alive))
     }
-}
-
-async fn connect(config: &Config) -> Result<(Client, Connection<Socket, NoTlsStream>), tokio_postgres::Error> {
-    config.connect(NoTls).await
 }
 
 /// The key of the lock under which a store's tables are changed as a whole.

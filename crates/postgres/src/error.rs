@@ -96,15 +96,19 @@ pub(crate) fn cannot_open(error: &Error, url: &PostgresUrl) -> StoreError {
     let path = url.to_string();
     let Some(said) = error.as_db_error() else {
         let why = reason(error);
-        let what = if why.contains("TLS") || why.contains("password missing") {
-            return match why.contains("password") {
-                true => StoreError::Unauthorized { path, what: "it asks for a password, and none was given".into() },
-                false => StoreError::CannotOpen { path, what: format!("the connection cannot be encrypted ({why})") },
-            };
-        } else {
-            format!("{path} cannot be reached ({why}); is the server running, and the address right?")
+        // The crate does not tell these apart but by their words.
+        return match error.to_string() {
+            said if said.contains("TLS") => {
+                StoreError::CannotOpen { path, what: format!("the connection cannot be encrypted as asked ({why})") }
+            }
+            _ if why.contains("password missing") => {
+                let what = "it asks for a password; put it into PGPASSWORD or the URL".into();
+                StoreError::Unauthorized { path, what }
+            }
+            _ => {
+                unavailable(format!("{path} cannot be reached ({why}); is the server running, and the address right?"))
+            }
         };
-        return unavailable(what);
     };
     let message = said.message();
     match *said.code() {

@@ -18,6 +18,7 @@ mod lease;
 mod read;
 mod schema;
 mod tables;
+mod tls;
 mod upkeep;
 mod url;
 

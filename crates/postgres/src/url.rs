@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use threadkeep_model::Invalid;
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::tls::{Tls, Verify};
 
 /// Where the tables are, unless the URL says otherwise.
 const SCHEMA: &str = "threadkeep";
@@ -19,13 +21,15 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// The URL of a store: what PostgreSQL's own clients accept, and two parameters of ours.
 ///
 /// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
-/// connections a process opens for commits and reads. A password that is not in the URL is taken from `PGPASSWORD`.
+/// connections a process opens for commits and reads. `sslmode` may also be `verify-ca` or `verify-full`, with the file of
+/// those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`.
 /// It is shown without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
     pub(crate) config: Config,
     pub(crate) schema: String,
     pub(crate) max_connections: usize,
+    pub(crate) tls: Tls,
 }
 
 impl FromStr for PostgresUrl {
@@ -36,6 +40,7 @@ impl FromStr for PostgresUrl {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut schema, mut max_connections) = (SCHEMA.to_owned(), MAX_CONNECTIONS);
         let mut rest = Vec::new();
+        let mut tls = Tls::default();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("schema", name)) if is_name(name) => name.clone_into(&mut schema),
@@ -48,6 +53,10 @@ impl FromStr for PostgresUrl {
                     max_connections =
                         number.ok_or_else(|| refuse("max_connections is a number from 1 to 1000".into()))?;
                 }
+                Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
+                Some(("sslmode", "verify-full")) => tls.verify = Verify::Host,
+                Some(("sslrootcert", "system")) => {}
+                Some(("sslrootcert", path)) => tls.roots = Some(path.into()),
                 _ => rest.push(parameter),
             }
         }
@@ -57,6 +66,9 @@ impl FromStr for PostgresUrl {
             let source = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             refuse(format!("not a PostgreSQL URL ({source}); use postgres://user:password@host:port/database"))
         })?;
+        if tls.verify != Verify::Nothing {
+            config.ssl_mode(SslMode::Require);
+        }
         if config.get_hosts().is_empty() {
             config.host("localhost");
         }
@@ -77,7 +89,7 @@ impl FromStr for PostgresUrl {
             config.application_name("threadkeep");
         }
         config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
-        Ok(Self { config, schema, max_connections })
+        Ok(Self { config, schema, max_connections, tls })
     }
 }
 

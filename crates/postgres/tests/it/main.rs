@@ -1,5 +1,6 @@
 //! The PostgreSQL store: the suite that every store runs, and what only a shared server can show.
 
+mod encrypted;
 mod keep;
 mod server;
 mod shared_feed;
