@@ -121,7 +121,7 @@ impl Part {
 }
 
 /// Gives the items of an export one by one, so that nobody has to hold them all.
-struct Exporter {
+pub(crate) struct Exporter {
     engine: Engine,
     parts: std::vec::IntoIter<Part>,
     /// The segment that is being read, and from where on.
@@ -133,9 +133,14 @@ struct Exporter {
 }
 
 impl Exporter {
+    /// The threads that are still to come, which they do after everything else.
+    pub(crate) fn threads(&self) -> &[Thread] {
+        self.threads.as_slice()
+    }
+
     /// The next item, in an order in which they can be imported: what a segment grew from comes before it, a blob
     /// before the first entry that names it, and threads come last.
-    async fn next(&mut self) -> Result<Option<ExportItem>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<ExportItem>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Ok(Some(item));
@@ -197,7 +202,7 @@ impl Engine {
     }
 
     /// Begins an export: what is in it is settled now, whatever others write while it is read.
-    async fn exporter(&self, selection: Selection) -> Result<Exporter> {
+    pub(crate) async fn exporter(&self, selection: Selection) -> Result<Exporter> {
         let Selected { threads, rows, reach } = self.snapshot(&selection).await?;
         let heads: HashMap<ThreadId, Version> = threads.iter().map(|thread| (thread.id, thread.head.version)).collect();
         let seen = rows.into_values().filter_map(|row| {
@@ -325,7 +330,7 @@ impl Engine {
     }
 
     /// Some entries of a segment from `from` on, oldest first; none after the last.
-    async fn some_entries(&self, segment: SegmentId, from: Position) -> Result<Vec<StoredEntry>> {
+    pub(crate) async fn some_entries(&self, segment: SegmentId, from: Position) -> Result<Vec<StoredEntry>> {
         let positions = from..=Position::END;
         let query = EntryQuery { segment, positions, order: Order::Ascending, limit: MOVED_AT_ONCE };
         Ok(self.shared.stores.store.entries(query).await?)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Version,
+    Account, Actor, BlobId, Body, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry};
 
@@ -29,6 +29,7 @@ impl Engine {
             actors: HashMap::new(),
             incoming: Incoming::default(),
             imported: 0,
+            held_until: None,
         }
     }
 }
@@ -43,6 +44,8 @@ pub struct Importer {
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
     incoming: Incoming,
     imported: u64,
+    /// Until when the store frees nothing, once it was told so.
+    held_until: Option<Timestamp>,
 }
 
 impl Importer {
@@ -111,25 +114,52 @@ impl Importer {
     }
 
     async fn push_entry(&mut self, entry: StoredEntry) -> Result<()> {
-        let place = format!("entry {} of segment {}", entry.position, entry.segment);
-        let body = match &entry.body {
-            Body::Inline(bytes) => bytes.clone(),
-            Body::Blob(id) => match self.bodies.get(id) {
-                Some(bytes) => bytes.clone(),
-                None => match self.engine.shared.stores.blobs.blob(*id).await? {
-                    Some(bytes) => bytes,
-                    None => return Err(clash(format!("{place} names blob {id}, which is missing"))),
-                },
-            },
-            Body::Absent => return Err(clash(format!("{place} has no body"))),
-        };
-        let decoded = Entry::decode(entry.kind, entry.format, &body)
-            .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
-        self.incoming.entry(&entry, &decoded, body.len()).map_err(clash)?;
+        let decoded = self.check_entry(&entry, &[]).await?;
         let mut blobs = decoded.blobs();
         blobs.extend(entry.large());
         self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });
         Ok(())
+    }
+
+    /// Passes over an entry that is here already, and comes with `brought`: what follows it is checked as if it had
+    /// been pushed.
+    pub(crate) async fn pass(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<()> {
+        self.check_entry(entry, brought).await?;
+        self.hold().await
+    }
+
+    /// Sees to it that the store frees nothing, however long nothing is written.
+    pub(crate) async fn hold(&mut self) -> Result<()> {
+        let soon = self.engine.shared.world.now().plus_micros(ImportBatch::KEPT_MICROS / 2);
+        if self.held_until.is_none_or(|until| until < soon) { self.flush(false).await } else { Ok(()) }
+    }
+
+    /// An entry, decoded, if it may come in here. A body that is a blob is among `brought`, in this batch, or here.
+    async fn check_entry(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<Entry> {
+        let place = format!("entry {} of segment {}", entry.position, entry.segment);
+        let body = match &entry.body {
+            Body::Inline(bytes) => bytes.clone(),
+            Body::Blob(id) => {
+                let missing = || clash(format!("{place} names blob {id}, which is missing"));
+                match brought.iter().find(|(other, _)| other == id) {
+                    Some((_, bytes)) => bytes.clone(),
+                    None => self.blob(*id).await?.ok_or_else(missing)?,
+                }
+            }
+            Body::Absent => return Err(clash(format!("{place} has no body"))),
+        };
+        let decoded = Entry::decode(entry.kind, entry.format, &body)
+            .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
+        self.incoming.entry(entry, &decoded, body.len()).map_err(clash)?;
+        Ok(decoded)
+    }
+
+    /// A blob of this batch, or one that is here.
+    async fn blob(&self, id: BlobId) -> Result<Option<Bytes>> {
+        match self.bodies.get(&id) {
+            Some(bytes) => Ok(Some(bytes.clone())),
+            None => Ok(self.engine.shared.stores.blobs.blob(id).await?),
+        }
     }
 
     /// A thread with its head, which follows from the last entry of its newest segment.
@@ -167,6 +197,7 @@ impl Importer {
         let mut batch = std::mem::take(&mut self.batch);
         batch.finished = finished;
         batch.now = self.engine.shared.world.now();
+        self.held_until = Some(batch.kept_until());
         self.bodies.clear();
         self.blob_bytes = 0;
         Ok(self.engine.shared.stores.upkeep.import(batch).await?)

@@ -5,6 +5,8 @@
 //! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
 
 mod cache;
+mod copy;
+mod digest;
 mod doctor;
 mod engine;
 mod error;
@@ -22,6 +24,8 @@ mod view;
 mod world;
 mod writer;
 
+pub use copy::CopyReport;
+pub use digest::ContentHash;
 pub use doctor::DoctorReport;
 pub use engine::{Engine, Limits};
 pub use error::Error;
