@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::future::poll_fn;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use threadkeep::model::{BlobId, Body, FieldChanges};
@@ -14,6 +14,7 @@ use threadkeep::{
     Error, ExportItem, Fork, Insert, Json, Limits, MemoryStore, MessageBody, NewMessage, Progress, RollbackTo,
     Selection, SetCheckpoint, Stores, SystemWorld, ThreadId, Timestamp, Truncate, TruncateFrom, Update, World,
 };
+use tokio::runtime::Handle;
 
 use crate::{Keep, on_every_store};
 
@@ -28,6 +29,7 @@ on_every_store!(
     a_target_keeps_what_is_its_own,
     what_an_import_left_out_is_filled_in,
     what_gc_freed_since_it_was_broken_off_is_sent_again,
+    gc_waits_however_long_a_copy_only_looks_at_what_is_there,
     a_copy_taken_while_others_write_is_what_was_there_when_it_began,
 );
 
@@ -316,12 +318,16 @@ async fn what_an_import_left_out_is_filled_in(keep: Keep) {
     }
 }
 
-/// A clock that is set by hand.
-struct Clock(AtomicI64);
+/// A clock that is set by hand, and goes on by `tick` with every look at it, in microseconds.
+#[derive(Default)]
+struct Clock {
+    now: AtomicI64,
+    tick: AtomicI64,
+}
 
 impl World for Clock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::Relaxed))
+        Timestamp::from_micros(self.now.fetch_add(self.tick.load(Ordering::Relaxed), Ordering::Relaxed))
     }
 
     fn chance(&self) -> u128 {
@@ -329,21 +335,51 @@ impl World for Clock {
     }
 }
 
-async fn what_gc_freed_since_it_was_broken_off_is_sent_again(keep: Keep) {
+/// A copy of `keep` that was broken off in the middle, with the clock by which it forgets that.
+async fn half_done(keep: &Keep, folder: &Path) -> (Engine, Arc<Clock>) {
     furnished(&keep.engine).await;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let clock = Arc::new(Clock(AtomicI64::new(0)));
-    let store = threadkeep::SqliteStore::open(folder.path().join("other.db")).expect("a store");
+    let clock = Arc::new(Clock::default());
+    let store = threadkeep::SqliteStore::open(folder.join("other.db")).expect("a store");
     let other = Engine::new(Stores::of(store), clock.clone(), Limits::default());
-    assert!(!broken_off(&keep.engine, &other, 2).await);
-    let waits = other.gc(false, quiet()).await.expect_err("an import is under way");
-    assert_eq!(waits.code(), "unavailable");
-    // It was forgotten, and what it brought is garbage.
-    clock.0.fetch_add(11 * 60 * 1_000_000, Ordering::Relaxed);
-    assert!(other.gc(false, quiet()).await.expect("gc").entries > 0);
+    assert!(!broken_off(&keep.engine, &other, 4).await);
+    (other, clock)
+}
+
+const ELEVEN_MINUTES: i64 = 11 * 60 * 1_000_000;
+
+async fn what_gc_freed_since_it_was_broken_off_is_sent_again(keep: Keep) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (other, clock) = half_done(&keep, folder.path()).await;
+    assert_eq!(other.gc(false, quiet()).await.expect_err("an import is under way").code(), "unavailable");
+    clock.now.fetch_add(ELEVEN_MINUTES, Ordering::Relaxed);
+    assert!(
+        other.gc(false, quiet()).await.expect("gc").entries > 0,
+        "it was forgotten, and what it brought is garbage"
+    );
     assert_eq!(copied(&keep.engine, &other).await.already_there, 0);
     equal(&keep.engine, &other).await;
     assert_eq!(other.gc(false, quiet()).await.expect("gc"), Default::default());
+}
+
+async fn gc_waits_however_long_a_copy_only_looks_at_what_is_there(keep: Keep) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (other, clock) = half_done(&keep, folder.path()).await;
+    clock.now.fetch_add(ELEVEN_MINUTES, Ordering::Relaxed);
+    // A second an entry: half an hour until something is written.
+    clock.tick.store(1_000_000, Ordering::Relaxed);
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let (runtime, collected, heard) = (Handle::current(), other.clone(), Arc::clone(&answers));
+    let progress: Progress = Arc::new(move |what, done, _| {
+        if what == "entries" && [1, 900, 1_900].contains(&done) {
+            let gc = || runtime.block_on(collected.gc(false, quiet())).map_err(|error| error.code());
+            let answer = std::thread::scope(|scope| scope.spawn(gc).join()).expect("an answer");
+            heard.lock().expect("answers").push(answer);
+        }
+    });
+    let report = keep.engine.copy_to(&other, progress).await.expect("a copy");
+    assert!(report.already_there > 1_900, "{report:?}");
+    let answers = answers.lock().expect("answers");
+    assert!(answers.len() >= 3 && answers.iter().all(|answer| *answer == Err("unavailable")), "{answers:?}");
 }
 
 async fn a_copy_taken_while_others_write_is_what_was_there_when_it_began(keep: Keep) {
@@ -454,7 +490,7 @@ fn progress_tells_of_both_halves() {
     crate::run(async {
         let keep = Keep::memory();
         furnished(&keep.engine).await;
-        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let told = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&told);
         let progress: Progress = Arc::new(move |what, done, total| {
             heard.lock().expect("told").push((what.to_owned(), done, total));
