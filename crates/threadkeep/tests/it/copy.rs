@@ -1,20 +1,16 @@
-//! A whole store moves to another one: exact, sharing kept, resumed where it was broken off, and verified.
+//! A whole store moves to another one: exact, with its sharing, and verified. What happens when it is broken off is next
+//! door, in `resume`.
 
 use std::collections::HashSet;
-use std::future::poll_fn;
 use std::path::Path;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 
 use threadkeep::model::{BlobId, Body, FieldChanges};
 use threadkeep::{
     Account, Actor, ActorKind, Append, Caller, Content, CopyReport, Create, Delete, DeleteMessage, EditMessage, Engine,
     Error, ExportItem, Fork, Insert, Json, Limits, MemoryStore, MessageBody, NewMessage, Progress, RollbackTo,
-    Selection, SetCheckpoint, Stores, SystemWorld, ThreadId, Timestamp, Truncate, TruncateFrom, Update, World,
+    Selection, SetCheckpoint, Stores, SystemWorld, ThreadId, Truncate, TruncateFrom, Update,
 };
-use tokio::runtime::Handle;
 
 use crate::{Keep, on_every_store};
 
@@ -22,25 +18,25 @@ on_every_store!(
     a_copy_is_equal_with_every_account_and_its_sharing,
     the_order_of_an_export_follows_from_what_is_in_it,
     a_finished_copy_is_verified_and_nothing_is_written,
-    a_copy_that_was_broken_off_goes_on_where_it_stopped,
-    a_copy_goes_on_although_the_source_changed_since_it_was_broken_off,
     a_target_that_differs_is_refused_before_anything_is_written,
     a_thread_that_was_deleted_on_the_target_is_refused,
     a_target_keeps_what_is_its_own,
     what_an_import_left_out_is_filled_in,
-    what_gc_freed_since_it_was_broken_off_is_sent_again,
-    gc_waits_however_long_a_copy_only_looks_at_what_is_there,
     a_copy_taken_while_others_write_is_what_was_there_when_it_began,
 );
 
 /// Above what is moved at once, so that a copy takes several steps.
-const MANY: usize = 2_400;
+const MANY: usize = 1_600;
 
-fn quiet() -> Progress {
+pub(crate) fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }
 
-async fn exported(engine: &Engine, selection: Selection) -> Vec<ExportItem> {
+fn targets() -> [Keep; 3] {
+    [Keep::memory(), Keep::sqlite(), Keep::postgres()]
+}
+
+pub(crate) async fn exported(engine: &Engine, selection: Selection) -> Vec<ExportItem> {
     let mut items = Vec::new();
     let done: Result<(), Error> = engine
         .export(selection, |item| {
@@ -52,7 +48,7 @@ async fn exported(engine: &Engine, selection: Selection) -> Vec<ExportItem> {
     items
 }
 
-async fn copied(from: &Engine, to: &Engine) -> CopyReport {
+pub(crate) async fn copied(from: &Engine, to: &Engine) -> CopyReport {
     from.copy_to(to, quiet()).await.expect("a copy")
 }
 
@@ -64,14 +60,14 @@ async fn refused(from: &Engine, to: &Engine) -> Error {
 }
 
 /// Both stores hold the same, and the copy is in order.
-async fn equal(from: &Engine, to: &Engine) {
+pub(crate) async fn equal(from: &Engine, to: &Engine) {
     let items = exported(from, Selection::Store).await;
     assert!(exported(to, Selection::Store).await == items, "the copy is not what was copied");
     let report = to.doctor(quiet()).await.expect("a look");
     assert!(report.is_healthy(), "{report:?}");
 }
 
-async fn is_empty(engine: &Engine) -> bool {
+pub(crate) async fn is_empty(engine: &Engine) -> bool {
     !exported(engine, Selection::Store).await.iter().any(|item| matches!(item, ExportItem::Thread { .. }))
 }
 
@@ -85,7 +81,7 @@ fn somebody_else(engine: &Engine) -> Engine {
 
 /// Something of everything, in two accounts: edits, deletions, insertions, rollbacks, a truncation, large bodies, an
 /// attachment, forks, and an origin that is deleted although a fork still sees some of it.
-async fn furnished(engine: &Engine) -> Vec<ThreadId> {
+pub(crate) async fn furnished(engine: &Engine) -> Vec<ThreadId> {
     let other = somebody_else(engine);
     let words = "large ".repeat(10_000);
     let mut threads = Vec::new();
@@ -133,25 +129,10 @@ async fn furnished(engine: &Engine) -> Vec<ThreadId> {
     threads
 }
 
-/// Gives up on a copy after it waited so many times; says whether it was finished by then.
-async fn broken_off(from: &Engine, to: &Engine, after: usize) -> bool {
-    let mut copy = pin!(from.copy_to(to, quiet()));
-    let mut waited = 0;
-    poll_fn(|context| match copy.as_mut().poll(context) {
-        Poll::Ready(copied) => Poll::Ready(copied.is_ok()),
-        Poll::Pending if waited == after => Poll::Ready(false),
-        Poll::Pending => {
-            waited += 1;
-            Poll::Pending
-        }
-    })
-    .await
-}
-
 async fn a_copy_is_equal_with_every_account_and_its_sharing(keep: Keep) {
     let threads = furnished(&keep.engine).await;
     let items = exported(&keep.engine, Selection::Store).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         let report = copied(&keep.engine, &other.engine).await;
         equal(&keep.engine, &other.engine).await;
         let count = |is: fn(&ExportItem) -> bool| items.iter().filter(|item| is(item)).count() as u64;
@@ -212,7 +193,7 @@ async fn the_order_of_an_export_follows_from_what_is_in_it(keep: Keep) {
 
 async fn a_finished_copy_is_verified_and_nothing_is_written(keep: Keep) {
     furnished(&keep.engine).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         let first = copied(&keep.engine, &other.engine).await;
         let latest = other.engine.feed_latest().await.expect("a cursor");
         let again = copied(&keep.engine, &other.engine).await;
@@ -225,47 +206,9 @@ async fn a_finished_copy_is_verified_and_nothing_is_written(keep: Keep) {
     }
 }
 
-async fn a_copy_that_was_broken_off_goes_on_where_it_stopped(keep: Keep) {
-    furnished(&keep.engine).await;
-    let whole = copied(&keep.engine, &Keep::memory().engine).await;
-    let mut there = Vec::new();
-    for waits in 0.. {
-        // Only a store with a thread of its own lets a copy wait.
-        let other = Keep::sqlite();
-        if broken_off(&keep.engine, &other.engine, waits).await {
-            break;
-        }
-        let report = copied(&keep.engine, &other.engine).await;
-        assert_eq!(CopyReport { already_there: 0, was_finished: false, ..report }, whole);
-        equal(&keep.engine, &other.engine).await;
-        there.push(report.already_there);
-    }
-    assert!(there.is_sorted(), "the later it was broken off, the less is left to do: {there:?}");
-    assert!(there.iter().any(|entries| (1..whole.entries).contains(entries)), "some were broken off in the middle");
-}
-
-async fn a_copy_goes_on_although_the_source_changed_since_it_was_broken_off(keep: Keep) {
-    let threads = furnished(&keep.engine).await;
-    for waits in [2, 3] {
-        let other = Keep::sqlite();
-        assert!(!broken_off(&keep.engine, &other.engine, waits).await);
-        assert!(is_empty(&other.engine).await, "no thread is there before all the rest is");
-        let long = threads[threads.len() - 2];
-        keep.engine.append(long, MessageBody::user("more")).await.expect("an append");
-        keep.engine.rollback(long, RollbackTo::Version(threadkeep::Position(10))).await.expect("a rollback");
-        keep.engine.fork(long, Fork::at_index(3)).await.expect("a fork");
-        keep.engine.delete(threads[waits], Delete::default()).await.expect("a deletion");
-        keep.engine.gc(false, quiet()).await.expect("gc");
-        assert!(copied(&keep.engine, &other.engine).await.already_there > 0);
-        equal(&keep.engine, &other.engine).await;
-        other.engine.gc(true, quiet()).await.expect("gc");
-        equal(&keep.engine, &other.engine).await;
-    }
-}
-
 async fn a_target_that_differs_is_refused_before_anything_is_written(keep: Keep) {
     let threads = furnished(&keep.engine).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         copied(&keep.engine, &other.engine).await;
         let new = keep.engine.create(Create::titled("New")).await.expect("a thread").id;
         other.engine.append(threads[1], MessageBody::user("its own way")).await.expect("an append");
@@ -284,7 +227,7 @@ async fn a_target_that_differs_is_refused_before_anything_is_written(keep: Keep)
 
 async fn a_thread_that_was_deleted_on_the_target_is_refused(keep: Keep) {
     let threads = furnished(&keep.engine).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         copied(&keep.engine, &other.engine).await;
         other.engine.delete(threads[1], Delete::default()).await.expect("a deletion");
         let error = refused(&keep.engine, &other.engine).await.to_string();
@@ -294,7 +237,7 @@ async fn a_thread_that_was_deleted_on_the_target_is_refused(keep: Keep) {
 
 async fn a_target_keeps_what_is_its_own(keep: Keep) {
     furnished(&keep.engine).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         let own = other.thread(&["mine"]).await;
         let report = copied(&keep.engine, &other.engine).await;
         assert_eq!(report.hash, copied(&keep.engine, &Keep::memory().engine).await.hash);
@@ -305,7 +248,7 @@ async fn a_target_keeps_what_is_its_own(keep: Keep) {
 
 async fn what_an_import_left_out_is_filled_in(keep: Keep) {
     let threads = furnished(&keep.engine).await;
-    for other in [Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
         // The fork sees some of its origin: what is the origin's alone is missing, in the middle too.
         let mut importer = other.engine.importer();
         for item in exported(&keep.engine, Selection::Thread(threads[1])).await {
@@ -318,116 +261,25 @@ async fn what_an_import_left_out_is_filled_in(keep: Keep) {
     }
 }
 
-/// A clock that is set by hand, and goes on by `tick` with every look at it, in microseconds.
-#[derive(Default)]
-struct Clock {
-    now: AtomicI64,
-    tick: AtomicI64,
-}
-
-impl World for Clock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.now.fetch_add(self.tick.load(Ordering::Relaxed), Ordering::Relaxed))
-    }
-
-    fn chance(&self) -> u128 {
-        SystemWorld.chance()
-    }
-}
-
-/// A copy of `keep` that was broken off in the middle, with the clock by which it forgets that.
-async fn half_done(keep: &Keep, folder: &Path) -> (Engine, Arc<Clock>) {
-    furnished(&keep.engine).await;
-    let clock = Arc::new(Clock::default());
-    let store = threadkeep::SqliteStore::open(folder.join("other.db")).expect("a store");
-    let other = Engine::new(Stores::of(store), clock.clone(), Limits::default());
-    assert!(!broken_off(&keep.engine, &other, 4).await);
-    (other, clock)
-}
-
-const ELEVEN_MINUTES: i64 = 11 * 60 * 1_000_000;
-
-async fn what_gc_freed_since_it_was_broken_off_is_sent_again(keep: Keep) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (other, clock) = half_done(&keep, folder.path()).await;
-    assert_eq!(other.gc(false, quiet()).await.expect_err("an import is under way").code(), "unavailable");
-    clock.now.fetch_add(ELEVEN_MINUTES, Ordering::Relaxed);
-    assert!(
-        other.gc(false, quiet()).await.expect("gc").entries > 0,
-        "it was forgotten, and what it brought is garbage"
-    );
-    assert_eq!(copied(&keep.engine, &other).await.already_there, 0);
-    equal(&keep.engine, &other).await;
-    assert_eq!(other.gc(false, quiet()).await.expect("gc"), Default::default());
-}
-
-async fn gc_waits_however_long_a_copy_only_looks_at_what_is_there(keep: Keep) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (other, clock) = half_done(&keep, folder.path()).await;
-    clock.now.fetch_add(ELEVEN_MINUTES, Ordering::Relaxed);
-    // A second an entry: half an hour until something is written.
-    clock.tick.store(1_000_000, Ordering::Relaxed);
-    let answers = Arc::new(Mutex::new(Vec::new()));
-    let (runtime, collected, heard) = (Handle::current(), other.clone(), Arc::clone(&answers));
-    let progress: Progress = Arc::new(move |what, done, _| {
-        if what == "entries" && [1, 900, 1_900].contains(&done) {
-            let gc = || runtime.block_on(collected.gc(false, quiet())).map_err(|error| error.code());
-            let answer = std::thread::scope(|scope| scope.spawn(gc).join()).expect("an answer");
-            heard.lock().expect("answers").push(answer);
-        }
-    });
-    let report = keep.engine.copy_to(&other, progress).await.expect("a copy");
-    assert!(report.already_there > 1_900, "{report:?}");
-    let answers = answers.lock().expect("answers");
-    assert!(answers.len() >= 3 && answers.iter().all(|answer| *answer == Err("unavailable")), "{answers:?}");
-}
-
 async fn a_copy_taken_while_others_write_is_what_was_there_when_it_began(keep: Keep) {
+    const ROUNDS: usize = 100;
     let thread = keep.thread(&["first"]).await;
-    let done = Arc::new(AtomicBool::new(false));
-    let (writer, is_done) = (keep.engine.clone(), Arc::clone(&done));
-    let writing = tokio::spawn(async move {
-        while !is_done.load(Ordering::Relaxed) {
-            writer.append(thread, MessageBody::user("more")).await.expect("an append");
-            let fork = writer.fork(thread, Fork::at_index(0)).await.expect("a fork").id;
-            writer.append(fork, MessageBody::user("mine")).await.expect("an append");
-            writer.rollback(thread, RollbackTo::Version(threadkeep::Position(1))).await.expect("a rollback");
-            writer.delete(fork, Delete::default()).await.expect("a deletion");
-            tokio::task::yield_now().await;
-        }
-    });
-    for other in [Keep::memory(), Keep::sqlite(), Keep::memory(), Keep::sqlite()] {
+    for other in targets() {
+        let writer = keep.engine.clone();
+        let writing = tokio::spawn(async move {
+            for _ in 0..ROUNDS {
+                writer.append(thread, MessageBody::user("more")).await.expect("an append");
+                let fork = writer.fork(thread, Fork::at_index(0)).await.expect("a fork").id;
+                writer.append(fork, MessageBody::user("mine")).await.expect("an append");
+                writer.rollback(thread, RollbackTo::Version(threadkeep::Position(1))).await.expect("a rollback");
+                writer.delete(fork, Delete::default()).await.expect("a deletion");
+            }
+        });
         copied(&keep.engine, &other.engine).await;
         assert!(other.shows(thread).await.starts_with("first"));
         assert!(other.engine.doctor(quiet()).await.expect("a look").is_healthy());
+        writing.await.expect("it wrote");
     }
-    done.store(true, Ordering::Relaxed);
-    writing.await.expect("it wrote");
-}
-
-/// More threads than appear at once.
-#[test]
-fn a_copy_that_was_broken_off_while_threads_appeared_goes_on() {
-    crate::run(async {
-        let keep = Keep::memory();
-        for _ in 0..1_100 {
-            keep.engine.create(Create::new()).await.expect("a thread");
-        }
-        let mut appeared = HashSet::new();
-        for waits in 0.. {
-            let other = Keep::sqlite();
-            if broken_off(&keep.engine, &other.engine, waits).await {
-                break;
-            }
-            // What the copy was waiting for when it was dropped may still be done.
-            other.engine.repair(quiet()).await.expect("a turn");
-            let threads = exported(&other.engine, Selection::Store).await;
-            appeared.insert(threads.iter().filter(|item| matches!(item, ExportItem::Thread { .. })).count());
-            assert_eq!(copied(&keep.engine, &other.engine).await.threads, 1_100);
-            equal(&keep.engine, &other.engine).await;
-        }
-        assert!(appeared.contains(&0) && appeared.contains(&500) && appeared.contains(&1_000), "{appeared:?}");
-    });
 }
 
 /// Runs SQL on a store's file, behind its back.

@@ -5,6 +5,7 @@ mod follow;
 mod fork;
 mod log;
 mod record;
+mod resume;
 mod rewind;
 mod transfer;
 mod values;
