@@ -14,8 +14,9 @@ use crate::text::counted;
 /// Copy a whole store to another one: every account, every thread, sharing kept
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   threadkeep copy --from ./threadkeep-data/threadkeep.db --to sqlite:elsewhere.db
+  threadkeep copy --from ./threadkeep-data/threadkeep.db --to postgres://user@host/database
 
 Threads appear in the target at the end. Then everything is read back from it, and has to have the hash of what was \
 read from the source. A copy that was broken off goes on where it stopped when it is run again; one that was finished \
@@ -24,7 +25,7 @@ is verified.
 Threads that others write to meanwhile are copied as they were when the copy began. Nobody should write to the target \
 before it is done. --store and --data are not used here.")]
 pub(crate) struct Copy {
-    /// The store to copy: sqlite:PATH or a path
+    /// The store to copy: sqlite:PATH, a path, or postgres://user@host/database
     #[arg(long, value_name = "URL")]
     from: String,
     /// The store to copy it to; it is made if it is not there

@@ -69,6 +69,19 @@ fn the_json_of_a_copy_has_its_shape() {
     assert_eq!((&again["alreadyThere"], &again["hash"]), (&report["entries"], &report["hash"]));
 }
 
+#[test]
+fn a_store_moves_to_a_server_and_back() {
+    let (keep, ..) = varied();
+    let server = threadkeep_throwaway::schema();
+    let there = copy(&keep, "keep.db", &server.url(), &[]).ok();
+    assert_eq!(on(&keep, &server.url(), &["export"]), keep.everything());
+    let back = copy(&keep, &server.url(), "back.db", &[]).ok();
+    assert_eq!(there, back, "the hash does not depend on the store");
+    assert_eq!(on(&keep, "back.db", &["export"]), keep.everything());
+    let same = copy(&keep, &server.url(), &server.url(), &[]);
+    same.refused(2, &["name another one"]);
+}
+
 /// How many entries a store has so far, also while it is being made.
 fn entries(store: &Path) -> u64 {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
