@@ -23,5 +23,5 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use problem::{Problem, Status};
-pub use report::{Deleted, Doctor, Gc, Imported, Logged};
+pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged};
 pub use thread::Thread;

@@ -103,9 +103,11 @@ impl Status {
                 Self::BadRequest
             }
             Error::VersionConflict { .. } => Self::PreconditionFailed,
-            Error::WriterHeld { .. } | Error::WriterLost { .. } | Error::ThreadClosed { .. } | Error::NothingToUndo => {
-                Self::Conflict
-            }
+            Error::WriterHeld { .. }
+            | Error::WriterLost { .. }
+            | Error::ThreadClosed { .. }
+            | Error::NothingToUndo
+            | Error::CopyDiffers { .. } => Self::Conflict,
             Error::IdempotencyKeyReused => Self::Unprocessable,
             Error::Busy => Self::Unavailable,
             Error::Store(error) => match error {
@@ -223,6 +225,7 @@ mod tests {
             (Error::MessageNotFound { message }, 404, "message_not_found", 3),
             (Error::WriterLost { to: None }, 409, "writer_lost", 5),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
+            (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
             (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
             (StoreError::DiskFull.into(), 507, "disk_full", 6),
             (StoreError::Failed { what: "EIO".into() }.into(), 503, "storage_failed", 6),

@@ -79,3 +79,29 @@ pub struct Imported {
     /// How many threads.
     pub threads: u64,
 }
+
+/// What a copy consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Copied {
+    /// Threads, of all accounts.
+    pub threads: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Blobs.
+    pub blobs: u64,
+    /// How many of the entries the target had already.
+    pub already_there: u64,
+    /// The BLAKE3 hash of everything, which both stores have: 64 hex digits.
+    pub hash: String,
+}
+
+impl From<threadkeep_engine::CopyReport> for Copied {
+    fn from(report: threadkeep_engine::CopyReport) -> Self {
+        let threadkeep_engine::CopyReport { threads, segments, entries, blobs, already_there, was_finished: _, hash } =
+            report;
+        Self { threads, segments, entries, blobs, already_there, hash: hash.to_string() }
+    }
+}

@@ -11,9 +11,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_api::{Problem, Status};
 
-use crate::context::{Acting, Context, Place};
+use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, follow, message, say, show, thread, transfer, tree, upkeep};
+use crate::{branch, copy, follow, message, say, show, thread, transfer, tree, upkeep};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +79,7 @@ enum Command {
     Tree(tree::Tree),
     Export(transfer::Export),
     Import(transfer::Import),
+    Copy(copy::Copy),
     #[command(visible_alias = "rm")]
     Delete(thread::Delete),
     Gc(upkeep::Gc),
@@ -89,6 +90,11 @@ impl Command {
     /// Whether it may begin a new store; all others only make sense where there is one.
     fn may_begin(&self) -> bool {
         matches!(self, Self::Create(_) | Self::Import(_))
+    }
+
+    /// The store it works on. `named` is what flags and environment say.
+    fn place(&self, named: Place) -> Result<Place, Failure> {
+        if let Self::Copy(copy) = self { copy.source(&named) } else { Ok(named) }
     }
 
     async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
@@ -112,6 +118,7 @@ impl Command {
             Self::Tree(tree) => tree.run(context).await,
             Self::Export(export) => export.run(context).await,
             Self::Import(import) => import.run(context).await,
+            Self::Copy(copy) => copy.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
             Self::Gc(gc) => gc.run(context).await,
             Self::Doctor(doctor) => return doctor.run(context).await,
@@ -153,6 +160,10 @@ fn carry_out(place: Place, cli: Cli) -> ExitCode {
     let Global { json, actor, agent, .. } = cli.global;
     let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
     let acting = Acting { kind, name: actor };
+    let place = match cli.command.place(place) {
+        Ok(place) => place,
+        Err(failure) => return report(failure, json, &Hints::default(), None),
+    };
     let hints = place.hints();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -194,7 +205,7 @@ fn refuse(error: &clap::Error, json: bool) -> ExitCode {
             Problem::new(Status::BadRequest, "invalid_parameter", detail).hint("threadkeep --help")
         }
     };
-    report(problem.into(), json, &crate::context::Hints::default(), None)
+    report(problem.into(), json, &Hints::default(), None)
 }
 
 #[cfg(test)]

@@ -55,6 +55,16 @@ impl Place {
         }
     }
 
+    /// The store at `url`, as if it had been named by `--store`.
+    pub(crate) fn on_command_line(url: &str) -> Self {
+        Self::new(Some((url.to_owned(), true)), None)
+    }
+
+    /// Whether a flag named it, and not the environment or nobody.
+    pub(crate) fn is_on_command_line(&self) -> bool {
+        !self.hints.flags.is_empty()
+    }
+
     pub(crate) fn hints(&self) -> Hints {
         self.hints.clone()
     }

@@ -6,6 +6,7 @@
 mod branch;
 mod cli;
 mod context;
+mod copy;
 mod failure;
 mod follow;
 mod lines;

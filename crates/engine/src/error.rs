@@ -88,6 +88,12 @@ pub enum Error {
     /// The key was used for another request.
     #[error("the idempotency key was used for a different request within the last 24 hours; use a new key")]
     IdempotencyKeyReused,
+    /// A copy found something else on its target than in its source.
+    #[error("the target differs from the source: {what}")]
+    CopyDiffers {
+        /// What, and which thread where that is known.
+        what: String,
+    },
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
@@ -114,6 +120,7 @@ impl Error {
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::CopyDiffers { .. } => "copy_differs",
             Self::Busy => "busy",
             Self::Store(error) => match error {
                 StoreError::DiskFull => "disk_full",
@@ -143,6 +150,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),
+            Self::CopyDiffers { .. } => {
+                Some("copy into an empty store, and let nobody write to it meanwhile; `threadkeep doctor` finds damage")
+            }
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")

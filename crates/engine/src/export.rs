@@ -1,35 +1,36 @@
-//! Export and import: the log as it is, so that sharing is kept and a round trip is exact.
+//! Export: the log as it is, so that sharing is kept and a round trip is exact. Import is next door, in `import`.
 //!
 //! An export is a list of items: segments with the entries that are seen in them, the blobs these name, and the
-//! threads. Everything derived is left out; it follows from the rest.
+//! threads. Everything derived is left out; it follows from the rest. So does the order: two stores that hold the same
+//! threads export the same items in the same order.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, Bounds, Entry, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId,
-    Timestamp, Version, reachable,
+    Account, Actor, BlobId, Body, Bounds, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
+    Version, reachable,
 };
-use threadkeep_store::{EntryQuery, ImportBatch, ImportedEntry, Order, SegmentRow, StoreError, StoredEntry};
+use threadkeep_store::{EntryQuery, Order, SegmentRow, StoreError, StoredEntry};
 
-use crate::incoming::Incoming;
 use crate::{Engine, Error, Result};
 
 /// Rows read or written at once.
-const MOVED_AT_ONCE: usize = 500;
+pub(crate) const MOVED_AT_ONCE: usize = 500;
 /// How often threads are read again that others wrote to while an export began.
 const READ_AGAIN_MAX: usize = 16;
-/// Bytes of blobs written at once.
-const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
 
 /// What to export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// One thread, with all that its lineage shares with others.
     Thread(ThreadId),
     /// Every thread of the account, each shared segment once.
     All,
+    /// These threads, whatever their accounts. For upkeep, not for requests: it asks nobody's permission.
+    Threads(Vec<ThreadId>),
+    /// Every thread of every account. For upkeep, not for requests: it asks nobody's permission.
+    Store,
 }
 
 /// One item of an export.
@@ -81,11 +82,106 @@ pub enum ExportItem {
     },
 }
 
+impl From<StoredEntry> for ExportItem {
+    fn from(entry: StoredEntry) -> Self {
+        let StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body } = entry;
+        let (account, actor) = ((*account).clone(), (*actor).clone());
+        Self::Entry { segment, position, kind, format, time, account, actor, cause, tally, body }
+    }
+}
+
+impl From<Thread> for ExportItem {
+    fn from(thread: Thread) -> Self {
+        let Head { version, segment, era, fence, .. } = thread.head;
+        let Thread { id, account, record, .. } = thread;
+        Self::Thread { id, account, version, segment, era, fence, record }
+    }
+}
+
 /// What an export consists of.
 struct Selected {
     threads: Vec<Thread>,
     rows: BTreeMap<SegmentId, SegmentRow>,
     reach: HashMap<SegmentId, Bounds>,
+}
+
+/// A segment to export, and how far it is seen.
+struct Part {
+    row: SegmentRow,
+    /// Where its thread stands, if that is exported too: everything up to there is.
+    head: Option<Version>,
+    /// What others see of it.
+    bounds: Bounds,
+}
+
+impl Part {
+    fn shows(&self, entry: &StoredEntry) -> bool {
+        entry.position <= self.head.unwrap_or_else(|| self.bounds.of(entry.kind.class()))
+    }
+}
+
+/// Gives the items of an export one by one, so that nobody has to hold them all.
+pub(crate) struct Exporter {
+    engine: Engine,
+    parts: std::vec::IntoIter<Part>,
+    /// The segment that is being read, and from where on.
+    reading: Option<(Part, Position)>,
+    page: VecDeque<StoredEntry>,
+    ready: VecDeque<ExportItem>,
+    sent: HashSet<BlobId>,
+    threads: std::vec::IntoIter<Thread>,
+}
+
+impl Exporter {
+    /// The threads that are still to come, which they do after everything else.
+    pub(crate) fn threads(&self) -> &[Thread] {
+        self.threads.as_slice()
+    }
+
+    /// The next item, in an order in which they can be imported: what a segment grew from comes before it, a blob
+    /// before the first entry that names it, and threads come last.
+    pub(crate) async fn next(&mut self) -> Result<Option<ExportItem>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Ok(Some(item));
+            }
+            if let Some(entry) = self.page.pop_front() {
+                self.prepare(entry).await?;
+            } else if let Some((part, from)) = &mut self.reading {
+                let some = self.engine.some_entries(part.row.segment.id, *from).await?;
+                match some.last() {
+                    Some(last) => *from = last.position.next(),
+                    None => {
+                        self.reading = None;
+                        continue;
+                    }
+                }
+                self.page.extend(some.into_iter().filter(|entry| part.shows(entry)));
+            } else if let Some(part) = self.parts.next() {
+                let item = ExportItem::Segment(part.row.clone());
+                let first = part.row.segment.first;
+                self.reading = Some((part, first));
+                return Ok(Some(item));
+            } else {
+                return Ok(self.threads.next().map(ExportItem::from));
+            }
+        }
+    }
+
+    /// Makes an entry ready, after the blobs that it is the first to name.
+    async fn prepare(&mut self, entry: StoredEntry) -> Result<()> {
+        let mut named = Vec::from_iter(entry.large());
+        named.extend(self.engine.decode(&entry).await?.blobs());
+        for id in named {
+            if self.sent.insert(id) {
+                let bytes = self.engine.shared.stores.blobs.blob(id).await?;
+                let bytes = bytes.ok_or_else(|| StoreError::corrupt(format!("blob {id} is missing")))?;
+                self.ready.push_back(ExportItem::Blob(id, bytes));
+            }
+        }
+        self.ready.push_back(entry.into());
+        Ok(())
+    }
 }
 
 impl Engine {
@@ -98,39 +194,37 @@ impl Engine {
         selection: Selection,
         mut sink: impl FnMut(ExportItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Selected { threads, rows, reach } = self.snapshot(selection).await?;
-        let heads: HashMap<ThreadId, Version> = threads.iter().map(|thread| (thread.id, thread.head.version)).collect();
-        let mut order: Vec<&SegmentRow> = rows.values().filter(|row| reach.contains_key(&row.segment.id)).collect();
-        order.sort_by_key(|row| (row.order(), row.segment.id));
-        let mut sent = HashSet::new();
-        for row in order {
-            sink(ExportItem::Segment(row.clone()))?;
-            let bounds = reach.get(&row.segment.id).copied().unwrap_or(Bounds::all(Position::START));
-            let head = heads.get(&row.segment.thread);
-            let mut from = row.segment.first;
-            loop {
-                let some = self.some_entries(row.segment.id, from).await?;
-                let Some(last) = some.last() else { break };
-                from = last.position.next();
-                for entry in some {
-                    let seen = head.copied().unwrap_or_else(|| bounds.of(entry.kind.class()));
-                    if entry.position <= seen {
-                        self.export_entry(entry, &mut sent, &mut sink).await?;
-                    }
-                }
-            }
-        }
-        for thread in threads {
-            let Head { version, segment, era, fence, .. } = thread.head;
-            let Thread { id, account, record, .. } = thread;
-            sink(ExportItem::Thread { id, account, version, segment, era, fence, record })?;
+        let mut exporter = self.exporter(selection).await?;
+        while let Some(item) = exporter.next().await? {
+            sink(item)?;
         }
         Ok(())
     }
 
+    /// Begins an export: what is in it is settled now, whatever others write while it is read.
+    pub(crate) async fn exporter(&self, selection: Selection) -> Result<Exporter> {
+        let Selected { threads, rows, reach } = self.snapshot(&selection).await?;
+        let heads: HashMap<ThreadId, Version> = threads.iter().map(|thread| (thread.id, thread.head.version)).collect();
+        let seen = rows.into_values().filter_map(|row| {
+            let bounds = reach.get(&row.segment.id).copied()?;
+            Some(Part { head: heads.get(&row.segment.thread).copied(), bounds, row })
+        });
+        let mut parts: Vec<Part> = seen.collect();
+        parts.sort_by_key(|part| (part.row.order(), part.row.segment.id));
+        Ok(Exporter {
+            engine: self.clone(),
+            parts: parts.into_iter(),
+            reading: None,
+            page: VecDeque::new(),
+            ready: VecDeque::new(),
+            sent: HashSet::new(),
+            threads: threads.into_iter(),
+        })
+    }
+
     /// Threads and segments that fit each other, although others write meanwhile: each thread as it was when it was
     /// read, and none read before something that another one sees of it.
-    async fn snapshot(&self, selection: Selection) -> Result<Selected> {
+    async fn snapshot(&self, selection: &Selection) -> Result<Selected> {
         let mut threads = self.selected(selection).await?;
         for _ in 0..READ_AGAIN_MAX {
             let heads: HashMap<ThreadId, Head> = threads.iter().map(|thread| (thread.id, thread.head)).collect();
@@ -153,232 +247,92 @@ impl Engine {
             if behind.is_empty() {
                 return Ok(Selected { threads, rows, reach });
             }
-            for thread in threads.iter_mut().filter(|thread| behind.contains(&thread.id)) {
-                *thread = self.thread(thread.id).await?;
+            let mut again = Vec::with_capacity(threads.len());
+            for thread in threads {
+                if !behind.contains(&thread.id) {
+                    again.push(thread);
+                    continue;
+                }
+                match (self.found(selection, thread.id).await, selection) {
+                    (Ok(thread), _) => again.push(thread),
+                    // Deleted meanwhile: it is none of all threads any more.
+                    (Err(Error::ThreadNotFound { .. }), Selection::All | Selection::Store) => {}
+                    (Err(error), _) => return Err(error),
+                }
             }
+            threads = again;
         }
         Err(Error::Busy)
     }
 
-    async fn selected(&self, selection: Selection) -> Result<Vec<Thread>> {
+    /// The selected threads, in one order on every store.
+    async fn selected(&self, selection: &Selection) -> Result<Vec<Thread>> {
         let mut threads = Vec::new();
         match selection {
-            Selection::Thread(id) => threads.push(self.thread(id).await?),
-            Selection::All => {
+            Selection::Thread(id) => threads.push(self.found(selection, *id).await?),
+            Selection::Threads(ids) => {
+                for id in ids {
+                    threads.push(self.found(selection, *id).await?);
+                }
+            }
+            Selection::All | Selection::Store => {
                 let mut after = None;
                 loop {
                     let some = self.shared.stores.upkeep.all_threads(after, MOVED_AT_ONCE).await?;
                     let Some(last) = some.last() else { break };
                     after = Some(last.id);
-                    threads.extend(some.into_iter().filter(|thread| thread.account == self.caller.account));
+                    let whole_store = *selection == Selection::Store;
+                    threads
+                        .extend(some.into_iter().filter(|thread| whole_store || thread.account == self.caller.account));
                 }
             }
         }
+        threads.sort_by_key(|thread| (thread.id.short(), thread.id));
+        threads.dedup_by_key(|thread| thread.id);
         Ok(threads)
     }
 
-    /// The segments of `threads` and all they grew from.
-    async fn segments_of(&self, selection: Selection, threads: &[Thread]) -> Result<BTreeMap<SegmentId, SegmentRow>> {
-        let mut wanted = HashSet::new();
-        if let Selection::Thread(_) = selection {
-            for thread in threads {
-                for own in self.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await? {
-                    let lineage = self.lineage(own.id).await?;
-                    wanted.extend(lineage.chain().map(|link| link.segment.id));
-                }
+    /// A selected thread as it is now.
+    async fn found(&self, selection: &Selection, id: ThreadId) -> Result<Thread> {
+        match selection {
+            Selection::Thread(_) | Selection::All => self.thread(id).await,
+            Selection::Threads(_) | Selection::Store => {
+                let found = self.shared.stores.store.thread(id.into()).await?;
+                found.ok_or(Error::ThreadNotFound { thread: id.into() })
             }
         }
+    }
+
+    /// The segments of `threads` and all they grew from; where that is most of the store, all there are.
+    async fn segments_of(&self, selection: &Selection, threads: &[Thread]) -> Result<BTreeMap<SegmentId, SegmentRow>> {
+        let wanted = match selection {
+            Selection::Thread(_) => {
+                let mut wanted = HashSet::new();
+                for thread in threads {
+                    for own in self.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await? {
+                        let lineage = self.lineage(own.id).await?;
+                        wanted.extend(lineage.chain().map(|link| link.segment.id));
+                    }
+                }
+                Some(wanted)
+            }
+            Selection::All | Selection::Threads(_) | Selection::Store => None,
+        };
         let mut rows = BTreeMap::new();
         let mut after = None;
         loop {
             let some = self.shared.stores.upkeep.all_segments(after, MOVED_AT_ONCE).await?;
             let Some(last) = some.last() else { return Ok(rows) };
             after = Some(last.segment.id);
-            let wanted = some.into_iter().filter(|row| selection == Selection::All || wanted.contains(&row.segment.id));
-            rows.extend(wanted.map(|row| (row.segment.id, row)));
+            let is_wanted = |row: &SegmentRow| wanted.as_ref().is_none_or(|wanted| wanted.contains(&row.segment.id));
+            rows.extend(some.into_iter().filter(is_wanted).map(|row| (row.segment.id, row)));
         }
     }
 
-    async fn some_entries(&self, segment: SegmentId, from: Position) -> Result<Vec<StoredEntry>> {
+    /// Some entries of a segment from `from` on, oldest first; none after the last.
+    pub(crate) async fn some_entries(&self, segment: SegmentId, from: Position) -> Result<Vec<StoredEntry>> {
         let positions = from..=Position::END;
         let query = EntryQuery { segment, positions, order: Order::Ascending, limit: MOVED_AT_ONCE };
         Ok(self.shared.stores.store.entries(query).await?)
     }
-
-    async fn export_entry<E: From<Error>>(
-        &self,
-        entry: StoredEntry,
-        sent: &mut HashSet<BlobId>,
-        sink: &mut impl FnMut(ExportItem) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut named = Vec::from_iter(entry.large());
-        named.extend(self.decode(&entry).await?.blobs());
-        for id in named {
-            if sent.insert(id) {
-                let bytes = self.shared.stores.blobs.blob(id).await.map_err(Error::from)?;
-                let missing = || StoreError::corrupt(format!("blob {id} is missing"));
-                sink(ExportItem::Blob(id, bytes.ok_or_else(missing).map_err(Error::from)?))?;
-            }
-        }
-        let StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body } = entry;
-        let (account, actor) = ((*account).clone(), (*actor).clone());
-        sink(ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body })
-    }
-
-    /// Takes in what another store exported.
-    pub fn importer(&self) -> Importer {
-        Importer {
-            engine: self.clone(),
-            batch: ImportBatch::default(),
-            blob_bytes: 0,
-            bodies: HashMap::new(),
-            actors: HashMap::new(),
-            incoming: Incoming::default(),
-            imported: 0,
-        }
-    }
-}
-
-/// Takes in the items of an export, in batches. A thread appears with the batch that brings it.
-pub struct Importer {
-    engine: Engine,
-    batch: ImportBatch,
-    blob_bytes: usize,
-    /// The bodies among the blobs of this batch: what follows from them is needed with their entries.
-    bodies: HashMap<BlobId, Bytes>,
-    actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
-    incoming: Incoming,
-    imported: u64,
-}
-
-impl Importer {
-    /// Takes in one item.
-    ///
-    /// # Errors
-    /// [`StoreError::Import`] if it does not fit what is here; what came before stays, and can be imported again.
-    pub async fn push(&mut self, item: ExportItem) -> Result<()> {
-        match item {
-            ExportItem::Segment(row) => self.push_segment(row).await?,
-            ExportItem::Blob(id, bytes) => {
-                if BlobId::of(&bytes) != id {
-                    return Err(clash(format!("blob {id} does not have the content its hash says")));
-                }
-                self.blob_bytes += bytes.len();
-                self.bodies.insert(id, bytes.clone());
-                self.batch.blobs.push((id, bytes));
-            }
-            ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
-                let (account, actor) = self
-                    .actors
-                    .entry((account.clone(), actor.clone()))
-                    .or_insert_with(|| (Arc::new(account), Arc::new(actor)))
-                    .clone();
-                let entry = StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body };
-                self.push_entry(entry).await?;
-            }
-            ExportItem::Thread { id, account, version, segment, era, fence, record } => {
-                // The head follows from what came before; other threads may come in the same batch.
-                if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
-                    self.flush(false).await?;
-                }
-                self.incoming.thread(id).map_err(clash)?;
-                let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
-                self.batch.threads.push(thread);
-                self.imported += 1;
-            }
-        }
-        let rows = self.batch.segments.len() + self.batch.entries.len() + self.batch.threads.len();
-        if rows >= MOVED_AT_ONCE || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
-            self.flush(false).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends the import, and says how many threads it brought.
-    ///
-    /// # Errors
-    /// As [`Importer::push`].
-    pub async fn finish(mut self) -> Result<u64> {
-        self.flush(true).await?;
-        Ok(self.imported)
-    }
-
-    async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {
-        // What it grew from comes before it or is here, so that no lineage runs in a circle.
-        if let Some(link) = row.segment.link
-            && !self.incoming.brought(link.parent)
-            && self.engine.shared.stores.store.chain(link.parent, 1).await?.is_empty()
-        {
-            return Err(clash(format!("segment {} grew from {}, which is missing", row.segment.id, link.parent)));
-        }
-        self.incoming.segment(&row).map_err(clash)?;
-        self.batch.segments.push(row);
-        Ok(())
-    }
-
-    async fn push_entry(&mut self, entry: StoredEntry) -> Result<()> {
-        let place = format!("entry {} of segment {}", entry.position, entry.segment);
-        let body = match &entry.body {
-            Body::Inline(bytes) => bytes.clone(),
-            Body::Blob(id) => match self.bodies.get(id) {
-                Some(bytes) => bytes.clone(),
-                None => match self.engine.shared.stores.blobs.blob(*id).await? {
-                    Some(bytes) => bytes,
-                    None => return Err(clash(format!("{place} names blob {id}, which is missing"))),
-                },
-            },
-            Body::Absent => return Err(clash(format!("{place} has no body"))),
-        };
-        let decoded = Entry::decode(entry.kind, entry.format, &body)
-            .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
-        self.incoming.entry(&entry, &decoded, body.len()).map_err(clash)?;
-        let mut blobs = decoded.blobs();
-        blobs.extend(entry.large());
-        self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });
-        Ok(())
-    }
-
-    /// A thread with its head, which follows from the last entry of its newest segment.
-    async fn thread(
-        &self,
-        id: ThreadId,
-        account: Account,
-        version: Version,
-        segment: SegmentId,
-        (era, fence): (u64, u64),
-        record: Record,
-    ) -> Result<Thread> {
-        let lineage =
-            self.engine.lineage(segment).await.map_err(|_| {
-                clash(format!("thread {id} builds on segment {segment}, and its lineage is not complete"))
-            })?;
-        let newest = &lineage.segment;
-        if newest.thread != id {
-            return Err(clash(format!("segment {segment} does not belong to thread {id}")));
-        }
-        let last = self.engine.entry_before(newest, version).await?;
-        let told = last.as_ref().map_or(newest.first.previous(), |entry| entry.position);
-        if told != version {
-            return Err(clash(format!("thread {id} is at version {version}, but its entries end at {told}")));
-        }
-        let updated = last.as_ref().map_or(newest.created, |entry| entry.time);
-        let tally = last.as_ref().map_or(newest.birth, |entry| entry.tally);
-        let own = self.engine.shared.stores.store.segments(id, Position::END, usize::MAX).await?;
-        let created = own.last().map_or(newest.created, |first| first.created);
-        let head = Head { version, segment, era, fence, updated, tally };
-        Ok(Thread { id, account, created, head, record })
-    }
-
-    async fn flush(&mut self, finished: bool) -> Result<()> {
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.finished = finished;
-        batch.now = self.engine.shared.world.now();
-        self.bodies.clear();
-        self.blob_bytes = 0;
-        Ok(self.engine.shared.stores.upkeep.import(batch).await?)
-    }
-}
-
-fn clash(what: String) -> Error {
-    StoreError::Import { what }.into()
 }

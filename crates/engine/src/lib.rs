@@ -5,12 +5,15 @@
 //! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
 
 mod cache;
+mod copy;
+mod digest;
 mod doctor;
 mod engine;
 mod error;
 mod export;
 mod family;
 mod history;
+mod import;
 mod incoming;
 mod messages;
 mod operation;
@@ -21,12 +24,15 @@ mod view;
 mod world;
 mod writer;
 
+pub use copy::CopyReport;
+pub use digest::ContentHash;
 pub use doctor::DoctorReport;
 pub use engine::{Engine, Limits};
 pub use error::Error;
-pub use export::{ExportItem, Importer, Selection};
+pub use export::{ExportItem, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
 pub use history::{FeedReader, HistoryEntry, Subscription};
+pub use import::Importer;
 pub use messages::{MessagePage, Page};
 pub use operation::{Operation, Outcome};
 pub use ops::append::{Append, AppendEvent, Insert, NewAttachment, NewMessage};

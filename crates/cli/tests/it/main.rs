@@ -1,6 +1,7 @@
 //! The real binary, from outside: stories, hostile inputs, several processes at once, crashes and failing disks.
 
 mod concurrency;
+mod copy;
 mod crash;
 mod disk;
 mod doctor;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::Keep;
 
 /// A store with a bit of everything: forks, edits, deletions, branches, large values, a deleted origin.
-fn varied() -> (Keep, String, String) {
+pub fn varied() -> (Keep, String, String) {
     let keep = Keep::new();
     let thread = keep.ok(&["create", "Work", "--metadata", "{\n \"z\": 1.0, \"a\": 1e2\n}", "--message", "Größe 🦀"]);
     let second = keep.say(&thread, "second");

@@ -1,9 +1,11 @@
 //! What users of the crate can rely on, on every store.
 
+mod copy;
 mod follow;
 mod fork;
 mod log;
 mod record;
+mod resume;
 mod rewind;
 mod transfer;
 mod values;

@@ -1,0 +1,244 @@
+//! Copy: a whole store to another one, every thread of every account, sharing kept, and compared at the end.
+//!
+//! A copy is an export that is imported as it is read. What the target has already is compared and passed over, so a
+//! copy that was broken off goes on where it stopped. Threads appear at the end. Then everything is read back, and has
+//! to have the hash of what was read from the source.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use bytes::Bytes;
+use threadkeep_model::{BlobId, Position, SegmentId, Thread, ThreadId};
+use threadkeep_store::{Progress, SegmentRow, StoreError, StoredEntry};
+
+use crate::digest::Digest;
+use crate::export::MOVED_AT_ONCE;
+use crate::{ContentHash, Engine, Error, ExportItem, Importer, Result, Selection};
+
+/// What a copy consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyReport {
+    /// Threads, of all accounts.
+    pub threads: u64,
+    /// Segments, those included that only the forks of deleted threads see.
+    pub segments: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Large values.
+    pub blobs: u64,
+    /// How many of the entries the target had already.
+    pub already_there: u64,
+    /// Whether the copy was finished before: nothing was added, and everything verified.
+    pub was_finished: bool,
+    /// The hash of everything, which both stores have.
+    pub hash: ContentHash,
+}
+
+impl Engine {
+    /// Copies the whole store to `target`: every thread of every account, each shared segment once.
+    ///
+    /// Threads that others write to meanwhile are copied as they were when the copy began. On the target they appear
+    /// once everything else is there, and nobody else should write to them before this returns. A copy that was broken
+    /// off, or dropped, goes on where it stopped when it is begun again; one that was finished is only verified.
+    ///
+    /// # Errors
+    /// [`Error::CopyDiffers`] if the target holds something else, or does not give back what it was given.
+    pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
+        let mut source = self.exporter(Selection::Store).await?;
+        let ids: Vec<ThreadId> = source.threads().iter().map(|thread| thread.id).collect();
+        let mut copy = Copying::begin(target, source.threads()).await.map_err(of_target)?;
+        let mut hash = Digest::new();
+        while let Some(item) = source.next().await? {
+            hash.item(&item);
+            copy.take(item).await.map_err(of_target)?;
+            progress("entries", copy.counts.entries, None);
+        }
+        let (counts, was_finished) = copy.finish().await.map_err(of_target)?;
+        let hash = hash.end();
+        let copied = target.hash_of(ids, counts.entries, &progress).await.map_err(of_target)?;
+        if copied != hash {
+            let what = format!("what it holds has the hash {copied}, and not {hash}");
+            return Err(Error::CopyDiffers { what });
+        }
+        let Counts { threads, segments, entries, blobs, already_there } = counts;
+        Ok(CopyReport { threads, segments, entries, blobs, already_there, was_finished, hash })
+    }
+
+    /// The hash of these threads, read anew.
+    async fn hash_of(&self, threads: Vec<ThreadId>, total: u64, progress: &Progress) -> Result<ContentHash> {
+        let mut exporter = self.exporter(Selection::Threads(threads)).await?;
+        let (mut hash, mut entries) = (Digest::new(), 0);
+        while let Some(item) = exporter.next().await? {
+            hash.item(&item);
+            entries += u64::from(matches!(item, ExportItem::Entry { .. }));
+            progress("entries verified", entries, Some(total));
+        }
+        Ok(hash.end())
+    }
+}
+
+/// What is wrong with the target, told of the copy. What is wrong with the source does not pass through here.
+fn of_target(error: Error) -> Error {
+    let differs = |what: String| Error::CopyDiffers { what };
+    match error {
+        Error::Store(StoreError::Import { what }) => differs(format!("it says that {what}")),
+        Error::Store(StoreError::Corrupt { what }) => differs(format!("it is damaged, {what}")),
+        Error::ThreadNotFound { thread } => differs(format!("thread {thread} is gone")),
+        other => other,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    threads: u64,
+    segments: u64,
+    entries: u64,
+    blobs: u64,
+    already_there: u64,
+}
+
+/// A copy under way, from the target's side.
+struct Copying {
+    target: Engine,
+    importer: Importer,
+    /// Whether there may be something on the target already.
+    may_resume: bool,
+    /// Threads that live on the target, as they are in the source.
+    living: HashSet<ThreadId>,
+    /// Threads that are still to appear.
+    threads: Vec<ExportItem>,
+    /// The segment whose entries come, as far as the target has them.
+    there: Option<There>,
+    /// Blobs whose entry comes next.
+    blobs: Vec<(BlobId, Bytes)>,
+    counts: Counts,
+}
+
+impl Copying {
+    /// Begins, unless one of `threads` lives on the target and differs: then nothing has been written.
+    async fn begin(target: &Engine, threads: &[Thread]) -> Result<Self> {
+        let living = living(target, threads).await?;
+        let mut importer = target.importer();
+        // Invariant: what is found there from here on is not freed before its thread is there.
+        importer.hold().await?;
+        let may_resume = !target.shared.stores.upkeep.all_segments(None, 1).await?.is_empty();
+        Ok(Self {
+            target: target.clone(),
+            importer,
+            may_resume,
+            living,
+            threads: Vec::new(),
+            there: None,
+            blobs: Vec::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    async fn take(&mut self, item: ExportItem) -> Result<()> {
+        match item {
+            ExportItem::Segment(row) => {
+                self.counts.segments += 1;
+                self.there = self.may_resume.then(|| There::new(&row));
+                self.importer.push(ExportItem::Segment(row)).await
+            }
+            ExportItem::Blob(id, bytes) => {
+                self.counts.blobs += 1;
+                self.blobs.push((id, bytes));
+                Ok(())
+            }
+            ExportItem::Entry { position, .. } => {
+                self.counts.entries += 1;
+                let blobs = std::mem::take(&mut self.blobs);
+                if let Some(there) = &mut self.there
+                    && let Some(entry) = there.entry(&self.target, position).await?
+                {
+                    if ExportItem::from(entry.clone()) != item {
+                        let what = format!("entry {position} of thread {} is there already, and differs", there.thread);
+                        return Err(Error::CopyDiffers { what });
+                    }
+                    self.counts.already_there += 1;
+                    // Its blobs are there too: they came before it.
+                    return self.importer.pass(&entry, &blobs).await;
+                }
+                for (id, bytes) in blobs {
+                    self.importer.push(ExportItem::Blob(id, bytes)).await?;
+                }
+                self.importer.push(item).await
+            }
+            ExportItem::Thread { id, .. } => {
+                self.counts.threads += 1;
+                if !self.living.contains(&id) {
+                    self.threads.push(item);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets the threads appear; says what the copy consists of, and whether all of it was there.
+    async fn finish(mut self) -> Result<(Counts, bool)> {
+        let was_finished = self.threads.is_empty() && self.counts.already_there == self.counts.entries;
+        for thread in self.threads {
+            self.importer.push(thread).await?;
+        }
+        self.importer.finish().await?;
+        Ok((self.counts, was_finished))
+    }
+}
+
+/// Which of `threads` live on the target.
+async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>> {
+    let source: HashMap<ThreadId, &Thread> = threads.iter().map(|thread| (thread.id, thread)).collect();
+    let (mut living, mut after) = (HashSet::new(), None);
+    loop {
+        let some = target.shared.stores.upkeep.all_threads(after, MOVED_AT_ONCE).await?;
+        let Some(last) = some.last() else { return Ok(living) };
+        after = Some(last.id);
+        for there in some {
+            let Some(thread) = source.get(&there.id).copied() else { continue };
+            let (id, version, in_source) = (there.id, there.head.version, thread.head.version);
+            if version != in_source {
+                let what = format!("thread {id} is at version {version} there, and at {in_source} in the source");
+                return Err(Error::CopyDiffers { what });
+            }
+            if ExportItem::from(there) != ExportItem::from(thread.clone()) {
+                return Err(Error::CopyDiffers { what: format!("thread {id} is there already, and differs") });
+            }
+            living.insert(id);
+        }
+    }
+}
+
+/// What the target has of one segment, read in step with the source. It may have gaps, where others imported only what
+/// some fork sees of it, and more than the source still shows.
+struct There {
+    segment: SegmentId,
+    thread: ThreadId,
+    page: VecDeque<StoredEntry>,
+    /// Whether there may be more after the page.
+    may_go_on: bool,
+}
+
+impl There {
+    fn new(row: &SegmentRow) -> Self {
+        let (segment, thread) = (row.segment.id, row.segment.thread);
+        Self { segment, thread, page: VecDeque::new(), may_go_on: true }
+    }
+
+    /// The entry at `position`, if the target has it. Positions are asked for in their order.
+    async fn entry(&mut self, target: &Engine, position: Position) -> Result<Option<StoredEntry>> {
+        loop {
+            while self.page.front().is_some_and(|entry| entry.position < position) {
+                self.page.pop_front();
+            }
+            match self.page.front() {
+                Some(entry) if entry.position == position => return Ok(self.page.pop_front()),
+                Some(_) => return Ok(None),
+                None if self.may_go_on => {
+                    self.page = target.some_entries(self.segment, position).await?.into();
+                    self.may_go_on = !self.page.is_empty();
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+}

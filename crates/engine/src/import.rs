@@ -1,0 +1,209 @@
+//! Import: takes in what another store exported, in batches, and nothing that could not have been written here.
+//!
+//! Whether an item may come in is decided next door, in `incoming`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    Account, Actor, BlobId, Body, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp, Version,
+};
+use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry};
+
+use crate::export::{ExportItem, MOVED_AT_ONCE};
+use crate::incoming::Incoming;
+use crate::{Engine, Error, Result};
+
+/// Bytes of blobs written at once.
+const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
+
+impl Engine {
+    /// Takes in what another store exported.
+    pub fn importer(&self) -> Importer {
+        Importer {
+            engine: self.clone(),
+            batch: ImportBatch::default(),
+            blob_bytes: 0,
+            bodies: HashMap::new(),
+            actors: HashMap::new(),
+            incoming: Incoming::default(),
+            imported: 0,
+            held_until: None,
+        }
+    }
+}
+
+/// Takes in the items of an export, in batches. A thread appears with the batch that brings it.
+pub struct Importer {
+    engine: Engine,
+    batch: ImportBatch,
+    blob_bytes: usize,
+    /// The bodies among the blobs of this batch: what follows from them is needed with their entries.
+    bodies: HashMap<BlobId, Bytes>,
+    actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
+    incoming: Incoming,
+    imported: u64,
+    /// Until when the store frees nothing, once it was told so.
+    held_until: Option<Timestamp>,
+}
+
+impl Importer {
+    /// Takes in one item.
+    ///
+    /// # Errors
+    /// [`StoreError::Import`] if it does not fit what is here; what came before stays, and can be imported again.
+    pub async fn push(&mut self, item: ExportItem) -> Result<()> {
+        match item {
+            ExportItem::Segment(row) => self.push_segment(row).await?,
+            ExportItem::Blob(id, bytes) => {
+                if BlobId::of(&bytes) != id {
+                    return Err(clash(format!("blob {id} does not have the content its hash says")));
+                }
+                self.blob_bytes += bytes.len();
+                self.bodies.insert(id, bytes.clone());
+                self.batch.blobs.push((id, bytes));
+            }
+            ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
+                let (account, actor) = self
+                    .actors
+                    .entry((account.clone(), actor.clone()))
+                    .or_insert_with(|| (Arc::new(account), Arc::new(actor)))
+                    .clone();
+                let entry = StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body };
+                self.push_entry(entry).await?;
+            }
+            ExportItem::Thread { id, account, version, segment, era, fence, record } => {
+                // The head follows from what came before; other threads may come in the same batch.
+                if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
+                    self.flush(false).await?;
+                }
+                self.incoming.thread(id).map_err(clash)?;
+                let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
+                self.batch.threads.push(thread);
+                self.imported += 1;
+            }
+        }
+        let rows = self.batch.segments.len() + self.batch.entries.len() + self.batch.threads.len();
+        if rows >= MOVED_AT_ONCE || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
+            self.flush(false).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the import, and says how many threads it brought.
+    ///
+    /// # Errors
+    /// As [`Importer::push`].
+    pub async fn finish(mut self) -> Result<u64> {
+        self.flush(true).await?;
+        Ok(self.imported)
+    }
+
+    async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {
+        // What it grew from comes before it or is here, so that no lineage runs in a circle.
+        if let Some(link) = row.segment.link
+            && !self.incoming.brought(link.parent)
+            && self.engine.shared.stores.store.chain(link.parent, 1).await?.is_empty()
+        {
+            return Err(clash(format!("segment {} grew from {}, which is missing", row.segment.id, link.parent)));
+        }
+        self.incoming.segment(&row).map_err(clash)?;
+        self.batch.segments.push(row);
+        Ok(())
+    }
+
+    async fn push_entry(&mut self, entry: StoredEntry) -> Result<()> {
+        let decoded = self.check_entry(&entry, &[]).await?;
+        let mut blobs = decoded.blobs();
+        blobs.extend(entry.large());
+        self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });
+        Ok(())
+    }
+
+    /// Passes over an entry that is here already, and comes with `brought`: what follows it is checked as if it had
+    /// been pushed.
+    pub(crate) async fn pass(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<()> {
+        self.check_entry(entry, brought).await?;
+        self.hold().await
+    }
+
+    /// Sees to it that the store frees nothing, however long nothing is written.
+    pub(crate) async fn hold(&mut self) -> Result<()> {
+        let soon = self.engine.shared.world.now().plus_micros(ImportBatch::KEPT_MICROS / 2);
+        if self.held_until.is_none_or(|until| until < soon) { self.flush(false).await } else { Ok(()) }
+    }
+
+    /// An entry, decoded, if it may come in here. A body that is a blob is among `brought`, in this batch, or here.
+    async fn check_entry(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<Entry> {
+        let place = format!("entry {} of segment {}", entry.position, entry.segment);
+        let body = match &entry.body {
+            Body::Inline(bytes) => bytes.clone(),
+            Body::Blob(id) => {
+                let missing = || clash(format!("{place} names blob {id}, which is missing"));
+                match brought.iter().find(|(other, _)| other == id) {
+                    Some((_, bytes)) => bytes.clone(),
+                    None => self.blob(*id).await?.ok_or_else(missing)?,
+                }
+            }
+            Body::Absent => return Err(clash(format!("{place} has no body"))),
+        };
+        let decoded = Entry::decode(entry.kind, entry.format, &body)
+            .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
+        self.incoming.entry(entry, &decoded, body.len()).map_err(clash)?;
+        Ok(decoded)
+    }
+
+    /// A blob of this batch, or one that is here.
+    async fn blob(&self, id: BlobId) -> Result<Option<Bytes>> {
+        match self.bodies.get(&id) {
+            Some(bytes) => Ok(Some(bytes.clone())),
+            None => Ok(self.engine.shared.stores.blobs.blob(id).await?),
+        }
+    }
+
+    /// A thread with its head, which follows from the last entry of its newest segment.
+    async fn thread(
+        &self,
+        id: ThreadId,
+        account: Account,
+        version: Version,
+        segment: SegmentId,
+        (era, fence): (u64, u64),
+        record: Record,
+    ) -> Result<Thread> {
+        let lineage =
+            self.engine.lineage(segment).await.map_err(|_| {
+                clash(format!("thread {id} builds on segment {segment}, and its lineage is not complete"))
+            })?;
+        let newest = &lineage.segment;
+        if newest.thread != id {
+            return Err(clash(format!("segment {segment} does not belong to thread {id}")));
+        }
+        let last = self.engine.entry_before(newest, version).await?;
+        let told = last.as_ref().map_or(newest.first.previous(), |entry| entry.position);
+        if told != version {
+            return Err(clash(format!("thread {id} is at version {version}, but its entries end at {told}")));
+        }
+        let updated = last.as_ref().map_or(newest.created, |entry| entry.time);
+        let tally = last.as_ref().map_or(newest.birth, |entry| entry.tally);
+        let own = self.engine.shared.stores.store.segments(id, Position::END, usize::MAX).await?;
+        let created = own.last().map_or(newest.created, |first| first.created);
+        let head = Head { version, segment, era, fence, updated, tally };
+        Ok(Thread { id, account, created, head, record })
+    }
+
+    async fn flush(&mut self, finished: bool) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.finished = finished;
+        batch.now = self.engine.shared.world.now();
+        self.held_until = Some(batch.kept_until());
+        self.bodies.clear();
+        self.blob_bytes = 0;
+        Ok(self.engine.shared.stores.upkeep.import(batch).await?)
+    }
+}
+
+fn clash(what: String) -> Error {
+    StoreError::Import { what }.into()
+}
