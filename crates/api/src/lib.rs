@@ -22,6 +22,6 @@ pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
-pub use problem::{Problem, Status};
+pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged};
 pub use thread::Thread;

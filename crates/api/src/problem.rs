@@ -23,16 +23,23 @@ pub struct Problem {
     pub hint: Option<String>,
     /// Which field of the request is to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
+    pub field: Option<Box<str>>,
     /// Where the thread is, for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<Version>,
     /// Who is the thread's exclusive writer, where that is the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// When that writer's lease ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
+    #[serde(flatten)]
+    pub writer: Option<Box<HeldBy>>,
+}
+
+/// Who is a thread's exclusive writer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldBy {
+    /// Who, in words for people.
+    pub holder: String,
+    /// When the lease ends unless it is renewed.
+    pub expires_at: Timestamp,
 }
 
 /// The statuses that problems have.
@@ -156,8 +163,7 @@ impl Problem {
             hint: None,
             field: None,
             current_version: None,
-            holder: None,
-            expires_at: None,
+            writer: None,
         }
     }
 
@@ -171,7 +177,7 @@ impl Problem {
 
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
-        let field = if let Error::Invalid(invalid) = error { Some(invalid.field.clone()) } else { None };
+        let field = if let Error::Invalid(invalid) = error { Some(invalid.field.clone().into()) } else { None };
         let current_version = match error {
             Error::VersionConflict { current, .. } | Error::VersionInFuture { current, .. } => Some(*current),
             _ => None,
@@ -188,8 +194,7 @@ impl From<&Error> for Problem {
             hint: error.hint().map(str::to_owned),
             field,
             current_version,
-            holder: writer.map(|lease| lease.holder.clone()),
-            expires_at: writer.map(|lease| lease.until),
+            writer: writer.map(|lease| Box::new(HeldBy { holder: lease.holder.clone(), expires_at: lease.until })),
         }
     }
 }
@@ -235,6 +240,14 @@ mod tests {
             let got = (problem.status.http(), problem.code.as_ref(), problem.status.exit());
             assert_eq!(got, (http, code, exit), "{error}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_held_says_by_whom_and_until_when() {
+        let by = threadkeep_model::Lease { token: 4242, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        let problem = serde_json::to_value(Problem::from(Error::WriterHeld { by })).expect("json");
+        assert_eq!((&problem["holder"], &problem["expiresAt"]), (&"ann".into(), &"1970-01-01T00:00:00.000000Z".into()));
+        assert!(!problem.to_string().contains("4242"), "the token is the holder's own: {problem}");
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// The store: sqlite:PATH, a path, or memory: [default: sqlite:./threadkeep-data/threadkeep.db]
+    /// The store: sqlite:PATH, a path, postgres://USER@HOST/DATABASE, or memory: [default:
+    /// sqlite:./threadkeep-data/threadkeep.db]
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
     store: Option<String>,
     /// The folder of the store, which is then threadkeep.db in it
