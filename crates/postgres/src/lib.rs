@@ -66,8 +66,30 @@ pub enum Clock {
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
     shared: Arc<Shared>,
-    /// There until the store is dropped.
-    runtime: Option<Runtime>,
+    runtime: OwnRuntime,
+}
+
+/// A runtime that may be dropped inside another one, where waiting for its end is not allowed.
+struct OwnRuntime(Option<Runtime>);
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl OwnRuntime {
+    fn start() -> std::io::Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(WORKERS).thread_name("threadkeep-postgres").enable_all().build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn get(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
 }
 
 struct Shared {
@@ -103,15 +125,10 @@ impl PostgresStore {
     pub fn open_with(url: PostgresUrl, clock: Clock) -> Result<Self> {
         let shown = url.to_string();
         let cannot = |what: String| StoreError::CannotOpen { path: shown.clone(), what };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .thread_name("threadkeep-postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
+        let runtime = OwnRuntime::start().map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
         let upkeep_lock = upkeep_lock(&url.schema);
         // On a thread of its own: whoever opens a store may be inside another runtime.
-        let opening = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(Connections::open(url))).join());
+        let opening = std::thread::scope(|scope| scope.spawn(|| runtime.get().block_on(Connections::open(url))).join());
         let connections = opening.map_err(|_| cannot("opening it panicked".into()))??;
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let process = u64::from(std::process::id()) << 32
@@ -128,10 +145,10 @@ impl PostgresStore {
             polled: AtomicI64::new(-1),
         });
         {
-            let _inside = runtime.enter();
+            let _inside = runtime.get().enter();
             feed::start(&shared, heard);
         }
-        Ok(Self { shared, runtime: Some(runtime) })
+        Ok(Self { shared, runtime })
     }
 
     /// Which server, database and schema; shown without the password.
@@ -144,14 +161,10 @@ impl PostgresStore {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
-        let stopped = || StoreError::Unavailable { what: "the store was closed".into() };
-        match &self.runtime {
-            Some(runtime) => {
-                let running = runtime.spawn(work);
-                Box::pin(async move { running.await.map_err(|_| stopped())? })
-            }
-            None => Box::pin(async move { Err(stopped()) }),
-        }
+        let running = self.runtime.get().spawn(work);
+        Box::pin(
+            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
+        )
     }
 }
 
@@ -172,15 +185,6 @@ macro_rules! reading {
     }};
 }
 pub(crate) use reading;
-
-impl Drop for PostgresStore {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // It may be dropped inside another runtime, where waiting is not allowed.
-            runtime.shutdown_background();
-        }
-    }
-}
 
 impl Store for PostgresStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {

@@ -42,6 +42,21 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
 }
 
 #[test]
+fn a_store_can_be_opened_refused_and_closed_inside_a_runtime() {
+    let keep = Keep::new();
+    block_on(async {
+        let refused = PostgresStore::open("postgres://ann:secret@127.0.0.1:1/work".parse().expect("a url"));
+        match refused.map(drop) {
+            Err(StoreError::Unavailable { what }) => {
+                assert!(what.contains("postgres://ann@127.0.0.1:1/work cannot be reached"), "{what}");
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(keep.open());
+    });
+}
+
+#[test]
 fn a_schema_that_holds_something_else_is_refused() {
     let keep = Keep::new();
     keep.sql(&format!("CREATE SCHEMA {0}; CREATE TABLE {0}.invoices (id integer)", keep.schema.name()));
