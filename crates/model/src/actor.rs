@@ -44,6 +44,22 @@ pub enum ActorKind {
     System,
 }
 
+impl ActorKind {
+    /// The code on disk.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Human => 0,
+            Self::Agent => 1,
+            Self::System => 2,
+        }
+    }
+
+    /// The kind by its code on disk.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [Self::Human, Self::Agent, Self::System].into_iter().find(|kind| kind.code() == code)
+    }
+}
+
 /// Who did something: a kind and a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

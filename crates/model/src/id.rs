@@ -42,6 +42,20 @@ impl ThreadId {
         Self(bits)
     }
 
+    /// The id by its short id and the rest, as stores keep it.
+    pub fn from_parts(short: ShortId, rest: [u8; 10]) -> Self {
+        let mut bytes = [0; 16];
+        bytes[6..].copy_from_slice(&rest);
+        Self((u128::from_be_bytes(bytes) << SHORT_BITS) | u128::from(short.0))
+    }
+
+    /// The 80 bits that are not in the short id.
+    pub fn rest(self) -> [u8; 10] {
+        let mut rest = [0; 10];
+        rest.copy_from_slice(&(self.0 >> SHORT_BITS).to_be_bytes()[6..]);
+        rest
+    }
+
     /// The 128 bits of the uuid.
     pub fn bits(self) -> u128 {
         self.0
@@ -54,6 +68,11 @@ impl ThreadId {
 }
 
 impl ShortId {
+    /// The short id by its 48 bits.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & ((1 << SHORT_BITS) - 1))
+    }
+
     /// The 48 bits of the short id.
     pub fn bits(self) -> u64 {
         self.0

@@ -7,14 +7,12 @@ use bytes::Bytes;
 use deadpool_postgres::Object;
 use threadkeep_model::{
     Account, Actor, ActorKind, BlobId, Body, Bounds, Caller, Head, Kind, Lease, Link, Position, Record, Segment,
-    SegmentId, Tally, Thread, ThreadId, Timestamp,
+    SegmentId, ShortId, Tally, Thread, ThreadId, Timestamp,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 use tokio_postgres::Row;
 
 use crate::error::from_postgres;
-
-const SHORT_BITS: u32 = 48;
 
 /// A thread's key: its short id.
 pub(crate) fn key(id: ThreadId) -> i64 {
@@ -23,16 +21,13 @@ pub(crate) fn key(id: ThreadId) -> i64 {
 
 /// The bits of a thread's id that are not in its key.
 pub(crate) fn rest(id: ThreadId) -> Vec<u8> {
-    (id.bits() >> SHORT_BITS).to_be_bytes()[6..].to_vec()
+    id.rest().to_vec()
 }
 
 /// The id of a thread by its key and the rest.
 pub(crate) fn thread_id(key: i64, rest: &[u8]) -> Result<ThreadId> {
-    let rest: [u8; 10] =
-        rest.try_into().map_err(|_| StoreError::corrupt(format!("thread {key:012x} has no full id")))?;
-    let mut bytes = [0; 16];
-    bytes[6..].copy_from_slice(&rest);
-    Ok(ThreadId::from_bits((u128::from_be_bytes(bytes) << SHORT_BITS) | key as u128))
+    let rest = rest.try_into().map_err(|_| StoreError::corrupt(format!("thread {key:012x} has no full id")))?;
+    Ok(ThreadId::from_parts(ShortId::from_bits(key as u64), rest))
 }
 
 pub(crate) fn segment_key(id: SegmentId) -> i64 {
@@ -229,7 +224,10 @@ impl Actors {
             let id: i64 = get(&row, 0)?;
             let damaged = |error: threadkeep_model::Invalid| StoreError::corrupt(format!("actor {id}: {error}"));
             let code: i16 = get(&row, 2)?;
-            let kind = actor_kind(code).ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {code}")))?;
+            let kind = u8::try_from(code)
+                .ok()
+                .and_then(ActorKind::from_code)
+                .ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {code}")))?;
             let actor = Actor::new(kind, get::<String>(&row, 3)?).map_err(damaged)?;
             lock(&self.by_id).insert(id, (Arc::new(account(get(&row, 1)?)?), Arc::new(actor)));
         }
@@ -239,7 +237,7 @@ impl Actors {
 
     /// The row of a caller's account and actor, if it was looked up before.
     pub(crate) fn known(&self, caller: &Caller) -> Option<i64> {
-        let name = (caller.account.clone(), actor_code(caller.actor.kind), caller.actor.name.clone());
+        let name = (caller.account.clone(), caller.actor.kind.code(), caller.actor.name.clone());
         lock(&self.by_name).get(&name).copied()
     }
 
@@ -250,7 +248,7 @@ impl Actors {
         if let Some(id) = self.known(caller) {
             return Ok(id);
         }
-        let code = actor_code(caller.actor.kind);
+        let code = caller.actor.kind.code();
         let (owner, kind, name) = (caller.account.as_str(), i16::from(code), &caller.actor.name);
         let find = "SELECT id FROM actors WHERE account = $1 AND kind = $2 AND name = $3";
         let insert = "INSERT INTO actors (account, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -294,18 +292,4 @@ fn entry(row: &Row, who: &Who) -> Result<StoredEntry> {
         tally: tally(row, 9)?,
         body,
     })
-}
-
-fn actor_code(kind: ActorKind) -> u8 {
-    match kind {
-        ActorKind::Human => 0,
-        ActorKind::Agent => 1,
-        ActorKind::System => 2,
-    }
-}
-
-fn actor_kind(code: i16) -> Option<ActorKind> {
-    [ActorKind::Human, ActorKind::Agent, ActorKind::System]
-        .into_iter()
-        .find(|kind| i16::from(actor_code(*kind)) == code)
 }

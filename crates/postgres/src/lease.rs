@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use threadkeep_model::{Lease, ThreadId, Timestamp};
-use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError};
+use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError, held};
 
 use crate::codec::{LEASE_COLUMNS, get, key, lease, rest};
 use crate::commit::Transaction;
@@ -64,13 +64,6 @@ impl Shared {
             Clock::Caller => now,
         };
         Ok((lease(row, 0)?, now))
-    }
-}
-
-fn held(last: Option<Lease>, thread: ThreadId, token: u64, now: Timestamp) -> Result<Lease> {
-    match last.filter(|lease| lease.holds(now)) {
-        Some(lease) if lease.token == token => Ok(lease),
-        other => Err(StoreError::WriterLost { thread, to: other }),
     }
 }
 

@@ -7,7 +7,8 @@ use threadkeep_model::{
     ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, ListQuery, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, ListQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
+    StoredEntry,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -214,26 +215,18 @@ pub(crate) async fn all_blobs(client: &Object, after: Option<BlobId>, most: usiz
 }
 
 pub(crate) async fn threads_by_prefix(client: &Object, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {
-    let hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let read = |row: &Row| codec::thread_id(get(row, 0)?, get(row, 1)?);
-    let Some(uuid) = prefix.strip_prefix("T-") else {
-        if !hex(prefix) || prefix.len() > 12 {
-            return Ok(Vec::new());
+    let found = match IdPrefix::parse(prefix) {
+        None => Vec::new(),
+        Some(IdPrefix::Short(range)) => {
+            let sql = "SELECT id, rest FROM threads WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT $3";
+            let (first, last) = (*range.start() as i64, *range.end() as i64);
+            rows(client, sql, &[&first, &last, &limit(most)]).await?
         }
-        // A short id is the key itself, so a prefix is a range of keys.
-        let width = 4 * (12 - prefix.len());
-        let Ok(first) = i64::from_str_radix(prefix, 16) else { return Ok(Vec::new()) };
-        let range = [first << width, (first << width) + (1 << width) - 1];
-        let sql = "SELECT id, rest FROM threads WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT $3";
-        return rows(client, sql, &[&range[0], &range[1], &limit(most)]).await?.iter().map(read).collect();
+        Some(IdPrefix::Full { digits }) => {
+            let sql = "SELECT id, rest FROM threads
+                       WHERE encode(rest, 'hex') || lpad(to_hex(id), 12, '0') LIKE $1 || '%' ORDER BY id LIMIT $2";
+            rows(client, sql, &[&digits, &limit(most)]).await?
+        }
     };
-    if !uuid.is_empty() && !hex(uuid) {
-        return Ok(Vec::new());
-    }
-    let sql = "SELECT id, rest FROM threads
-               WHERE encode(rest, 'hex') || lpad(to_hex(id), 12, '0') LIKE $1 || '%' ORDER BY id LIMIT $2";
-    let digits = uuid.replace('-', "").to_ascii_lowercase();
-    let found = rows(client, sql, &[&digits, &limit(most)]).await?;
-    let found = found.iter().map(read).collect::<Result<Vec<ThreadId>>>()?;
-    Ok(found.into_iter().filter(|id| id.to_string()[2..].starts_with(&uuid.to_ascii_lowercase())).collect())
+    found.iter().map(|row| codec::thread_id(get(row, 0)?, get(row, 1)?)).collect()
 }

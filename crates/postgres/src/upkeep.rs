@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    BlobId, Body, Bounds, Caller, Derived, Entry, Head, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId,
+    BlobId, Body, Bounds, Caller, Derived, Entry, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId,
     Timestamp, reachable,
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Upkeep,
+    StoreError, StoredEntry, Upkeep, rebuilt_head,
 };
 
 use crate::codec::{
@@ -500,13 +500,7 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
         limit: 1,
     };
     let last = read::entries(client, actors, &last).await?.into_iter().next();
-    let head = Head {
-        version: last.as_ref().map_or(newest.first.previous(), |entry| entry.position),
-        segment: newest.id,
-        updated: last.as_ref().map_or(newest.created, |entry| entry.time),
-        tally: last.as_ref().map_or(newest.birth, |entry| entry.tally),
-        ..thread.head
-    };
+    let head = rebuilt_head(newest, last.as_ref(), &thread.head);
     if head == thread.head && record == thread.record {
         return Ok(());
     }

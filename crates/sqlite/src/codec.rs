@@ -6,14 +6,12 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{
-    Account, Actor, ActorKind, BlobId, Body, Bounds, Head, Kind, Link, Position, Record, Segment, SegmentId, Tally,
-    Thread, ThreadId, Timestamp,
+    Account, Actor, ActorKind, BlobId, Body, Bounds, Head, Kind, Link, Position, Record, Segment, SegmentId, ShortId,
+    Tally, Thread, ThreadId, Timestamp,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 
 use crate::error::from_sqlite;
-
-const SHORT_BITS: u32 = 48;
 
 /// A thread's key: its short id.
 pub(crate) fn key(id: ThreadId) -> i64 {
@@ -22,17 +20,13 @@ pub(crate) fn key(id: ThreadId) -> i64 {
 
 /// The bits of a thread's id that are not in its key.
 pub(crate) fn rest(id: ThreadId) -> [u8; 10] {
-    let bytes = (id.bits() >> SHORT_BITS).to_be_bytes();
-    bytes[6..].try_into().expect("sixteen bytes less six are ten")
+    id.rest()
 }
 
 /// The id of a thread by its key and the rest.
 pub(crate) fn thread_id(key: i64, rest: &[u8]) -> Result<ThreadId> {
-    let rest: [u8; 10] =
-        rest.try_into().map_err(|_| StoreError::corrupt(format!("thread {key:012x} has no full id")))?;
-    let mut bytes = [0; 16];
-    bytes[6..].copy_from_slice(&rest);
-    Ok(ThreadId::from_bits((u128::from_be_bytes(bytes) << SHORT_BITS) | key as u128))
+    let rest = rest.try_into().map_err(|_| StoreError::corrupt(format!("thread {key:012x} has no full id")))?;
+    Ok(ThreadId::from_parts(ShortId::from_bits(key as u64), rest))
 }
 
 pub(crate) fn segment_key(id: SegmentId) -> i64 {
@@ -155,7 +149,8 @@ impl Actors {
             return Err(StoreError::corrupt(format!("actor {id} is missing")));
         };
         let damaged = |error: threadkeep_model::Invalid| StoreError::corrupt(format!("actor {id}: {error}"));
-        let kind = actor_kind(kind).ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {kind}")))?;
+        let kind =
+            ActorKind::from_code(kind).ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {kind}")))?;
         let account = Arc::new(Account::new(account).map_err(damaged)?);
         let actor = Arc::new(Actor::new(kind, name).map_err(damaged)?);
         known.insert(id, (Arc::clone(&account), Arc::clone(&actor)));
@@ -195,18 +190,6 @@ impl Actors {
             body,
         })
     }
-}
-
-pub(crate) fn actor_code(kind: ActorKind) -> u8 {
-    match kind {
-        ActorKind::Human => 0,
-        ActorKind::Agent => 1,
-        ActorKind::System => 2,
-    }
-}
-
-fn actor_kind(code: u8) -> Option<ActorKind> {
-    [ActorKind::Human, ActorKind::Agent, ActorKind::System].into_iter().find(|kind| actor_code(*kind) == code)
 }
 
 /// How many bytes of a blob go into one row.

@@ -406,7 +406,7 @@ impl Known {
 
     /// The row of the caller's account and actor.
     pub(crate) fn actor(&mut self, connection: &Connection, caller: &Caller) -> Result<i64> {
-        let kind = codec::actor_code(caller.actor.kind);
+        let kind = caller.actor.kind.code();
         let name = (caller.account.clone(), kind, caller.actor.name.clone());
         if let Some(id) = self.actors.get(&name) {
             return Ok(*id);

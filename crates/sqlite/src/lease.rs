@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{Lease, ThreadId, Timestamp};
-use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError};
+use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError, held};
 use tokio::sync::oneshot;
 
 use crate::codec::key;
@@ -33,13 +33,6 @@ fn put(connection: &Connection, thread: ThreadId, lease: &Lease) -> Result<()> {
         })
         .map(drop)
         .map_err(from_sqlite)
-}
-
-fn held(connection: &Connection, thread: ThreadId, token: u64, now: Timestamp) -> Result<Lease> {
-    match last(connection, thread)?.filter(|lease| lease.holds(now)) {
-        Some(lease) if lease.token == token => Ok(lease),
-        other => Err(StoreError::WriterLost { thread, to: other }),
-    }
 }
 
 fn living(connection: &Connection, thread: ThreadId) -> Result<()> {
@@ -84,14 +77,15 @@ impl Leases for SqliteStore {
 
     fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
         self.lease_job(thread, move |connection| {
-            let lease = Lease { until: now.plus_micros(ttl_micros), ..held(connection, thread, token, now)? };
+            let lease =
+                Lease { until: now.plus_micros(ttl_micros), ..held(last(connection, thread)?, thread, token, now)? };
             put(connection, thread, &lease)?;
             Ok(lease)
         })
     }
 
     fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
-        self.lease_job(thread, move |connection| match held(connection, thread, token, now) {
+        self.lease_job(thread, move |connection| match held(last(connection, thread)?, thread, token, now) {
             Ok(lease) => put(connection, thread, &Lease { until: now, ..lease }).map(|()| true),
             Err(StoreError::WriterLost { .. }) => Ok(false),
             Err(error) => Err(error),

@@ -9,8 +9,8 @@ use threadkeep_model::{
     ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, ListQuery, MessageQuery, Order, Result,
-    SegmentRow, StoreError, StoredEntry,
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, ListQuery, MessageQuery, Order,
+    Result, SegmentRow, StoreError, StoredEntry,
 };
 
 use crate::codec::{
@@ -329,28 +329,21 @@ pub(crate) fn all_blobs(connection: &Connection, after: Option<BlobId>, most: us
 }
 
 pub(crate) fn threads_by_prefix(connection: &Connection, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {
-    let hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     let read = |row: &rusqlite::Row<'_>| -> Result<ThreadId> {
         let rest = row.get_ref(1).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
         codec::thread_id(row.get(0).map_err(from_sqlite)?, rest)
     };
-    let Some(uuid) = prefix.strip_prefix("T-") else {
-        if !hex(prefix) || prefix.len() > 12 {
-            return Ok(Vec::new());
+    match IdPrefix::parse(prefix) {
+        None => Ok(Vec::new()),
+        Some(IdPrefix::Short(range)) => {
+            let sql = "SELECT id, rest FROM threads WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
+            let (first, last) = (*range.start() as i64, *range.end() as i64);
+            rows(connection, sql, params![first, last, limit(most)], read)
         }
-        // A short id is the key itself, so a prefix is a range of keys.
-        let width = 4 * (12 - prefix.len());
-        let Ok(first) = i64::from_str_radix(prefix, 16) else { return Ok(Vec::new()) };
-        let range = [first << width, (first << width) + (1 << width) - 1];
-        let sql = "SELECT id, rest FROM threads WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
-        return rows(connection, sql, params![range[0], range[1], limit(most)], read);
-    };
-    if !uuid.is_empty() && !hex(uuid) {
-        return Ok(Vec::new());
+        Some(IdPrefix::Full { digits }) => {
+            let sql = "SELECT id, rest FROM threads
+                       WHERE lower(hex(rest)) || printf('%012x', id) LIKE ?1 || '%' ORDER BY id LIMIT ?2";
+            rows(connection, sql, params![digits, limit(most)], read)
+        }
     }
-    let sql = "SELECT id, rest FROM threads
-               WHERE lower(hex(rest)) || printf('%012x', id) LIKE ?1 || '%' ORDER BY id LIMIT ?2";
-    let digits = uuid.replace('-', "").to_ascii_lowercase();
-    let found = rows(connection, sql, params![digits, limit(most)], read)?;
-    Ok(found.into_iter().filter(|id| id.to_string()[2..].starts_with(&uuid.to_ascii_lowercase())).collect())
 }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{
-    BlobId, Body, Bounds, Caller, Derived, Entry, Head, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId,
+    BlobId, Body, Bounds, Caller, Derived, Entry, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId,
     Timestamp, reachable,
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Upkeep,
+    StoreError, StoredEntry, Upkeep, rebuilt_head,
 };
 use tokio::sync::oneshot;
 
@@ -456,13 +456,7 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
         limit: 1,
     };
     let last = read::entries(connection, actors, &last)?.into_iter().next();
-    let head = Head {
-        version: last.as_ref().map_or(newest.first.previous(), |entry| entry.position),
-        segment: newest.id,
-        updated: last.as_ref().map_or(newest.created, |entry| entry.time),
-        tally: last.as_ref().map_or(newest.birth, |entry| entry.tally),
-        ..thread.head
-    };
+    let head = rebuilt_head(newest, last.as_ref(), &thread.head);
     if head == thread.head && record == thread.record {
         return Ok(());
     }

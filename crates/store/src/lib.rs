@@ -5,6 +5,7 @@
 
 mod error;
 mod import;
+mod leases;
 mod memory;
 mod query;
 mod rows;
@@ -18,15 +19,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Lease, Position, Relation, Segment, SegmentId, Thread, ThreadId,
-    ThreadName, Timestamp,
+    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    Timestamp,
 };
 
 pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
+pub use leases::{LeaseAsk, Leases, held};
 pub use memory::MemoryStore;
-pub use query::{ChangeQuery, EntryQuery, ListCursor, ListQuery, MessageFilter, MessageQuery, Order};
-pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry};
+pub use query::{ChangeQuery, EntryQuery, IdPrefix, ListCursor, ListQuery, MessageFilter, MessageQuery, Order};
+pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry, rebuilt_head};
 pub use signals::{Signal, Signals};
 
 /// What a store answers.
@@ -86,55 +88,6 @@ pub trait Store: Send + Sync {
 pub trait Blobs: Send + Sync {
     /// The bytes of `blob`, if they are here.
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>>;
-}
-
-/// Exclusive writers, across processes and machines. [`Store::commit`] itself checks that no lease stands against a
-/// commit ([`Lease::admit`]), so a holder that was paused past its lease and wakes up is refused.
-///
-/// A lease is no part of the log: it is not forked, exported or rolled back.
-pub trait Leases: Send + Sync {
-    /// Makes `ask.holder` the exclusive writer of a living thread.
-    ///
-    /// # Errors
-    /// [`StoreError::WriterHeld`] while somebody else is, or the same holder under another token.
-    fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>>;
-
-    /// The holder's sign of life: the lease lasts `ttl_micros` from now on.
-    ///
-    /// # Errors
-    /// [`StoreError::WriterLost`] if it has ended. Others may have written since, so it does not come back.
-    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>>;
-
-    /// Ends a lease early. Says whether it was still held.
-    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>>;
-
-    /// The lease on a thread, if one is held.
-    fn lease(&self, thread: ThreadId, now: Timestamp) -> BoxFuture<'_, Result<Option<Lease>>>;
-}
-
-/// Who wants to be a thread's exclusive writer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseAsk {
-    /// Who, in words for people.
-    pub holder: String,
-    /// For how long.
-    pub ttl_micros: i64,
-    /// The time now.
-    pub now: Timestamp,
-}
-
-impl LeaseAsk {
-    /// The lease that follows `last`.
-    ///
-    /// # Errors
-    /// [`StoreError::WriterHeld`] while `last` holds.
-    pub fn after(self, thread: ThreadId, last: Option<&Lease>) -> Result<Lease> {
-        if let Some(held) = last.filter(|lease| lease.holds(self.now)) {
-            return Err(StoreError::WriterHeld { thread, by: held.clone() });
-        }
-        let token = last.map_or(0, |lease| lease.token) + 1;
-        Ok(Lease { token, holder: self.holder, until: self.now.plus_micros(self.ttl_micros) })
-    }
 }
 
 /// Everything that happens in the store, in one order.

@@ -97,3 +97,33 @@ pub struct ListCursor {
     /// The thread there: the tie-break.
     pub thread: ThreadId,
 }
+
+/// The beginning of a thread's id, in either spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdPrefix {
+    /// Of a short id: it covers these.
+    Short(RangeInclusive<u64>),
+    /// Of a full id: its hexadecimal digits so far.
+    Full {
+        /// The digits, in lower case, without dashes.
+        digits: String,
+    },
+}
+
+impl IdPrefix {
+    /// What `text` is the beginning of; none if no id begins so.
+    pub fn parse(text: &str) -> Option<Self> {
+        const SHORT_DIGITS: usize = 12;
+        const DASHES: [usize; 4] = [8, 13, 18, 23];
+        let Some(uuid) = text.strip_prefix("T-") else {
+            let hex =
+                !text.is_empty() && text.len() <= SHORT_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let first = u64::from_str_radix(text, 16).ok().filter(|_| hex)?;
+            let width = 4 * (SHORT_DIGITS - text.len());
+            return Some(Self::Short(first << width..=(first << width) + (1 << width) - 1));
+        };
+        let fits = |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+        let digits = uuid.replace('-', "").to_ascii_lowercase();
+        uuid.bytes().enumerate().all(fits).then_some(Self::Full { digits })
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, ChangeOp, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
+    Account, Actor, BlobId, Body, ChangeOp, Head, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
 };
 
 use crate::{Result, StoreError};
@@ -73,6 +73,17 @@ pub enum FeedNews {
     Entry(Box<StoredEntry>),
     /// It was deleted.
     Deleted,
+}
+
+/// The head of a thread as its newest segment and the last entry there say; what they do not say is taken from `known`.
+pub fn rebuilt_head(newest: &Segment, last: Option<&StoredEntry>, known: &Head) -> Head {
+    Head {
+        version: last.map_or(newest.first.previous(), |entry| entry.position),
+        segment: newest.id,
+        updated: last.map_or(newest.created, |entry| entry.time),
+        tally: last.map_or(newest.birth, |entry| entry.tally),
+        ..*known
+    }
 }
 
 impl StoredEntry {

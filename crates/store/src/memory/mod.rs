@@ -185,19 +185,12 @@ impl Leases for MemoryStore {
     }
 
     fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
-        let renewed = self.lock().held_lease(thread, token, now).map(|lease| {
-            lease.until = now.plus_micros(ttl_micros);
-            lease.clone()
-        });
-        Box::pin(ready(renewed))
+        Box::pin(ready(self.lock().set_lease(thread, token, now, now.plus_micros(ttl_micros))))
     }
 
     fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
-        let released = match self.lock().held_lease(thread, token, now) {
-            Ok(lease) => {
-                lease.until = now;
-                Ok(true)
-            }
+        let released = match self.lock().set_lease(thread, token, now, now) {
+            Ok(_) => Ok(true),
             Err(StoreError::WriterLost { .. }) => Ok(false),
             Err(error) => Err(error),
         };

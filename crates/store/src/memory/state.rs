@@ -10,7 +10,7 @@ use threadkeep_model::{
     advance, born,
 };
 
-use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry};
+use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry, held};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -93,14 +93,18 @@ impl State {
         Ok(lease)
     }
 
-    /// The lease under `token`, to change it.
-    pub(super) fn held_lease(&mut self, thread: ThreadId, token: u64, now: Timestamp) -> Result<&mut Lease> {
+    /// Lets the lease under `token` end at another time.
+    pub(super) fn set_lease(
+        &mut self,
+        thread: ThreadId,
+        token: u64,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Lease> {
         self.living(thread)?;
-        let held = self.leases.get_mut(&thread).filter(|lease| lease.holds(now));
-        match held {
-            Some(lease) if lease.token == token => Ok(lease),
-            other => Err(StoreError::WriterLost { thread, to: other.cloned() }),
-        }
+        let lease = Lease { until, ..held(self.leases.get(&thread).cloned(), thread, token, now)? };
+        self.leases.insert(thread, lease.clone());
+        Ok(lease)
     }
 
     fn next(&mut self) -> u64 {
