@@ -92,6 +92,8 @@ pub struct Copied {
     pub entries: u64,
     /// Blobs.
     pub blobs: u64,
+    /// Deleted threads, whose ids stay refused.
+    pub deleted: u64,
     /// How many of the entries the target had already.
     pub already_there: u64,
     /// The BLAKE3 hash of everything, which both stores have: 64 hex digits.
@@ -100,8 +102,16 @@ pub struct Copied {
 
 impl From<threadkeep_engine::CopyReport> for Copied {
     fn from(report: threadkeep_engine::CopyReport) -> Self {
-        let threadkeep_engine::CopyReport { threads, segments, entries, blobs, already_there, was_finished: _, hash } =
-            report;
-        Self { threads, segments, entries, blobs, already_there, hash: hash.to_string() }
+        let threadkeep_engine::CopyReport {
+            threads,
+            segments,
+            entries,
+            blobs,
+            deleted,
+            already_there,
+            was_finished: _,
+            hash,
+        } = report;
+        Self { threads, segments, entries, blobs, deleted, already_there, hash: hash.to_string() }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
 use threadkeep_model::{BlobId, Position, SegmentId, Thread, ThreadId};
-use threadkeep_store::{Progress, SegmentRow, StoreError, StoredEntry};
+use threadkeep_store::{Progress, SegmentRow, StoreError, StoredEntry, Tombstone};
 
 use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
@@ -25,6 +25,8 @@ pub struct CopyReport {
     pub entries: u64,
     /// Large values.
     pub blobs: u64,
+    /// Deleted threads, whose ids stay refused.
+    pub deleted: u64,
     /// How many of the entries the target had already.
     pub already_there: u64,
     /// Whether the copy was finished before: nothing was added, and everything verified.
@@ -52,25 +54,53 @@ impl Engine {
             copy.take(item).await.map_err(of_target)?;
             progress("entries", copy.counts.entries, None);
         }
+        let mut gone = HashSet::new();
+        for tombstone in self.tombstones().await? {
+            hash.deleted(&tombstone);
+            gone.insert(tombstone.thread);
+            copy.take_deleted(tombstone).await.map_err(of_target)?;
+        }
         let (counts, was_finished) = copy.finish().await.map_err(of_target)?;
         let hash = hash.end();
-        let copied = target.hash_of(ids, counts.entries, &progress).await.map_err(of_target)?;
+        let copied = target.hash_of(ids, &gone, counts.entries, &progress).await.map_err(of_target)?;
         if copied != hash {
             let what = format!("what it holds has the hash {copied}, and not {hash}");
             return Err(Error::CopyDiffers { what });
         }
-        let Counts { threads, segments, entries, blobs, already_there } = counts;
-        Ok(CopyReport { threads, segments, entries, blobs, already_there, was_finished, hash })
+        let Counts { threads, segments, entries, blobs, deleted, already_there } = counts;
+        Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
     }
 
-    /// The hash of these threads, read anew.
-    async fn hash_of(&self, threads: Vec<ThreadId>, total: u64, progress: &Progress) -> Result<ContentHash> {
+    /// All threads that were deleted, in the order of their ids.
+    async fn tombstones(&self) -> Result<Vec<Tombstone>> {
+        let mut all: Vec<Tombstone> = Vec::new();
+        loop {
+            let after = all.last().map(|tombstone| tombstone.thread);
+            let some = self.shared.stores.upkeep.all_tombstones(after, MOVED_AT_ONCE).await?;
+            if some.is_empty() {
+                return Ok(all);
+            }
+            all.extend(some);
+        }
+    }
+
+    /// The hash of these threads and of those that are `gone`, read anew.
+    async fn hash_of(
+        &self,
+        threads: Vec<ThreadId>,
+        gone: &HashSet<ThreadId>,
+        total: u64,
+        progress: &Progress,
+    ) -> Result<ContentHash> {
         let mut exporter = self.exporter(Selection::Threads(threads)).await?;
         let (mut hash, mut entries) = (Digest::new(), 0);
         while let Some(item) = exporter.next().await? {
             hash.item(&item);
             entries += u64::from(matches!(item, ExportItem::Entry { .. }));
             progress("entries verified", entries, Some(total));
+        }
+        for tombstone in self.tombstones().await?.iter().filter(|tombstone| gone.contains(&tombstone.thread)) {
+            hash.deleted(tombstone);
         }
         Ok(hash.end())
     }
@@ -93,6 +123,7 @@ struct Counts {
     segments: u64,
     entries: u64,
     blobs: u64,
+    deleted: u64,
     already_there: u64,
 }
 
@@ -172,6 +203,11 @@ impl Copying {
                 Ok(())
             }
         }
+    }
+
+    async fn take_deleted(&mut self, tombstone: Tombstone) -> Result<()> {
+        self.counts.deleted += 1;
+        self.importer.push_deleted(tombstone).await
     }
 
     /// Lets the threads appear; says what the copy consists of, and whether all of it was there.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use threadkeep_model::{Account, Actor, ActorKind, Body, Bounds, Link, Position, Record, Segment, Tally, Timestamp};
-use threadkeep_store::SegmentRow;
+use threadkeep_store::{SegmentRow, Tombstone};
 
 use crate::ExportItem;
 
@@ -108,6 +108,14 @@ impl Digest {
                 self.record(record);
             }
         }
+    }
+
+    /// Takes in a thread that was deleted, in the same way.
+    pub(crate) fn deleted(&mut self, tombstone: &Tombstone) {
+        let Tombstone { thread, time } = tombstone;
+        self.tag(4);
+        self.0.update(&thread.bits().to_le_bytes());
+        self.time(*time);
     }
 
     /// The hash of all items that came.

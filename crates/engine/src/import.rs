@@ -9,7 +9,7 @@ use bytes::Bytes;
 use threadkeep_model::{
     Account, Actor, BlobId, Body, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp, Version,
 };
-use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry};
+use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry, Tombstone};
 
 use crate::export::{ExportItem, MOVED_AT_ONCE};
 use crate::incoming::Incoming;
@@ -89,6 +89,15 @@ impl Importer {
             self.flush(false).await?;
         }
         Ok(())
+    }
+
+    /// Takes in that a thread was deleted elsewhere: its id stays refused here too.
+    ///
+    /// # Errors
+    /// [`StoreError::Import`] if it lives here.
+    pub async fn push_deleted(&mut self, tombstone: Tombstone) -> Result<()> {
+        self.batch.tombstones.push(tombstone);
+        if self.batch.tombstones.len() >= MOVED_AT_ONCE { self.flush(false).await } else { Ok(()) }
     }
 
     /// Ends the import, and says how many threads it brought.

@@ -8,7 +8,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, IdPrefix, ListQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
-    StoredEntry,
+    StoredEntry, Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -212,6 +212,15 @@ pub(crate) async fn all_blobs(client: &Object, after: Option<BlobId>, most: usiz
     };
     let sql = "SELECT hash FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2";
     rows(client, sql, &[&after, &limit(most)]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn all_tombstones(client: &Object, after: Option<ThreadId>, most: usize) -> Result<Vec<Tombstone>> {
+    let sql = "SELECT id, rest, time FROM tombstones WHERE id > $1 ORDER BY id LIMIT $2";
+    let read = |row: &Row| -> Result<Tombstone> {
+        let thread = codec::thread_id(get(row, 0)?, get(row, 1)?)?;
+        Ok(Tombstone { thread, time: Timestamp::from_micros(get(row, 2)?) })
+    };
+    rows(client, sql, &[&after.map_or(-1, key), &limit(most)]).await?.iter().map(read).collect()
 }
 
 pub(crate) async fn threads_by_prefix(client: &Object, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {

@@ -12,7 +12,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Upkeep, rebuilt_head,
+    StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head,
 };
 
 use crate::codec::{
@@ -228,6 +228,20 @@ impl Shared {
                 new.imported(thread);
             }
         }
+        let gone: Vec<i64> = batch.tombstones.iter().map(|tombstone| key(tombstone.thread)).collect();
+        let sql = "SELECT id, true FROM threads WHERE id = ANY($1) UNION ALL
+                   SELECT id, false FROM tombstones WHERE id = ANY($1)";
+        let mut known = HashMap::new();
+        for row in rows(client, sql, &[&gone]).await? {
+            known.insert(get::<i64>(&row, 0)?, get::<bool>(&row, 1)?);
+        }
+        for Tombstone { thread, time } in &batch.tombstones {
+            match known.get(&key(*thread)) {
+                Some(true) => return Err(StoreError::lives_here(*thread)),
+                Some(false) => {}
+                None => new.bury(*thread, *time),
+            }
+        }
         new.write(client, Vec::new()).await.map_err(from_postgres)?;
         let sql = "INSERT INTO meta VALUES ('import_until', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
         rows(client, sql, &[&batch.kept_until().as_micros()]).await?;
@@ -321,6 +335,10 @@ impl Upkeep for PostgresStore {
 
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>> {
         reading!(self, |client, shared| read::all_blobs(&client, after, limit))
+    }
+
+    fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
+        reading!(self, |client, shared| read::all_tombstones(&client, after, limit))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {

@@ -424,7 +424,7 @@ impl Known {
     }
 
     /// The next number of the feed. It is never reused, also after the newest rows were freed.
-    fn next(&mut self, connection: &Connection) -> Result<i64> {
+    pub(crate) fn next(&mut self, connection: &Connection) -> Result<i64> {
         let last = match self.last {
             Some(last) => last,
             None => last_seq(connection)?,

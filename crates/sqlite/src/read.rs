@@ -10,7 +10,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, ListQuery, MessageQuery, Order,
-    Result, SegmentRow, StoreError, StoredEntry,
+    Result, SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
 use crate::codec::{
@@ -326,6 +326,15 @@ pub(crate) fn all_blobs(connection: &Connection, after: Option<BlobId>, most: us
     let after = after.map_or(Vec::new(), |blob| blob.as_bytes().to_vec());
     let sql = "SELECT hash FROM blobs WHERE hash > ?1 ORDER BY hash LIMIT ?2";
     rows(connection, sql, params![after, limit(most)], |row| row.get(0).map(BlobId::from_bytes).map_err(from_sqlite))
+}
+
+pub(crate) fn all_tombstones(connection: &Connection, after: Option<ThreadId>, most: usize) -> Result<Vec<Tombstone>> {
+    let sql = "SELECT id, rest, time FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2";
+    rows(connection, sql, params![after.map_or(-1, key), limit(most)], |row| {
+        let rest = row.get_ref(1).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
+        let thread = codec::thread_id(row.get(0).map_err(from_sqlite)?, rest)?;
+        Ok(Tombstone { thread, time: Timestamp::from_micros(row.get(2).map_err(from_sqlite)?) })
+    })
 }
 
 pub(crate) fn threads_by_prefix(connection: &Connection, prefix: &str, most: usize) -> Result<Vec<ThreadId>> {

@@ -9,14 +9,14 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Upkeep, rebuilt_head,
+    StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head,
 };
 use tokio::sync::oneshot;
 
 use crate::codec::{Actors, chunk_keys, key, position, rest, segment_key};
 use crate::commit::Known;
 use crate::error::from_sqlite;
-use crate::tables::{self, EntryPlace, EntryRow, insert_derived, insert_thread, is_deleted, put_blob};
+use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
 use crate::{SqliteStore, read};
 
@@ -104,6 +104,10 @@ impl Upkeep for SqliteStore {
 
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>> {
         self.read(|connection, _| read::all_blobs(connection, after, limit))
+    }
+
+    fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
+        self.read(|connection, _| read::all_tombstones(connection, after, limit))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
@@ -286,6 +290,15 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 Some(here) => {
                     return Err(differs(here.id));
                 }
+            }
+        }
+        for Tombstone { thread, time } in &batch.tombstones {
+            if tables::exists(connection, "SELECT 1 FROM threads WHERE id = ?1", key(*thread))? {
+                return Err(StoreError::lives_here(*thread));
+            }
+            if !is_deleted(connection, *thread)? {
+                let seq = known.next(connection)?;
+                delete_thread(connection, *thread, *time, seq)?;
             }
         }
         set_meta(connection, "import_until", batch.kept_until().as_micros())

@@ -148,6 +148,11 @@ impl StoreError {
         Self::Unavailable { what: what.into() }
     }
 
+    /// An import says that a thread was deleted, and it lives here.
+    pub fn lives_here(thread: ThreadId) -> Self {
+        Self::Import { what: format!("thread {thread} was deleted there, and lives here") }
+    }
+
     /// A thread whose head is not what a commit expects.
     pub fn refused(thread: ThreadId, expect: &Expect, refusal: Refusal) -> Self {
         match refusal {

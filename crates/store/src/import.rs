@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use threadkeep_model::{Account, BlobId, Derived, Position, Record, Segment, Thread, Timestamp};
 
-use crate::StoredEntry;
+use crate::{StoredEntry, Tombstone};
 
 /// A segment with what only a thread's first one carries.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,8 @@ pub struct ImportBatch {
     pub entries: Vec<ImportedEntry>,
     /// Threads, with their heads.
     pub threads: Vec<Thread>,
+    /// Threads that were deleted: their ids stay refused.
+    pub tombstones: Vec<Tombstone>,
     /// Whether this is the last step. Until then the store frees nothing.
     pub finished: bool,
     /// The time now.

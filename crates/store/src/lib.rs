@@ -28,7 +28,7 @@ pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use leases::{LeaseAsk, Leases, held};
 pub use memory::MemoryStore;
 pub use query::{ChangeQuery, EntryQuery, IdPrefix, ListCursor, ListQuery, MessageFilter, MessageQuery, Order};
-pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry, rebuilt_head};
+pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
 
 /// What a store answers.
@@ -121,6 +121,9 @@ pub trait Upkeep: Send + Sync {
 
     /// Up to `limit` blobs above `after`, in the order of their ids.
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>>;
+
+    /// Up to `limit` deleted threads above `after`, in the order of their ids.
+    fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>>;
 
     /// Adds what another store exported. What is here already and equal is left alone, so an import can be
     /// repeated; a thread appears with the batch that names it, and not before.

@@ -49,6 +49,15 @@ pub struct ChangeRow {
     pub target: Position,
 }
 
+/// What is left of a thread that was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The thread. Its id, in both spellings, stays refused.
+    pub thread: ThreadId,
+    /// When it was deleted.
+    pub time: Timestamp,
+}
+
 /// A place in the feed, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FeedCursor(pub u64);

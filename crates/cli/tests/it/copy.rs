@@ -53,7 +53,7 @@ fn the_json_of_a_copy_has_its_shape() {
     let ran = copy(&keep, "keep.db", "copy.db", &["--json"]).ok();
     let report: Value = serde_json::from_str(&ran).expect("JSON");
     let keys: Vec<&String> = report.as_object().expect("an object").keys().collect();
-    assert_eq!(keys, ["threads", "segments", "entries", "blobs", "alreadyThere", "hash"]);
+    assert_eq!(keys, ["threads", "segments", "entries", "blobs", "deleted", "alreadyThere", "hash"]);
     let export = keep.everything();
     for (key, line) in [
         ("threads", "{\"thread\":"),

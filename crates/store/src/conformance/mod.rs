@@ -102,6 +102,7 @@ macro_rules! conformance_tests {
                  an_import_can_be_repeated,
                  an_import_that_differs_is_refused,
                  a_deleted_thread_cannot_be_imported,
+                 deletions_are_imported_too,
                  gc_waits_for_an_import,
                  a_rebuild_changes_nothing_that_was_right
         );

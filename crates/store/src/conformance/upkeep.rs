@@ -3,14 +3,15 @@
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Bounds, CheckpointSet, Commit, Entry, MessageBody, NewEntry, Position, SegmentId, Thread, ThreadId,
+    Account, BlobId, Body, Bounds, CheckpointSet, Commit, Create, Entry, MessageBody, NewEntry, NewSegment, Position,
+    Record, SegmentId, Tally, Thread, ThreadCommit, ThreadId,
 };
 
 use super::Hands;
 use super::hands::{deleted, edited, quiet, said, text};
 use crate::{
     ChangeQuery, FeedCursor, FeedNews, GcOptions, GcReport, ImportBatch, ImportedEntry, MessageFilter, MessageQuery,
-    Order, SegmentRow, StoreError,
+    Order, SegmentRow, StoreError, Tombstone,
 };
 
 pub async fn a_fork_survives_the_deletion_of_its_origin(hands: Hands) {
@@ -258,4 +259,35 @@ pub async fn a_rebuild_changes_nothing_that_was_right(hands: Hands) {
     let before = derived(&hands).await;
     hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
     assert_eq!(derived(&hands).await, before);
+}
+
+pub async fn deletions_are_imported_too(hands: Hands) {
+    let (kept, gone, elsewhere) = (hands.thread(&["a"]).await, hands.thread(&["b"]).await, hands.thread_id());
+    hands.delete(gone).await;
+    let upkeep = &hands.stores.upkeep;
+    let here = upkeep.all_tombstones(None, 9).await.expect("a walk");
+    assert_eq!(here.iter().map(|tombstone| tombstone.thread).collect::<Vec<_>>(), [gone]);
+    let tombstone = Tombstone { thread: elsewhere, time: hands.now() };
+    let bring = |tombstones: &[Tombstone]| ImportBatch {
+        tombstones: tombstones.to_vec(),
+        finished: true,
+        ..ImportBatch::default()
+    };
+    let before = hands.stores.feed.latest().await.expect("a read");
+    for _ in 0..2 {
+        upkeep.import(bring(&[tombstone, here[0]])).await.expect("an import, also when it is repeated");
+    }
+    let mut both = vec![tombstone, here[0]];
+    both.sort_by_key(|tombstone| tombstone.thread.short());
+    assert_eq!(upkeep.all_tombstones(None, 9).await.expect("a walk"), both);
+    assert_eq!(upkeep.all_tombstones(Some(both[0].thread), 9).await.expect("a walk"), both[1..]);
+    assert_eq!(hands.feed(before, 9).await.len(), 1, "it is told once");
+    let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
+    let (account, record, entries) = (Account::local(), Record::default(), Vec::new());
+    let create = Create { thread: elsewhere, account, record, segment, entries };
+    let refused = hands.try_commit(hands.commit(vec![ThreadCommit::Create(create)])).await;
+    assert!(matches!(refused, Err(StoreError::ThreadTaken { .. })), "its id stays refused");
+    let lives = Tombstone { thread: kept, time: hands.now() };
+    assert!(matches!(upkeep.import(bring(&[lives])).await, Err(StoreError::Import { .. })));
+    assert_eq!(hands.texts(kept).await, ["a"]);
 }

@@ -18,7 +18,7 @@ use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
     ImportBatch, LeaseAsk, Leases, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store,
-    StoreError, StoredEntry, Upkeep,
+    StoreError, StoredEntry, Tombstone, Upkeep,
 };
 
 /// A store in memory.
@@ -268,6 +268,13 @@ impl Upkeep for MemoryStore {
         self.read(|state| {
             let ids = state.blobs.keys().filter(|id| after.is_none_or(|after| **id > after));
             Ok(ids.take(limit).copied().collect())
+        })
+    }
+
+    fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
+        self.read(|state| {
+            let from = after.map_or(0, |thread| thread.short().bits() + 1);
+            Ok(state.tombstones.range(from..).map(|(_, tombstone)| *tombstone).take(limit).collect())
         })
     }
 

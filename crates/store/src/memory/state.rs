@@ -10,14 +10,14 @@ use threadkeep_model::{
     advance, born,
 };
 
-use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry, held};
+use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Living threads by their short ids.
     pub(super) threads: BTreeMap<u64, Thread>,
     /// Deleted threads by their short ids.
-    pub(super) tombstones: HashMap<u64, ThreadId>,
+    pub(super) tombstones: BTreeMap<u64, Tombstone>,
     pub(super) segments: BTreeMap<SegmentId, SegmentState>,
     pub(super) relations: Vec<Relation>,
     pub(super) checkpoints: HashMap<ThreadId, Vec<Checkpoint>>,
@@ -216,7 +216,7 @@ impl State {
                     }
                     threads.push(advanced.committed(write.thread));
                 }
-                Step::Delete(thread) => self.delete(thread),
+                Step::Delete(thread) => self.delete(Tombstone { thread, time: commit.time }),
             }
         }
         if let (Some(idempotency), Some(first)) = (&commit.idempotency, threads.first()) {
@@ -312,9 +312,10 @@ impl State {
         }
     }
 
-    fn delete(&mut self, thread: ThreadId) {
+    pub(super) fn delete(&mut self, tombstone: Tombstone) {
+        let thread = tombstone.thread;
         self.threads.remove(&thread.short().bits());
-        self.tombstones.insert(thread.short().bits(), thread);
+        self.tombstones.insert(thread.short().bits(), tombstone);
         self.relations.retain(|relation| relation.parent != thread && relation.child != thread);
         self.checkpoints.remove(&thread);
         self.leases.remove(&thread);

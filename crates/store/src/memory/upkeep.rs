@@ -69,6 +69,11 @@ impl State {
         for thread in batch.threads {
             self.threads.entry(thread.id.short().bits()).or_insert(thread);
         }
+        for tombstone in batch.tombstones {
+            if !self.tombstones.contains_key(&tombstone.thread.short().bits()) {
+                self.delete(tombstone);
+            }
+        }
         Ok(())
     }
 
@@ -100,6 +105,10 @@ impl State {
                 None if batch.segments.iter().any(|row| row.segment.id == entry.segment) => {}
                 None => return clash(format!("segment {} is missing", entry.segment)),
             }
+        }
+        if let Some(lives) = batch.tombstones.iter().find(|gone| self.threads.contains_key(&gone.thread.short().bits()))
+        {
+            return Err(StoreError::lives_here(lives.thread));
         }
         for thread in &batch.threads {
             let short = thread.id.short().bits();

@@ -20,6 +20,7 @@ on_every_store!(
     a_finished_copy_is_verified_and_nothing_is_written,
     a_target_that_differs_is_refused_before_anything_is_written,
     a_thread_that_was_deleted_on_the_target_is_refused,
+    what_was_deleted_in_the_source_cannot_come_back_on_the_target,
     a_target_keeps_what_is_its_own,
     what_an_import_left_out_is_filled_in,
     a_copy_taken_while_others_write_is_what_was_there_when_it_began,
@@ -223,6 +224,23 @@ async fn a_target_that_differs_is_refused_before_anything_is_written(keep: Keep)
         let error = refused(&keep.engine, &other.engine).await.to_string();
         assert!(error.contains("differs"), "{error}");
     }
+}
+
+async fn what_was_deleted_in_the_source_cannot_come_back_on_the_target(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let old = exported(&keep.engine, Selection::Thread(thread)).await;
+    keep.engine.delete(thread, Delete::default()).await.expect("a deletion");
+    let target = threadkeep::open("memory:").expect("a store");
+    let report = copied(&keep.engine, &target).await;
+    assert_eq!((report.threads, report.deleted), (0, 1));
+    assert_eq!(copied(&keep.engine, &target).await.hash, report.hash);
+    let mut importer = target.importer();
+    let mut refused = Ok(());
+    for item in old {
+        refused = refused.and(importer.push(item).await);
+    }
+    let refused = refused.and(importer.finish().await.map(drop)).expect_err("it was deleted");
+    assert!(refused.to_string().contains("was deleted"), "{refused}");
 }
 
 async fn a_thread_that_was_deleted_on_the_target_is_refused(keep: Keep) {

@@ -118,6 +118,14 @@ impl Upkeep for Breaking {
         self.inner.all_segments(after, limit)
     }
 
+    fn all_tombstones(
+        &self,
+        after: Option<ThreadId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<threadkeep_store::Tombstone>, StoreError>> {
+        self.inner.all_tombstones(after, limit)
+    }
+
     fn all_blobs(
         &self,
         after: Option<threadkeep::model::BlobId>,
