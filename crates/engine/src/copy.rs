@@ -45,6 +45,8 @@ impl Engine {
     /// # Errors
     /// [`Error::CopyDiffers`] if the target holds something else, or does not give back what it was given.
     pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
+        // Before the threads: one that is deleted meanwhile is copied as a thread, and not as deleted as well.
+        let deleted = self.tombstones().await?;
         let mut source = self.exporter(Selection::Store).await?;
         let ids: Vec<ThreadId> = source.threads().iter().map(|thread| thread.id).collect();
         let mut copy = Copying::begin(target, source.threads()).await.map_err(of_target)?;
@@ -55,7 +57,7 @@ impl Engine {
             progress("entries", copy.counts.entries, None);
         }
         let mut gone = HashSet::new();
-        for tombstone in self.tombstones().await? {
+        for tombstone in deleted {
             hash.deleted(&tombstone);
             gone.insert(tombstone.thread);
             copy.take_deleted(tombstone).await.map_err(of_target)?;
