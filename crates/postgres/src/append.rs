@@ -1,21 +1,31 @@
-//! Plain appends: one function call for all that wait at that moment.
+//! Plain appends, all that wait at that moment together.
+//!
+//! A single message or event is one statement (`quick.sql`): lock, check, write. Several of them are such statements in
+//! one transaction, sent without waiting in between, after the locks. What such a statement does not do, because a check
+//! fails, the thread is held by somebody else, or there is more to the append, is done by the function `append`
+//! (`append.sql`), which says precisely why it refuses.
 //!
 //! A call is under way for a thread at most once in this process; what comes meanwhile waits, and goes along with the
 //! next call. So many writers share one transaction and one sync, and appends to one thread keep their order. Threads
 //! that another process holds are left out of a call; their commits then go apart, thread by thread, and wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+
+use deadpool_postgres::Object;
+use futures_util::future::Either;
 
 use threadkeep_model::{
-    Body, Commit, Committed, Derived, Kind, Refusal, ThreadCommit, ThreadCommitted, Timestamp, Write,
+    Body, Commit, Committed, Derived, Kind, Refusal, Role, ThreadCommit, ThreadCommitted, Timestamp, Write,
 };
 use threadkeep_store::{Result, StoreError};
 use tokio::sync::oneshot;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
-use crate::connect::thread_lock;
+use crate::commit::Transaction;
+use crate::connect::{in_order, thread_lock};
 use crate::error::{from_commit, is_taken_back};
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
@@ -70,6 +80,11 @@ impl Append {
             ThreadCommit::Write(write) => write,
             ThreadCommit::Create(_) | ThreadCommit::Delete { .. } => unreachable!("an append is a write"),
         }
+    }
+
+    /// Whether one statement does it.
+    fn is_quick(&self) -> bool {
+        self.0.idempotency.is_none() && self.write().entries.len() == 1
     }
 
     fn thread(&self) -> i64 {
@@ -146,7 +161,11 @@ impl Shared {
     /// in calls of their own.
     async fn call_all(self: Arc<Self>, taken: Vec<(Append, Reply)>) {
         let mut threads: HashSet<i64> = taken.iter().map(|(append, _)| append.thread()).collect();
-        let left_out = self.call_and_answer(taken, false).await;
+        let (quick, more): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(append, _)| append.is_quick());
+        let mut left_out = self.quick_and_answer(quick).await;
+        if !more.is_empty() {
+            left_out.extend(self.call_and_answer(more, false).await);
+        }
         let mut apart: HashMap<i64, Vec<(Append, Reply)>> = HashMap::new();
         for (append, reply) in left_out {
             threads.remove(&append.thread());
@@ -168,6 +187,93 @@ impl Shared {
             state.busy.retain(|thread| !threads.contains(thread));
         }
         self.begin_calls();
+    }
+
+    /// Appends what can be done quickly, and gives back the rest.
+    async fn quick_and_answer(&self, appends: Vec<(Append, Reply)>) -> Vec<(Append, Reply)> {
+        let written = match &appends[..] {
+            [] => return appends,
+            [(append, _)] => self.quick_one(append).await.map(|row| vec![row]),
+            several => self.quick_several(several).await,
+        };
+        let mut left_out = Vec::new();
+        match written {
+            Ok(rows) => {
+                for ((append, reply), row) in appends.into_iter().zip(rows) {
+                    match row {
+                        Some(row) => self.answer(&append, reply, written_at(&row, append.write())),
+                        None => left_out.push((append, reply)),
+                    }
+                }
+            }
+            // Nothing was kept; each is tried again, so that one that broke it cannot take the others with it.
+            Err(Lost::During(error)) if is_taken_back(&error) => left_out = appends,
+            Err(lost) => {
+                let error = Failure(lost.into_error());
+                for (_, reply) in appends {
+                    drop(reply.send(Err(error.copied())));
+                }
+            }
+        }
+        left_out
+    }
+
+    /// One statement, and a transaction by itself.
+    async fn quick_one(&self, append: &Append) -> Result<Option<Row>, Lost> {
+        let client = self.connections.get().await.map_err(Lost::Before)?;
+        let values = self.values(&client, append).await?;
+        let statement = client.prepare_cached(&QUICK_LOCKING).await.map_err(Lost::During)?;
+        let lock = thread_lock(append.thread());
+        let mut params = values.params(&0);
+        params.extend([&self.upkeep_lock as &(dyn ToSql + Sync), &lock]);
+        client.query_opt(&statement, &params).await.map_err(Lost::During)
+    }
+
+    /// A statement each, in one transaction that holds all locks before the first of them.
+    async fn quick_several(&self, appends: &[(Append, Reply)]) -> Result<Vec<Option<Row>>, Lost> {
+        let client = self.connections.get().await.map_err(Lost::Before)?;
+        let mut values = Vec::with_capacity(appends.len());
+        for (append, _) in appends {
+            values.push(self.values(&client, append).await?);
+        }
+        let lock = client.prepare_cached(LOCK_WHAT_IS_FREE).await.map_err(Lost::During)?;
+        let statement = client.prepare_cached(&QUICK).await.map_err(Lost::During)?;
+        let commit = client.prepare_cached("COMMIT").await.map_err(Lost::During)?;
+        let keys: Vec<i64> = appends.iter().map(|(append, _)| thread_lock(append.thread())).collect();
+        let transaction = Transaction::begun(client);
+        let client = transaction.client();
+        let (begun, locked) = tokio::join!(
+            biased;
+            client.batch_execute("BEGIN"),
+            async { client.query_one(&lock, &[&self.upkeep_lock, &keys]).await },
+        );
+        begun.map_err(Lost::During)?;
+        let locked: Vec<bool> = get(&locked.map_err(Lost::During)?, 0).map_err(Lost::Before)?;
+        let numbers: Vec<i32> = (0..appends.len() as i32).collect();
+        let held = || values.iter().zip(&numbers).zip(&locked).filter(|(_, locked)| **locked).map(|(held, _)| held);
+        let statements = held().map(|(values, n)| {
+            let (statement, params) = (&statement, values.params(n));
+            Either::Left(async move { client.query_opt(statement, &params).await })
+        });
+        let end = Either::Right(async { client.execute(&commit, &[]).await.map(|_| None) });
+        let mut rows = in_order(statements.chain([end]))
+            .await
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Lost::During)?
+            .into_iter();
+        let answers = locked.iter().map(|locked| if *locked { rows.next().flatten() } else { None }).collect();
+        transaction.ended();
+        Ok(answers)
+    }
+
+    async fn values<'a>(&self, client: &Object, append: &'a Append) -> Result<Values<'a>, Lost> {
+        let actor = self.actors.id(client, &append.0.caller).await.map_err(Lost::Before)?;
+        let lease_now = match self.clock {
+            Clock::Server => None,
+            Clock::Caller => Some(append.0.time.as_micros()),
+        };
+        Ok(Values::of(append, actor, lease_now))
     }
 
     /// Calls, answers all that were answered, and gives back those that were left out.
@@ -207,12 +313,10 @@ impl Shared {
     }
 
     async fn call(&self, appends: &[&Append], waits: bool) -> Called {
-        let called = self.try_call(appends, waits).await;
-        match called {
+        match self.try_call(appends, waits).await {
             Ok(rows) => Called::Answers(rows.iter().zip(appends).map(|(row, append)| answered(row, append)).collect()),
-            Err(Lost::Before(error)) => Called::Failed(Failure(error)),
             Err(Lost::During(error)) if is_taken_back(&error) => Called::TakenBack(Failure(from_commit(error))),
-            Err(Lost::During(error)) => Called::Failed(Failure(from_commit(error))),
+            Err(lost) => Called::Failed(Failure(lost.into_error())),
         }
     }
 
@@ -286,6 +390,15 @@ enum Lost {
     During(tokio_postgres::Error),
 }
 
+impl Lost {
+    fn into_error(self) -> StoreError {
+        match self {
+            Self::Before(error) => error,
+            Self::During(error) => from_commit(error),
+        }
+    }
+}
+
 /// An error that concerns several.
 struct Failure(StoreError);
 
@@ -298,6 +411,107 @@ impl Failure {
             other => StoreError::Unavailable { what: other.to_string() },
         }
     }
+}
+
+/// Locks those threads that nobody holds, and says which.
+const LOCK_WHAT_IS_FREE: &str = "
+    SELECT array(SELECT pg_try_advisory_xact_lock(k) FROM unnest($2::bigint[]) k)
+    FROM (SELECT pg_advisory_xact_lock_shared($1) OFFSET 0) upkeep";
+
+/// The statement of a quick append, whose thread is locked.
+static QUICK: LazyLock<String> = LazyLock::new(|| quick("true"));
+/// The same, which locks the thread itself, if nobody holds it.
+static QUICK_LOCKING: LazyLock<String> =
+    LazyLock::new(|| quick("pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)"));
+
+fn quick(lock: &str) -> String {
+    let sql = include_str!("quick.sql").replace("{lock}", lock).replace("{format}", &Kind::FORMAT.to_string());
+    sql.replace("{user}", &Role::User.code().to_string()).replace("{assistant}", &Role::Assistant.code().to_string())
+}
+
+/// The values of a quick append.
+struct Values<'a> {
+    thread: i64,
+    rest: Vec<u8>,
+    era: Option<i64>,
+    version: Option<i64>,
+    lease: Option<i64>,
+    lease_now: Option<i64>,
+    time: i64,
+    actor: i64,
+    cause: Option<String>,
+    kind: i16,
+    role: Option<i16>,
+    depth: Option<i16>,
+    silent: Option<bool>,
+    body: &'a [u8],
+}
+
+impl<'a> Values<'a> {
+    fn of(append: &'a Append, actor: i64, lease_now: Option<i64>) -> Self {
+        let (commit, write) = (&append.0, append.write());
+        let entry = &write.entries[0];
+        let (role, depth, silent) = message_columns(&entry.derived);
+        Self {
+            thread: key(write.thread),
+            rest: rest(write.thread),
+            era: write.expect.era.map(|era| era as i64),
+            version: write.expect.version.map(|version| version.0 as i64),
+            lease: write.expect.lease.map(|token| token as i64),
+            lease_now,
+            time: commit.time.as_micros(),
+            actor,
+            cause: commit.caller.cause.clone().map(threadkeep_model::strip_nulls),
+            kind: i16::from(entry.kind.code()),
+            role,
+            depth,
+            silent,
+            body: inline(&entry.body),
+        }
+    }
+
+    /// In the order of `quick.sql`; `n` counts within the transaction.
+    fn params<'b>(&'b self, n: &'b i32) -> Vec<&'b (dyn ToSql + Sync)> {
+        vec![
+            &self.thread,
+            &self.rest,
+            &self.era,
+            &self.version,
+            &self.lease,
+            &self.lease_now,
+            &self.time,
+            &self.actor,
+            &self.cause,
+            &self.kind,
+            &self.role,
+            &self.depth,
+            &self.silent,
+            &self.body,
+            n,
+        ]
+    }
+}
+
+/// The body of an entry that has it with itself.
+fn inline(body: &Body) -> &[u8] {
+    match body {
+        Body::Inline(bytes) => bytes,
+        Body::Blob(_) | Body::Absent => &[],
+    }
+}
+
+/// What a quick append wrote.
+fn written_at(row: &Row, write: &Write) -> Result<Committed> {
+    let head = head(row, 0)?;
+    let committed = ThreadCommitted {
+        thread: write.thread,
+        segment: head.segment,
+        first: head.version,
+        count: 1,
+        time: head.updated,
+        head,
+    };
+    Ok(Committed { threads: vec![committed], replayed: false })
 }
 
 /// The values of a call, column by column.
@@ -343,10 +557,7 @@ impl<'a> Columns<'a> {
         for entry in &write.entries {
             self.kind.push(i16::from(entry.kind.code()));
             self.format.push(i16::from(Kind::FORMAT));
-            self.body.push(match &entry.body {
-                Body::Inline(bytes) => bytes,
-                Body::Blob(_) | Body::Absent => &[],
-            });
+            self.body.push(inline(&entry.body));
             let (role, depth, silent) = message_columns(&entry.derived);
             self.role.push(role);
             self.silent.push(silent);

@@ -1,8 +1,11 @@
 //! Connections: the first one, which looks at the server, and the pool.
 
+use std::future::Future;
+use std::task::Poll;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use futures_util::future::maybe_done;
 use threadkeep_store::{Result, StoreError};
 use tokio_postgres::{AsyncMessage, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -113,3 +116,15 @@ pub(crate) fn thread_lock(key: i64) -> i64 {
 /// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH" and "TI" in ASCII.
 const THREAD_TAG: i64 = 0x5448 << 48;
 const UPKEEP_TAG: i64 = 0x5449 << 48;
+
+/// Runs requests one after the other without waiting in between: each is sent when it is first polled.
+pub(crate) async fn in_order<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut requests: Vec<_> = requests.map(|request| Box::pin(maybe_done(request))).collect();
+    std::future::poll_fn(|context| {
+        let pending =
+            requests.iter_mut().filter_map(|request| request.as_mut().poll(context).is_pending().then_some(()));
+        if pending.count() == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    requests.iter_mut().filter_map(|request| request.as_mut().take_output()).collect()
+}

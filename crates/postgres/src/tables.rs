@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
-use futures_util::future::join_all;
 use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
     strip_nulls,
@@ -12,6 +11,7 @@ use threadkeep_store::{Result, SegmentRow, StoreError};
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{key, rest, segment_key, tally_numbers};
+use crate::connect::in_order;
 
 /// How many bytes of a blob go into one row.
 const BLOB_CHUNK_BYTES: usize = 256 * 1024;
@@ -316,7 +316,7 @@ pub(crate) async fn run(client: &Object, statements: &[Statement<'_>]) -> Result
     }
     let running =
         prepared.iter().zip(statements).map(|(prepared, statement)| client.execute(prepared, &statement.params));
-    for result in join_all(running).await {
+    for result in in_order(running).await {
         result?;
     }
     Ok(())
