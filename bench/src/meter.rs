@@ -50,6 +50,11 @@ impl Spent {
         self.cpu.as_secs_f64() * 1e6 / self.operations
     }
 
+    /// Microseconds an operation, as those who wait see it.
+    pub(crate) fn time(&self) -> f64 {
+        self.wall.as_secs_f64() * 1e6 / self.operations
+    }
+
     /// Operations a second.
     pub(crate) fn rate(&self) -> f64 {
         self.operations / self.wall.as_secs_f64()
