@@ -108,6 +108,13 @@ pub(crate) fn typical_micros(times: usize, mut work: impl FnMut() -> Result<()>)
     Ok(median(&micros))
 }
 
+/// The one of `values` below which so many of a hundred lie.
+pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+}
+
 /// The middle one of `values`.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

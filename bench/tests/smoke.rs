@@ -60,6 +60,7 @@ fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
         ("append-history", 10),
         ("at-rest", 1),
         ("chain", 4),
+        ("feed", 6),
         ("fork", 18),
         ("list", 2),
         ("memory", 2),

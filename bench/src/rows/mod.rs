@@ -2,6 +2,7 @@
 
 mod append;
 mod chain;
+mod feed;
 mod fork;
 mod history;
 mod list;
@@ -43,6 +44,7 @@ const ON_A_SERVER: &[Row] = &[
     Row { name: list::NAME, measure: list::measure },
     Row { name: rest::NAME, measure: rest::measure },
     Row { name: memory::NAME, measure: memory::measure },
+    Row { name: feed::NAME, measure: feed::measure },
 ];
 
 /// The rows of these names; all of them if there is none.
