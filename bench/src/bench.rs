@@ -1,15 +1,19 @@
-//! What all rows share: sizes, a folder, a runtime, and the way loads are described.
+//! What all rows share: sizes, a place for stores, a runtime, and the way loads are described.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::Result;
 use crate::meter::{Spent, typical_micros};
+use crate::report::Unit;
+use crate::server::Server;
 
+/// Says which store to measure, as `--store` does.
+pub(crate) const STORE_VARIABLE: &str = "THREADKEEP_BENCH_STORE";
 /// Bytes of text in a message.
 pub(crate) const TEXT_BYTES: usize = 1_024;
 /// Clients that wait at the same time, where there are many.
@@ -53,7 +57,7 @@ impl Sizes {
                 appends_each_synced: 1,
                 histories: [10, 100, 1_000],
                 forks: 20,
-                messages: 200,
+                messages: 100,
                 reads: 20,
                 chain: 50,
                 threads: 300,
@@ -108,12 +112,18 @@ pub(crate) struct Bench {
     pub(crate) sizes: Sizes,
     pub(crate) quick: bool,
     pub(crate) rounds: usize,
-    folder: TempDir,
+    home: Home,
+}
+
+/// Where stores are made.
+enum Home {
+    Folder(TempDir),
+    Server(Arc<Server>),
 }
 
 impl Bench {
     /// Files are made in a folder in `parent`, or where `THREADKEEP_BENCH_DIR` says, and removed in the end.
-    pub(crate) fn new(parent: Option<&Path>, quick: bool, rounds: usize) -> Result<Self> {
+    pub(crate) fn on_files(parent: Option<&Path>, quick: bool, rounds: usize) -> Result<Self> {
         let parent = match parent {
             Some(parent) => parent.to_owned(),
             None => std::env::var_os("THREADKEEP_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from),
@@ -123,25 +133,107 @@ impl Bench {
         std::fs::create_dir_all(&parent).map_err(unusable)?;
         let folder = tempfile::Builder::new().prefix("threadkeep-bench-").tempdir_in(&parent).map_err(unusable)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).build()?;
-        Ok(Self { runtime, sizes: Sizes::of(quick), quick, rounds, folder })
+        Ok(Self { runtime, sizes: Sizes::of(quick), quick, rounds, home: Home::Folder(folder) })
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    /// Tables are made in one schema of the server at `url`, and dropped in the end.
+    pub(crate) fn on_server(url: &str, quick: bool, rounds: usize) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+        let server = Arc::new(Server::reach(url, runtime.handle())?);
+        Ok(Self { runtime, sizes: Sizes::of(quick), quick, rounds, home: Home::Server(server) })
     }
 
-    /// A new folder for the files of one row; it goes when it is dropped.
-    pub(crate) fn room(&self) -> Result<TempDir> {
-        Ok(tempfile::tempdir_in(&self.folder)?)
+    pub(crate) fn is_on_server(&self) -> bool {
+        matches!(self.home, Home::Server(_))
     }
 
-    /// What the disk takes for a write of 8 KiB and a sync, in microseconds.
-    pub(crate) fn sync_micros(&self) -> Result<f64> {
-        let mut file = tempfile::tempfile_in(&self.folder)?;
-        typical_micros(50, || {
+    /// What is measured beside us is written by hand on this.
+    pub(crate) fn by_hand_on(&self) -> &'static str {
+        match self.home {
+            Home::Folder(_) => "sqlite",
+            Home::Server(_) => "postgres",
+        }
+    }
+
+    /// A new place for the stores of one row, one at a time; what is in it goes when it is dropped.
+    pub(crate) fn room(&self) -> Result<Room> {
+        match &self.home {
+            Home::Folder(folder) => Ok(Room::Folder(tempfile::tempdir_in(folder)?)),
+            Home::Server(server) => Ok(Room::Schema(Arc::clone(server))),
+        }
+    }
+
+    /// Where stores are, and how long it takes until something is kept there.
+    pub(crate) fn about(&self) -> Result<String> {
+        let folder = match &self.home {
+            Home::Folder(folder) => folder,
+            Home::Server(server) => return server.about(),
+        };
+        let mut file = tempfile::tempfile_in(folder)?;
+        let sync = typical_micros(50, || {
             file.write_all(&[1; 8_192])?;
             Ok(file.sync_data()?)
-        })
+        })?;
+        Ok(format!("in {}, where 8 KiB and a sync take {}", folder.path().display(), Unit::Micros.show(sync)))
+    }
+}
+
+/// A place for the stores of one row.
+pub(crate) enum Room {
+    Folder(TempDir),
+    /// There is one schema, for all of them.
+    Schema(Arc<Server>),
+}
+
+impl Room {
+    /// Where a store of this name goes. On a server all names are the same store.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        match self {
+            Self::Folder(folder) => Place::File(folder.path().join(name)),
+            Self::Schema(server) => Place::Schema(Arc::clone(server)),
+        }
+    }
+
+    /// As `--store` takes it. It may hold a password.
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Folder(folder) => format!("sqlite:{}", folder.path().display()),
+            Self::Schema(server) => server.url().to_owned(),
+        }
+    }
+
+    /// Lets a server do now what it would do in a moment. A file is settled once it is closed.
+    pub(crate) fn settle(&self) -> Result<()> {
+        match self {
+            Self::Folder(_) => Ok(()),
+            Self::Schema(server) => server.settle(),
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        match self {
+            Self::Folder(_) => {}
+            Self::Schema(server) => server.clear(),
+        }
+    }
+}
+
+/// Where one store is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    File(PathBuf),
+    Schema(Arc<Server>),
+}
+
+impl Place {
+    /// What our own store weighs there.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        match self {
+            Self::File(path) => Ok(std::fs::metadata(path)?.len()),
+            Self::Schema(server) => server.bytes("NOT LIKE 'by\\_hand\\_%'"),
+        }
     }
 }
 

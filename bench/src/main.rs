@@ -1,7 +1,7 @@
 //! Measures Threadkeep beside hand-written code, in one run.
 //!
 //! `rows` has a file for each thing that is measured, `opponents` what it is measured beside, `meter` the instruments
-//! and `report` the table. The README says how to read it.
+//! and `report` the table; `bench` is what they share, on files or on a `server`. The README says how to read it.
 
 mod bench;
 mod meter;
@@ -9,14 +9,15 @@ mod opponents;
 mod ours;
 mod report;
 mod rows;
+mod server;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, STORE_VARIABLE};
 use crate::report::Report;
 
 /// Whatever goes wrong here ends the run.
@@ -38,25 +39,29 @@ enum Command {
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
-        /// The folder for the store.
-        folder: PathBuf,
-        /// Smaller sizes.
-        #[arg(long)]
-        quick: bool,
+        #[command(flatten)]
+        place: PlaceArgs,
     },
 }
 
 #[derive(Args)]
-struct EngineArgs {
-    /// The store to measure. Only `sqlite:FOLDER` for now: files are made in a folder in there, and removed.
-    #[arg(long, value_name = "URL")]
+struct PlaceArgs {
+    /// The store to measure. `sqlite:FOLDER`: files are made in a folder in there, and removed.
+    /// `postgres://user@host/database`: a schema is made there, and dropped; `?schema=NAME` gives it a name.
+    #[arg(long, value_name = "URL", env = STORE_VARIABLE, hide_env_values = true)]
     store: Option<String>,
-    /// One JSON object a line instead of a table.
-    #[arg(long)]
-    json: bool,
     /// Smaller sizes: shows that everything works, not how fast it is.
     #[arg(long)]
     quick: bool,
+}
+
+#[derive(Args)]
+struct EngineArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
     /// How often everything is measured; medians are shown.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     rounds: u16,
@@ -68,21 +73,22 @@ struct EngineArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
-        Command::Memory { folder, quick } => rows::memory::work(&folder, quick),
+        Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+            eprintln!("error: {error}{cause}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn measure(args: EngineArgs) -> Result<()> {
-    let rows = rows::named(&args.rows)?;
-    let folder = args.store.as_deref().map(folder_of).transpose()?;
-    let bench = Bench::new(folder, args.quick, usize::from(args.rounds))?;
+    let is_server = args.place.is_server();
+    let rows = rows::named(&args.rows, is_server)?;
+    let bench = args.place.bench(usize::from(args.rounds))?;
     let mut report = Report::to(std::io::stdout().lock(), args.json);
     report.begin(&bench)?;
     for row in rows {
@@ -91,9 +97,20 @@ fn measure(args: EngineArgs) -> Result<()> {
     report.end()
 }
 
-fn folder_of(url: &str) -> Result<&Path> {
-    match url.strip_prefix("sqlite:") {
-        Some(path) if !path.is_empty() => Ok(Path::new(path)),
-        _ => Err(format!("'{url}' cannot be measured yet: use sqlite:FOLDER").into()),
+impl PlaceArgs {
+    fn is_server(&self) -> bool {
+        self.store.as_deref().is_some_and(|url| url.starts_with("postgres://") || url.starts_with("postgresql://"))
+    }
+
+    fn bench(&self, rounds: usize) -> Result<Bench> {
+        match self.store.as_deref() {
+            None => Bench::on_files(None, self.quick, rounds),
+            Some(url) if self.is_server() => Bench::on_server(url, self.quick, rounds),
+            Some(url) => match url.strip_prefix("sqlite:") {
+                Some(path) if !path.is_empty() => Bench::on_files(Some(Path::new(path)), self.quick, rounds),
+                // What it is instead may hold a password.
+                _ => Err("--store cannot be measured: use sqlite:FOLDER or postgres://user@host/database".into()),
+            },
+        }
     }
 }

@@ -50,6 +50,11 @@ impl Spent {
         self.cpu.as_secs_f64() * 1e6 / self.operations
     }
 
+    /// Microseconds an operation, as those who wait see it.
+    pub(crate) fn time(&self) -> f64 {
+        self.wall.as_secs_f64() * 1e6 / self.operations
+    }
+
     /// Operations a second.
     pub(crate) fn rate(&self) -> f64 {
         self.operations / self.wall.as_secs_f64()
@@ -101,6 +106,13 @@ pub(crate) fn typical_micros(times: usize, mut work: impl FnMut() -> Result<()>)
         micros.push(begin.elapsed().as_secs_f64() * 1e6);
     }
     Ok(median(&micros))
+}
+
+/// The one of `values` below which so many of a hundred lie.
+pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
 }
 
 /// The middle one of `values`.

@@ -1,15 +1,15 @@
 //! Threadkeep, as a program that embeds it would use it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use threadkeep::model::{Commit, Expect, NewEntry, ThreadCommit, Write};
 use threadkeep::{
-    Append, Caller, Create, Engine, Entry, Limits, MessageBody, Page, SqliteStore, Stores, SystemWorld, ThreadId, World,
+    Append, Caller, Create, Engine, Entry, Limits, MessageBody, Page, PostgresStore, SqliteStore, Stores, SystemWorld,
+    ThreadId, World,
 };
 
 use crate::Result;
-use crate::bench::{Bench, Keeper, Load, text};
+use crate::bench::{Bench, Keeper, Load, Place, text};
 
 /// Messages in one append, where a history is built.
 const BATCH: usize = 1_000;
@@ -25,19 +25,22 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        Self::open_in(path, Arc::new(SystemWorld))
+    pub(crate) fn open(place: &Place) -> Result<Self> {
+        Self::open_in(place, Arc::new(SystemWorld))
     }
 
-    pub(crate) fn open_in(path: &Path, world: Arc<dyn World>) -> Result<Self> {
-        let stores = Stores::of(SqliteStore::open(path)?);
+    pub(crate) fn open_in(place: &Place, world: Arc<dyn World>) -> Result<Self> {
+        let stores = match place {
+            Place::File(path) => Stores::of(SqliteStore::open(path)?),
+            Place::Schema(server) => Stores::of(PostgresStore::open(server.url().parse()?)?),
+        };
         let engine = Engine::new(stores.clone(), Arc::clone(&world), Limits::default());
         Ok(Self { engine, threads: Vec::new(), stores, world })
     }
 
-    /// A new store with so many threads.
-    pub(crate) fn with_threads(bench: &Bench, path: &Path, threads: usize) -> Result<Self> {
-        let mut ours = Self::open(path)?;
+    /// A store with so many new threads.
+    pub(crate) fn with_threads(bench: &Bench, place: &Place, threads: usize) -> Result<Self> {
+        let mut ours = Self::open(place)?;
         for n in 0..threads {
             let thread = bench.runtime.block_on(ours.engine.create(Create::titled(&format!("Thread {n}"))))?;
             ours.threads.push(thread.id);
@@ -45,9 +48,9 @@ impl Ours {
         Ok(ours)
     }
 
-    /// The store at `path`, which has the thread `thread`.
-    pub(crate) fn reopen(path: &Path, thread: ThreadId) -> Result<Self> {
-        let mut ours = Self::open(path)?;
+    /// The store at `place`, which has the thread `thread`.
+    pub(crate) fn reopen(place: &Place, thread: ThreadId) -> Result<Self> {
+        let mut ours = Self::open(place)?;
         ours.threads.push(thread);
         Ok(ours)
     }

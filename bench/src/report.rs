@@ -56,7 +56,7 @@ impl Unit {
         }
     }
 
-    fn show(self, value: f64) -> String {
+    pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Syncs => format!("{value:.3}"),
             Self::Micros if value >= 10_000.0 => format!("{:.1} ms", value / 1_000.0),
@@ -119,42 +119,47 @@ impl Line {
         Self { row, measure: measure.into(), unit, ours, by_hand: None, json_lines: None, aim: None }
     }
 
-    /// Beside SQLite by hand.
+    /// Beside what was written by hand on the same kind of store.
     pub(crate) fn by_hand(mut self, series: Series) -> Self {
         self.by_hand = Some(series);
         self
     }
 
-    /// Beside a JSON Lines file a thread.
-    pub(crate) fn json_lines(mut self, series: Series) -> Self {
-        self.json_lines = Some(series);
+    /// Beside a JSON Lines file a thread, where there is one.
+    pub(crate) fn json_lines(mut self, series: Option<Series>) -> Self {
+        self.json_lines = series;
         self
     }
 
-    pub(crate) fn aim(mut self, aim: Aim) -> Self {
-        self.aim = Some(aim);
+    pub(crate) fn aim(self, aim: Aim) -> Self {
+        self.aim_if(true, aim)
+    }
+
+    /// An aim that stands only for some stores.
+    pub(crate) fn aim_if(mut self, stands: bool, aim: Aim) -> Self {
+        self.aim = stands.then_some(aim);
         self
     }
 
-    /// Ours beside SQLite by hand.
+    /// Ours beside what was written by hand.
     fn ratio(&self) -> Option<f64> {
         self.by_hand.as_ref().map(|series| self.ours.over(series).median()).filter(|ratio| ratio.is_finite())
     }
 
-    fn json(&self, quick: bool) -> serde_json::Value {
+    fn json(&self, by_hand_on: &str, quick: bool) -> serde_json::Value {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.0.clone());
         json!({
             "row": self.row,
             "measure": self.measure,
             "unit": self.unit.name(),
             "ours": self.ours.median(),
-            "sqlite": self.by_hand.as_ref().map(Series::median),
+            by_hand_on: self.by_hand.as_ref().map(Series::median),
             "jsonl": self.json_lines.as_ref().map(Series::median),
             "ratio": self.ratio(),
             "aim": self.aim.map(|aim| aim.show(self.unit)),
             "met": self.aim.map(|aim| aim.is_met(self)),
             "quick": quick,
-            "rounds": { "ours": self.ours.0, "sqlite": all(&self.by_hand), "jsonl": all(&self.json_lines) },
+            "rounds": { "ours": self.ours.0, by_hand_on: all(&self.by_hand), "jsonl": all(&self.json_lines) },
         })
     }
 }
@@ -164,34 +169,33 @@ pub(crate) struct Report<W> {
     to: W,
     json: bool,
     quick: bool,
+    by_hand_on: &'static str,
     aims: usize,
     missed: Vec<String>,
 }
 
 impl<W: Write> Report<W> {
     pub(crate) fn to(to: W, json: bool) -> Self {
-        Self { to, json, quick: false, aims: 0, missed: Vec::new() }
+        Self { to, json, quick: false, by_hand_on: "", aims: 0, missed: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, bench: &Bench) -> Result<()> {
         self.quick = bench.quick;
+        self.by_hand_on = bench.by_hand_on();
         if self.json {
             return Ok(());
         }
-        let sync = bench.sync_micros()?;
-        writeln!(self.to, "Threadkeep beside SQLite by hand and a JSON Lines file a thread")?;
-        writeln!(
-            self.to,
-            "{} interleaved rounds, medians; {} CPUs; in {}, where 8 KiB and a sync take {}",
-            bench.rounds,
-            std::thread::available_parallelism().map_or(1, usize::from),
-            bench.folder().display(),
-            Unit::Micros.show(sync),
-        )?;
+        let (beside, json_lines) = match bench.is_on_server() {
+            true => ("PostgreSQL by hand", ""),
+            false => ("SQLite by hand and a JSON Lines file a thread", "jsonl"),
+        };
+        writeln!(self.to, "Threadkeep beside {beside}")?;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        writeln!(self.to, "{} interleaved rounds, medians; {cpus} CPUs; {}", bench.rounds, bench.about()?)?;
         if self.quick {
             writeln!(self.to, "--quick: small sizes, to show that everything works. The aims are for full sizes.")?;
         }
-        let cells = ["row", "measured", "ours", "sqlite", "jsonl", "ratio", "aim", "met"];
+        let cells = ["row", "measured", "ours", self.by_hand_on, json_lines, "ratio", "aim", "met"];
         self.write_cells(cells.map(str::to_owned))
     }
 
@@ -204,7 +208,7 @@ impl<W: Write> Report<W> {
                 }
             }
             if self.json {
-                writeln!(self.to, "{}", line.json(self.quick))?;
+                writeln!(self.to, "{}", line.json(self.by_hand_on, self.quick))?;
                 continue;
             }
             let show = |value: Option<f64>| value.map_or(String::new(), |value| line.unit.show(value));

@@ -15,21 +15,27 @@ fn run(args: &[&str]) -> Output {
     output
 }
 
-#[test]
-fn a_quick_run_gives_every_row_with_finite_numbers() {
-    let output = run(&["engine", "--quick", "--json", "--rounds", "2"]);
+/// Runs everything quickly; gives how many lines each row has. `by_hand_on` is the store that is used by hand beside ours.
+fn quick_run(by_hand_on: &str, args: &[&str]) -> BTreeMap<String, usize> {
+    let output = run(&[&["engine", "--quick", "--json"], args].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for line in String::from_utf8(output.stdout).expect("text").lines() {
         let line: Value = serde_json::from_str(line).expect("a JSON object");
         *lines.entry(line["row"].as_str().expect("a row has a name").to_owned()).or_default() += 1;
         assert!(line["ours"].as_f64().is_some_and(f64::is_finite), "{line}");
-        for other in ["sqlite", "jsonl", "ratio"] {
+        for other in [by_hand_on, "jsonl", "ratio"] {
             assert!(line[other].is_null() || line[other].as_f64().is_some_and(f64::is_finite), "{line}");
         }
+        assert_eq!(line[by_hand_on].is_null(), line["ratio"].is_null(), "{line}");
         assert_eq!(line["aim"].is_null(), line["met"].is_null(), "{line}");
         assert_eq!(line["quick"], true, "{line}");
     }
+    lines
+}
+
+#[test]
+fn a_quick_run_gives_every_row_with_finite_numbers() {
     let expected = [
         ("append-1", 3),
         ("append-64", 7),
@@ -41,7 +47,51 @@ fn a_quick_run_gives_every_row_with_finite_numbers() {
         ("memory", 2),
         ("read", 4),
     ];
+    assert_eq!(quick_run("sqlite", &["--rounds", "2"]), expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+}
+
+#[test]
+fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
+    let url = threadkeep_throwaway::postgres();
+    let expected = [
+        ("append-1", 2),
+        ("append-32", 5),
+        ("append-8", 5),
+        ("append-history", 10),
+        ("at-rest", 1),
+        ("chain", 4),
+        ("feed", 6),
+        ("fork", 18),
+        ("list", 2),
+        ("memory", 2),
+        ("read", 4),
+    ];
+    let lines = quick_run("postgres", &["--rounds", "1", "--store", url]);
     assert_eq!(lines, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+    let left =
+        threadkeep_throwaway::sql(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'threadkeep_bench_%'");
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_schema_that_is_there_already_is_left_alone_and_no_password_is_shown() {
+    let schema = threadkeep_throwaway::schema();
+    let (url, name) = (schema.url(), schema.name());
+    let password = url.split(['@', ':']).nth(2).filter(|password| !password.is_empty()).expect("a password");
+    threadkeep_throwaway::sql(&url, &format!("CREATE SCHEMA {name}; CREATE TABLE mine (id int)"));
+    let refused = run(&["engine", "--quick", "--rows", "at-rest", "--store", &url]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is there already"), "{refused:?}");
+    threadkeep_throwaway::sql(&url, &format!("DROP TABLE mine; DROP SCHEMA {name}"));
+    let table = run(&["engine", "--quick", "--rounds", "1", "--rows", "at-rest", "--store", &url]);
+    let shown = String::from_utf8_lossy(&table.stdout);
+    assert!(table.status.success() && shown.contains(name) && shown.contains("fsync"), "{table:?}");
+    let nobody = url.replace("threadkeep:", "nobody:");
+    let stranger = run(&["engine", "--quick", "--store", &nobody]);
+    assert!(!stranger.status.success());
+    for output in [refused, table, stranger] {
+        assert!(!format!("{output:?}").contains(password), "a password is shown");
+    }
 }
 
 #[test]
@@ -55,11 +105,12 @@ fn a_single_row_can_be_asked_for_as_a_table() {
 #[test]
 fn what_cannot_be_measured_is_refused() {
     for (args, reason) in [
-        (["engine", "--store", "postgres://here"], "use sqlite:FOLDER"),
+        (["engine", "--store", "elsewhere://here"], "use sqlite:FOLDER or postgres://"),
+        (["engine", "--store", "postgres://me:secret@127.0.0.1:1/here"], "postgres://me@127.0.0.1:1/here"),
         (["engine", "--rows", "unknown"], "there is no row 'unknown'"),
     ] {
         let output = run(&args);
-        assert!(!output.status.success());
+        assert!(!output.status.success() && !format!("{output:?}").contains("secret"), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(reason), "{args:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! wait into one transaction and one sync. Statements are prepared once. Pragmas, batch size and the care of the
 //! write-ahead log are those of our own store.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -14,7 +14,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Statement, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{body, now_micros};
+use super::{ByHand, body, now_micros};
 use crate::Result;
 use crate::bench::{Bench, Keeper, Load, text};
 use crate::ours::join;
@@ -62,14 +62,15 @@ enum Job {
 }
 
 /// A file with threads in it. It is closed when it is dropped.
-pub(crate) struct ByHand {
+pub(crate) struct Sqlite {
+    path: PathBuf,
     reader: Connection,
     threads: Vec<i64>,
     jobs: Option<mpsc::Sender<Job>>,
     workers: Vec<JoinHandle<()>>,
 }
 
-impl ByHand {
+impl Sqlite {
     pub(crate) fn with_threads(path: &Path, threads: usize) -> Result<Self> {
         let connection = connect(path)?;
         connection.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;")?;
@@ -97,51 +98,7 @@ impl ByHand {
             std::thread::spawn(move || write(connection, waiting, log).expect("the writer does its work")),
             std::thread::spawn(move || asked.iter().for_each(|()| checkpoint(&side, &copied))),
         ];
-        Ok(Self { reader, threads, jobs: Some(jobs), workers })
-    }
-
-    /// Appends so many messages to each thread, in turn.
-    pub(crate) fn fill(&self, bench: &Bench, messages: usize) -> Result<()> {
-        let jobs = self.jobs.as_ref().expect("it is open").clone();
-        let threads = self.threads.clone();
-        bench.runtime.block_on(async move {
-            let mut left = messages;
-            while left > 0 {
-                let now = left.min(FILL_BATCH.div_ceil(threads.len()));
-                let (reply, answer) = oneshot::channel();
-                jobs.send(Job::Fill { threads: threads.clone(), messages: now, reply }).await?;
-                answer.await??;
-                left -= now;
-            }
-            Result::Ok(())
-        })
-    }
-
-    /// Copies the write-ahead log into the file, as closing it would.
-    pub(crate) fn settle(&self) -> Result<()> {
-        Ok(self.reader.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
-    }
-
-    /// The newest messages of a thread.
-    pub(crate) fn read_last(&self, thread: usize, messages: usize) -> Result<usize> {
-        self.read(
-            thread,
-            messages,
-            "SELECT e.segment, e.position, e.time, e.actor, e.tally, e.body
-             FROM messages m CROSS JOIN entries e ON e.seq = m.seq
-             WHERE m.segment = ?1 AND m.ordinal >= 0 AND m.silent = 0 ORDER BY m.ordinal DESC LIMIT ?2",
-        )
-    }
-
-    /// The messages of a thread from the first on.
-    pub(crate) fn read_all(&self, thread: usize, messages: usize) -> Result<usize> {
-        self.read(
-            thread,
-            messages,
-            "SELECT e.segment, e.position, e.time, e.actor, e.tally, e.body
-             FROM messages m CROSS JOIN entries e ON e.seq = m.seq
-             WHERE m.segment = ?1 AND m.ordinal >= 0 AND m.silent = 0 ORDER BY m.ordinal LIMIT ?2",
-        )
+        Ok(Self { path: path.to_owned(), reader, threads, jobs: Some(jobs), workers })
     }
 
     fn read(&self, thread: usize, limit: usize, sql: &str) -> Result<usize> {
@@ -159,7 +116,51 @@ impl ByHand {
     }
 }
 
-impl Drop for ByHand {
+impl ByHand for Sqlite {
+    fn fill(&self, bench: &Bench, messages: usize) -> Result<()> {
+        let jobs = self.jobs.as_ref().expect("it is open").clone();
+        let threads = self.threads.clone();
+        bench.runtime.block_on(async move {
+            let mut left = messages;
+            while left > 0 {
+                let now = left.min(FILL_BATCH.div_ceil(threads.len()));
+                let (reply, answer) = oneshot::channel();
+                jobs.send(Job::Fill { threads: threads.clone(), messages: now, reply }).await?;
+                answer.await??;
+                left -= now;
+            }
+            Ok::<(), crate::Error>(())
+        })?;
+        // Copies the write-ahead log into the file, as closing it would.
+        Ok(self.reader.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+    }
+
+    fn read_last(&self, thread: usize, messages: usize) -> Result<usize> {
+        self.read(
+            thread,
+            messages,
+            "SELECT e.segment, e.position, e.time, e.actor, e.tally, e.body
+             FROM messages m CROSS JOIN entries e ON e.seq = m.seq
+             WHERE m.segment = ?1 AND m.ordinal >= 0 AND m.silent = 0 ORDER BY m.ordinal DESC LIMIT ?2",
+        )
+    }
+
+    fn read_all(&self, thread: usize, messages: usize) -> Result<usize> {
+        self.read(
+            thread,
+            messages,
+            "SELECT e.segment, e.position, e.time, e.actor, e.tally, e.body
+             FROM messages m CROSS JOIN entries e ON e.seq = m.seq
+             WHERE m.segment = ?1 AND m.ordinal >= 0 AND m.silent = 0 ORDER BY m.ordinal LIMIT ?2",
+        )
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        Ok(std::fs::metadata(&self.path)?.len())
+    }
+}
+
+impl Drop for Sqlite {
     fn drop(&mut self) {
         self.jobs = None;
         for worker in self.workers.drain(..) {
@@ -168,7 +169,7 @@ impl Drop for ByHand {
     }
 }
 
-impl Keeper for ByHand {
+impl Keeper for Sqlite {
     fn append(&self, bench: &Bench, load: Load) -> Result<()> {
         let clients = (0..load.clients).map(|client| {
             let jobs = self.jobs.as_ref().expect("it is open").clone();

@@ -1,13 +1,11 @@
 //! A fork costs the same whatever history the thread has, also where messages were edited and deleted later.
 
-use std::path::Path;
-
 use threadkeep::model::{Content, MessageId};
 use threadkeep::{DeleteMessage, EditMessage, Fork, Page, ThreadId};
 
-use super::series;
+use super::{Number, series};
 use crate::Result;
-use crate::bench::{Bench, Keeper, Load, SLICES};
+use crate::bench::{Bench, Keeper, Load, Place, SLICES};
 use crate::meter::Spent;
 use crate::ours::Ours;
 use crate::report::{Aim, Line, Series, Unit};
@@ -40,15 +38,16 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
 
 fn measure_at(bench: &Bench, size: usize, later: Later) -> Result<Vec<Line>> {
     let room = bench.room()?;
-    // Forks and appends have a file each: the growth of the one is that of the forks alone.
-    let [forked, appended] = ["forked.db", "appended.db"].map(|name| room.path().join(name));
-    let (thread, changes) = build(bench, &forked, size, later)?;
-    std::fs::copy(&forked, &appended)?;
-    let bytes_before = std::fs::metadata(&forked)?.len();
+    // Forks and appends have a thread each, and a file each: the growth of the one is that of the forks alone.
+    let [forked, appended] = ["forked.db", "appended.db"].map(|name| room.place(name));
+    let (to_fork, changes) = build(bench, &forked, size, later)?;
+    let (to_append, _) = build(bench, &appended, size, later)?;
+    room.settle()?;
+    let bytes_before = forked.bytes()?;
     let load = Load { clients: 1, threads: 1, each: bench.sizes.appends_alone / 2 };
 
-    let forks = Ours::reopen(&forked, thread)?;
-    let appends = Ours::reopen(&appended, thread)?;
+    let forks = Ours::reopen(&forked, to_fork)?;
+    let appends = Ours::reopen(&appended, to_append)?;
     let mut copied_bytes = fork(bench, &forks, size, WARM_UP)?;
     appends.append(bench, Load { each: WARM_UP, ..load })?;
     let [mut fork_spent, mut append_spent] = [(); 2].map(|()| vec![Spent::default(); bench.rounds]);
@@ -61,27 +60,34 @@ fn measure_at(bench: &Bench, size: usize, later: Later) -> Result<Vec<Line>> {
         })?;
     }
     drop((forks, appends));
-    let grown = std::fs::metadata(&forked)?.len() - bytes_before;
-    let forks = WARM_UP + bench.rounds * SLICES * forks_each;
-    let bytes = (grown as f64 - copied_bytes as f64) / forks as f64;
-
     let at = match later {
         Later::Nothing => format!("at {size} messages"),
         Later::EditsAndDeletions => format!("at {size} messages, {changes} edits and deletions later"),
     };
     let line = |measure: &str, unit, ours| Line::new(NAME, format!("{at}: {measure}"), unit, ours);
-    let cpu = |spent: &[Spent]| series(spent, Spent::cpu);
+    let [times, cpus]: [Number; 2] = [Spent::time, Spent::cpu];
+    let cpu = line("CPU", Unit::Micros, series(&fork_spent, cpus));
+    let beside = |measure: &str, number| {
+        let beside = series(&fork_spent, number).over(&series(&append_spent, number));
+        line(&format!("{measure} beside an append"), Unit::Times, beside).aim(Aim::AtMost(2.0))
+    };
+    if bench.is_on_server() {
+        let time = line("time", Unit::Micros, series(&fork_spent, times));
+        return Ok(vec![time, cpu, beside("time", times)]);
+    }
+    let forks = WARM_UP + bench.rounds * SLICES * forks_each;
+    let bytes = ((forked.bytes()? - bytes_before) as f64 - copied_bytes as f64) / forks as f64;
     Ok(vec![
         line("syncs", Unit::Syncs, series(&fork_spent, Spent::syncs)).aim(Aim::About(1.0)),
-        line("CPU", Unit::Micros, cpu(&fork_spent)),
-        line("CPU beside an append", Unit::Times, cpu(&fork_spent).over(&cpu(&append_spent))).aim(Aim::AtMost(2.0)),
+        cpu,
+        beside("CPU", cpus),
         line("bytes beyond the record", Unit::Bytes, Series::from_iter([bytes])).aim(Aim::AtMost(768.0)),
     ])
 }
 
-/// Makes a store with one thread of `size` messages, and closes it. Says how many of them were changed later.
-fn build(bench: &Bench, path: &Path, size: usize, later: Later) -> Result<(ThreadId, usize)> {
-    let ours = Ours::with_threads(bench, path, 1)?;
+/// Makes a thread of `size` messages, and closes its store. Says how many of them were changed later.
+fn build(bench: &Bench, place: &Place, size: usize, later: Later) -> Result<(ThreadId, usize)> {
+    let ours = Ours::with_threads(bench, place, 1)?;
     let thread = ours.threads[0];
     ours.fill(bench, thread, size)?;
     if later == Later::Nothing {

@@ -1,14 +1,13 @@
 //! How much memory a program needs that embeds Threadkeep. It is a process of its own: this program again.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use threadkeep::{Fork, List};
 
 use crate::Result;
-use crate::bench::{Bench, CLIENTS, Keeper, Load};
+use crate::bench::{Bench, CLIENTS, Keeper, Load, STORE_VARIABLE};
 use crate::ours::Ours;
 use crate::report::{Aim, Line, Series, Unit};
 
@@ -28,7 +27,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     for _ in 0..bench.rounds {
         let room = bench.room()?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("memory").arg(room.path());
+        // Not as an argument, which others can read: it may hold a password.
+        command.arg("memory").env(STORE_VARIABLE, room.url());
         if bench.quick {
             command.arg("--quick");
         }
@@ -49,22 +49,21 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
 }
 
 /// The other process: appends, forks, reads and lists, then says what memory that took.
-pub(crate) fn work(folder: &Path, quick: bool) -> Result<()> {
-    let bench = Bench::new(Some(folder), quick, 1)?;
-    let sizes = bench.sizes;
-    let mut ours = Ours::with_threads(&bench, &bench.folder().join("ours.db"), CLIENTS)?;
-    ours.append(&bench, Load { clients: CLIENTS, threads: CLIENTS, each: sizes.appends_each })?;
+pub(crate) fn work(bench: &Bench) -> Result<()> {
+    let (sizes, room) = (bench.sizes, bench.room()?);
+    let mut ours = Ours::with_threads(bench, &room.place("ours.db"), CLIENTS)?;
+    ours.append(bench, Load { clients: CLIENTS, threads: CLIENTS, each: sizes.appends_each })?;
     let thread = ours.threads[0];
     for _ in 0..sizes.forks {
         ours.threads.push(bench.runtime.block_on(ours.engine.fork(thread, Fork::default()))?.id);
     }
     for thread in &ours.threads {
-        ours.read_last(&bench, *thread, sizes.appends_each.min(50))?;
+        ours.read_last(bench, *thread, sizes.appends_each.min(50))?;
     }
     bench.runtime.block_on(ours.engine.list(List::default()))?;
     let work = most_resident()?;
-    ours.fill(&bench, thread, sizes.messages)?;
-    ours.read_all(&bench, thread, sizes.appends_each + sizes.messages)?;
+    ours.fill(bench, thread, sizes.messages)?;
+    ours.read_all(bench, thread, sizes.appends_each + sizes.messages)?;
     let resident = Resident { work, large_work: most_resident()? };
     writeln!(std::io::stdout(), "{}", serde_json::to_string(&resident)?)?;
     Ok(())

@@ -3,8 +3,7 @@
 use crate::Result;
 use crate::bench::{Bench, CLIENTS};
 use crate::meter::typical_micros;
-use crate::opponents::jsonl::JsonLines;
-use crate::opponents::sqlite::ByHand;
+use crate::opponents::{by_hand, json_lines};
 use crate::ours::{Ours, expect_count};
 use crate::report::{Aim, Line, Series, Unit};
 
@@ -26,32 +25,39 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
 fn measure_among(bench: &Bench, threads: usize, how: &str, aims: [f64; 2]) -> Result<Vec<Line>> {
     let messages = bench.sizes.messages;
     let room = bench.room()?;
-    let path = room.path().join("ours.db");
-    let ours = Ours::with_threads(bench, &path, threads)?;
+    let place = room.place("ours.db");
+    let ours = Ours::with_threads(bench, &place, threads)?;
     ours.fill_interleaved(bench, messages)?;
     let at = threads / 2;
     let thread = ours.threads[at];
     drop(ours);
-    let ours = Ours::reopen(&path, thread)?;
-    let by_hand = ByHand::with_threads(&room.path().join("by-hand.db"), threads)?;
+    let by_hand = by_hand(&room, "by-hand.db", threads)?;
     by_hand.fill(bench, messages)?;
-    by_hand.settle()?;
     // Its files do not know of each other, so one is enough.
-    let json_lines = JsonLines::with_threads(&room.path().join("jsonl"), 1)?;
-    json_lines.fill(messages)?;
+    let json_lines = json_lines(&room, "jsonl", 1)?;
+    if let Some(json_lines) = &json_lines {
+        json_lines.fill(messages)?;
+    }
+    room.settle()?;
+    let ours = Ours::reopen(&place, thread)?;
 
     let [mut last, mut all] = [(); 2].map(|()| [(); 3].map(|()| Series::default()));
     let (times, times_all) = (bench.sizes.reads, bench.sizes.reads.div_ceil(ALL_EACH));
     for _ in 0..bench.rounds {
         last[0].push(typical_micros(times, || ours.read_last(bench, thread, NEWEST))?);
         last[1].push(typical_micros(times, || expect_count(by_hand.read_last(at, NEWEST)?, NEWEST))?);
-        last[2].push(typical_micros(times, || expect_count(json_lines.read_last(0, NEWEST)?, NEWEST))?);
         all[0].push(typical_micros(times_all, || ours.read_all(bench, thread, messages))?);
         all[1].push(typical_micros(times_all, || expect_count(by_hand.read_all(at, messages)?, messages))?);
-        all[2].push(typical_micros(times_all, || expect_count(json_lines.read_all(0)?, messages))?);
+        if let Some(json_lines) = &json_lines {
+            last[2].push(typical_micros(times, || expect_count(json_lines.read_last(0, NEWEST)?, NEWEST))?);
+            all[2].push(typical_micros(times_all, || expect_count(json_lines.read_all(0)?, messages))?);
+        }
     }
-    let line = |measure: String, [ours, by_hand, json_lines]: [Series; 3], aim| {
-        Line::new(NAME, measure, Unit::Micros, ours).by_hand(by_hand).json_lines(json_lines).aim(Aim::AtMost(aim))
+    let line = |measure: String, [ours, by_hand, lines]: [Series; 3], aim| {
+        Line::new(NAME, measure, Unit::Micros, ours)
+            .by_hand(by_hand)
+            .json_lines(json_lines.is_some().then_some(lines))
+            .aim_if(!bench.is_on_server(), Aim::AtMost(aim))
     };
     Ok(vec![
         line(format!("last {NEWEST} of {messages} messages, {how}"), last, aims[0]),

@@ -138,12 +138,12 @@ impl Appends {
 }
 
 impl Shared {
-    /// Appends, as soon as the thread's turn comes.
-    pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Committed> {
+    /// Appends, as soon as the thread's turn comes, whether or not anybody waits for the answer.
+    pub(crate) fn append(self: &Arc<Self>, append: Append) -> impl Future<Output = Result<Committed>> + use<> {
         let (reply, answer) = oneshot::channel();
         self.appends.lock().waiting.push_back((append, reply));
         self.begin_calls();
-        answer.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })?
+        async { answer.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? }
     }
 
     fn begin_calls(self: &Arc<Self>) {
@@ -153,7 +153,7 @@ impl Shared {
                 return;
             }
             let shared = Arc::clone(self);
-            tokio::spawn(async move { shared.call_all(taken).await });
+            self.runtime.spawn(async move { shared.call_all(taken).await });
         }
     }
 

@@ -35,7 +35,7 @@ use threadkeep_store::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, ListQuery, MessageQuery, Result,
     Signals, Store, StoreError, StoredEntry,
 };
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 
 use crate::append::{Append, Appends};
@@ -93,6 +93,7 @@ impl OwnRuntime {
 }
 
 struct Shared {
+    runtime: Handle,
     connections: Connections,
     actors: Actors,
     appends: Appends,
@@ -134,6 +135,7 @@ impl PostgresStore {
         let process = u64::from(std::process::id()) << 32
             | u64::from(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos()));
         let shared = Arc::new(Shared {
+            runtime: runtime.handle().clone(),
             connections,
             actors: Actors::default(),
             appends: Appends::default(),
@@ -188,11 +190,11 @@ pub(crate) use reading;
 
 impl Store for PostgresStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        if Append::is_one(&commit) {
+            return Box::pin(self.shared.append(Append(commit)));
+        }
         let shared = Arc::clone(&self.shared);
         self.run(async move {
-            if Append::is_one(&commit) {
-                return shared.append(Append(commit)).await;
-            }
             let committed = commit::apply(&shared, &commit).await?;
             for thread in &commit.threads {
                 shared.tell(match thread {
