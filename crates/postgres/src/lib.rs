@@ -135,7 +135,7 @@ impl PostgresStore {
         let process = u64::from(std::process::id()) << 32
             | u64::from(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos()));
         let shared = Arc::new(Shared {
-            runtime: runtime.handle().clone(),
+            runtime: runtime.get().handle().clone(),
             connections,
             actors: Actors::default(),
             appends: Appends::default(),
