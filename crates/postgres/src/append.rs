@@ -13,15 +13,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use deadpool_postgres::Object;
-use futures_util::future::Either;
 
 use threadkeep_model::{
     Body, Commit, Committed, Derived, Kind, Refusal, Role, ThreadCommit, ThreadCommitted, Timestamp, Write,
 };
 use threadkeep_store::{Result, StoreError};
 use tokio::sync::oneshot;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
 
 use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
 use crate::commit::Transaction;
@@ -236,35 +235,23 @@ impl Shared {
         for (append, _) in appends {
             values.push(self.values(&client, append).await?);
         }
+        let begin = client.prepare_cached("BEGIN").await.map_err(Lost::During)?;
         let lock = client.prepare_cached(LOCK_WHAT_IS_FREE).await.map_err(Lost::During)?;
         let statement = client.prepare_cached(&QUICK).await.map_err(Lost::During)?;
         let commit = client.prepare_cached("COMMIT").await.map_err(Lost::During)?;
         let keys: Vec<i64> = appends.iter().map(|(append, _)| thread_lock(append.thread())).collect();
+        let numbers: Vec<i32> = (0..appends.len() as i32).collect();
+        let mut requests: Vec<(&Statement, Vec<&(dyn ToSql + Sync)>)> = vec![(&begin, vec![])];
+        requests.push((&lock, vec![&self.upkeep_lock, &keys]));
+        requests.extend(values.iter().zip(&numbers).map(|(values, n)| (&statement, values.params(n))));
+        requests.push((&commit, vec![]));
         let transaction = Transaction::begun(client);
         let client = transaction.client();
-        let (begun, locked) = tokio::join!(
-            biased;
-            client.batch_execute("BEGIN"),
-            async { client.query_one(&lock, &[&self.upkeep_lock, &keys]).await },
-        );
-        begun.map_err(Lost::During)?;
-        let locked: Vec<bool> = get(&locked.map_err(Lost::During)?, 0).map_err(Lost::Before)?;
-        let numbers: Vec<i32> = (0..appends.len() as i32).collect();
-        let held = || values.iter().zip(&numbers).zip(&locked).filter(|(_, locked)| **locked).map(|(held, _)| held);
-        let statements = held().map(|(values, n)| {
-            let (statement, params) = (&statement, values.params(n));
-            Either::Left(async move { client.query_opt(statement, &params).await })
-        });
-        let end = Either::Right(async { client.execute(&commit, &[]).await.map(|_| None) });
-        let mut rows = in_order(statements.chain([end]))
-            .await
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Lost::During)?
-            .into_iter();
-        let answers = locked.iter().map(|locked| if *locked { rows.next().flatten() } else { None }).collect();
+        let sent = requests.iter().map(|(statement, params)| client.query_opt(*statement, params));
+        let answers = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map_err(Lost::During)?;
         transaction.ended();
-        Ok(answers)
+        // Those of the beginning, the locks and the end say nothing.
+        Ok(answers.into_iter().skip(2).take(appends.len()).collect())
     }
 
     async fn values<'a>(&self, client: &Object, append: &'a Append) -> Result<Values<'a>, Lost> {
@@ -413,13 +400,17 @@ impl Failure {
     }
 }
 
-/// Locks those threads that nobody holds, and says which.
+/// Locks those threads that nobody holds, and remembers which, until the transaction ends: a digit each. What follows
+/// is sent without waiting for the answer.
 const LOCK_WHAT_IS_FREE: &str = "
-    SELECT array(SELECT pg_try_advisory_xact_lock(k) FROM unnest($2::bigint[]) k)
+    SELECT set_config('threadkeep.locked', (
+        SELECT string_agg(CASE WHEN pg_try_advisory_xact_lock(k) THEN '1' ELSE '0' END, '')
+        FROM unnest($2::bigint[]) k), true)
     FROM (SELECT pg_advisory_xact_lock_shared($1) OFFSET 0) upkeep";
 
-/// The statement of a quick append, whose thread is locked.
-static QUICK: LazyLock<String> = LazyLock::new(|| quick("true"));
+/// The statement of a quick append, if its thread was locked before.
+static QUICK: LazyLock<String> =
+    LazyLock::new(|| quick("substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'"));
 /// The same, which locks the thread itself, if nobody holds it.
 static QUICK_LOCKING: LazyLock<String> =
     LazyLock::new(|| quick("pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)"));

@@ -121,10 +121,16 @@ const UPKEEP_TAG: i64 = 0x5449 << 48;
 pub(crate) async fn in_order<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut requests: Vec<_> = requests.map(|request| Box::pin(maybe_done(request))).collect();
     std::future::poll_fn(|context| {
-        let pending =
-            requests.iter_mut().filter_map(|request| request.as_mut().poll(context).is_pending().then_some(()));
-        if pending.count() == 0 { Poll::Ready(()) } else { Poll::Pending }
+        for request in &mut requests {
+            let _ = request.as_mut().poll(context);
+        }
+        Poll::Ready(())
     })
     .await;
-    requests.iter_mut().filter_map(|request| request.as_mut().take_output()).collect()
+    let mut answers = Vec::with_capacity(requests.len());
+    for mut request in requests {
+        request.as_mut().await;
+        answers.extend(request.as_mut().take_output());
+    }
+    answers
 }
