@@ -116,7 +116,7 @@ impl Writer {
         let outcome = self.apply_all(commits);
         fail::fail_point!("sqlite-before-sync", |_| std::process::abort());
         let outcome = outcome.and_then(|results| {
-            self.connection.execute_batch("COMMIT").map_err(|error| self.not_committed(&error))?;
+            self.connection.execute_batch("COMMIT").map_err(|error| self.not_committed(error))?;
             Ok(results)
         });
         fail::fail_point!("sqlite-after-sync", |_| std::process::abort());
@@ -167,15 +167,12 @@ impl Writer {
         Ok(results)
     }
 
-    fn not_committed(&self, error: &rusqlite::Error) -> Aborted {
-        if is_failed_sync(error) {
+    fn not_committed(&self, error: rusqlite::Error) -> Aborted {
+        if is_failed_sync(&error) {
             self.failed.store(true, Ordering::Release);
             return Aborted::Whole(StoreError::Failed { what: error.to_string() });
         }
-        Aborted::Whole(match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => StoreError::DiskFull,
-            _ => StoreError::Unavailable { what: error.to_string() },
-        })
+        Aborted::Whole(from_sqlite(error))
     }
 
     fn tell<'a>(&mut self, commits: impl Iterator<Item = &'a Commit>) {
@@ -245,6 +242,7 @@ fn copy(error: &StoreError) -> StoreError {
         StoreError::DiskFull => StoreError::DiskFull,
         StoreError::Failed { what } => StoreError::Failed { what: what.clone() },
         StoreError::Corrupt { what } => StoreError::Corrupt { what: what.clone() },
+        StoreError::Unavailable { what } => StoreError::Unavailable { what: what.clone() },
         other => StoreError::Unavailable { what: other.to_string() },
     }
 }

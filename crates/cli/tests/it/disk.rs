@@ -87,6 +87,7 @@ fn damage_inside_the_file_is_told_and_never_a_crash() {
             let ran = on(&path, args);
             assert!(!ran.stderr.contains("panicked"), "page {damaged}, {args:?}: {}", ran.stderr);
             assert!(ran.code.is_some(), "page {damaged}, {args:?} died: {}", ran.stderr);
+            assert!(!ran.stderr.contains("not available"), "page {damaged}, {args:?}: {}", ran.stderr);
         }
         for side in ["damaged.db-wal", "damaged.db-shm"] {
             drop(std::fs::remove_file(keep.at(side)));
