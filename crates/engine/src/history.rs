@@ -72,17 +72,33 @@ impl Subscription {
     /// If the store cannot be read.
     pub async fn next(&mut self) -> Result<Option<HistoryEntry>> {
         loop {
-            if let Some(entry) = self.ready.pop_front() {
-                self.after = entry.version;
-                return Ok(Some(entry));
-            }
-            match self.engine.history(self.thread, self.after, CATCH_UP_AT_ONCE).await {
-                Ok(entries) if entries.is_empty() => self.signal.wait().await,
-                Ok(entries) => self.ready = entries.into(),
+            match self.next_so_far().await {
+                Ok(None) => self.news().await,
                 Err(Error::ThreadNotFound { .. }) => return Ok(None),
-                Err(error) => return Err(error),
+                found => return found,
             }
         }
+    }
+
+    /// The next entry if it was logged already; none at the end of what there is so far.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
+    /// again.
+    pub async fn next_so_far(&mut self) -> Result<Option<HistoryEntry>> {
+        if self.ready.is_empty() {
+            self.ready = self.engine.history(self.thread, self.after, CATCH_UP_AT_ONCE).await?.into();
+        }
+        let next = self.ready.pop_front();
+        if let Some(entry) = &next {
+            self.after = entry.version;
+        }
+        Ok(next)
+    }
+
+    /// Resolves when there may be more. It is a hint: what there is, [`Subscription::next_so_far`] says.
+    pub async fn news(&mut self) {
+        self.signal.wait().await;
     }
 
     /// The version of the last entry it gave: where to resume.
@@ -106,16 +122,31 @@ impl FeedReader {
     /// If the store cannot be read.
     pub async fn next(&mut self) -> Result<FeedItem> {
         loop {
-            if let Some(item) = self.ready.pop_front() {
-                self.after = item.cursor;
-                return Ok(item);
+            match self.next_so_far().await? {
+                Some(item) => return Ok(item),
+                None => self.news().await,
             }
-            let items = self.engine.shared.stores.feed.feed(self.after, CATCH_UP_AT_ONCE).await?;
-            if items.is_empty() {
-                self.signal.wait().await;
-            }
-            self.ready = items.into();
         }
+    }
+
+    /// What happened next if it has happened already; none at the end of what there is so far.
+    ///
+    /// # Errors
+    /// If the store cannot be read now; nothing is lost by asking again.
+    pub async fn next_so_far(&mut self) -> Result<Option<FeedItem>> {
+        if self.ready.is_empty() {
+            self.ready = self.engine.shared.stores.feed.feed(self.after, CATCH_UP_AT_ONCE).await?.into();
+        }
+        let next = self.ready.pop_front();
+        if let Some(item) = &next {
+            self.after = item.cursor;
+        }
+        Ok(next)
+    }
+
+    /// Resolves when there may be more. It is a hint: what there is, [`FeedReader::next_so_far`] says.
+    pub async fn news(&mut self) {
+        self.signal.wait().await;
     }
 
     /// The place of what it gave last: where to resume.
