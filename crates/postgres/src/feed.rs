@@ -164,6 +164,10 @@ pub(crate) async fn listen(shared: Weak<Shared>) {
         } else {
             drop(strong);
         }
+        // Nobody brings news any more. Whoever waits for some looks, and learns of it if the server is away.
+        if let Some(shared) = shared.upgrade() {
+            shared.signals.tell_all();
+        }
         tokio::time::sleep(RECONNECT_PAUSE).await;
     }
 }
