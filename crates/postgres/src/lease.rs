@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use threadkeep_model::{Lease, ThreadId, Timestamp};
-use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError, held};
+use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError};
+use tokio_postgres::types::ToSql;
 
 use crate::codec::{LEASE_COLUMNS, get, key, lease, rest};
 use crate::commit::Transaction;
@@ -11,38 +12,67 @@ use crate::connect::thread_lock;
 use crate::error::{from_commit, from_postgres};
 use crate::{Clock, PostgresStore, Shared, read};
 
+/// A change of the lease on a thread, by the rules of [`LeaseAsk::after`] and [`held`](threadkeep_store::held).
+struct Change<'a> {
+    /// The lease that has to be held; none if nobody may hold one.
+    token: Option<u64>,
+    /// Who holds it from now on, under a new token; the same one if nobody.
+    taken_by: Option<&'a str>,
+    ttl_micros: i64,
+    now: Timestamp,
+}
+
 impl Shared {
-    /// Lets `change` look at the last lease on a thread, and say what it is from now on.
-    async fn change_lease(
-        &self,
-        thread: ThreadId,
-        now: Timestamp,
-        change: impl FnOnce(Option<Lease>, Timestamp) -> Result<Lease>,
-    ) -> Result<Lease> {
-        let transaction = Transaction::begun(self.connections.get().await?);
-        let client = transaction.client();
-        client.batch_execute("BEGIN").await.map_err(from_postgres)?;
-        let lock = vec![thread_lock(key(thread))];
-        read::rows(client, "SELECT lock_all($1, $2)", &[&self.upkeep_lock, &lock]).await?;
-        let (last, now) = match self.last_lease(client, thread, now).await {
-            Ok(found) => found,
-            Err(error) => {
-                transaction.end("ROLLBACK").await.map_err(from_postgres)?;
-                return Err(error);
-            }
+    /// Changes the lease on a thread. All of it goes out at once: a program that was stopped halfway, as holders of leases
+    /// may be, would keep the thread from everybody else.
+    async fn change_lease(&self, thread: ThreadId, change: Change<'_>) -> Result<Lease> {
+        let set = format!(
+            "UPDATE heads h SET lease_token = h.lease_token + $3, lease_until = n.now + $4,
+                 lease_holder = coalesce($5, h.lease_holder)
+             FROM (SELECT coalesce($6, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now) n
+             WHERE h.thread = $1 AND h.rest = $2 AND CASE WHEN $7::bigint IS NULL THEN h.lease_until <= n.now
+                 ELSE h.lease_until > n.now AND h.lease_token = $7 END
+             RETURNING {LEASE_COLUMNS}"
+        );
+        let (locks, key, rest) = (vec![thread_lock(key(thread))], key(thread), rest(thread));
+        let (counted, token) = (i64::from(change.taken_by.is_some()), change.token.map(|token| token as i64));
+        let now = match self.clock {
+            Clock::Server => None,
+            Clock::Caller => Some(change.now.as_micros()),
         };
-        match change(last, now) {
-            Ok(lease) => {
-                let set = "UPDATE heads SET lease_token = $2, lease_until = $3, lease_holder = $4 WHERE thread = $1";
-                let (token, until) = (lease.token as i64, lease.until.as_micros());
-                read::rows(client, set, &[&key(thread), &token, &until, &lease.holder]).await?;
-                transaction.end("COMMIT").await.map_err(from_commit)?;
-                Ok(lease)
-            }
-            Err(refused) => {
-                transaction.end("ROLLBACK").await.map_err(from_postgres)?;
-                Err(refused)
-            }
+        let client = self.connections.get().await?;
+        let prepare = async || -> Result<_, tokio_postgres::Error> {
+            Ok((client.prepare_cached("SELECT lock_all($1, $2)").await?, client.prepare_cached(&set).await?))
+        };
+        let (lock, set) = prepare().await.map_err(from_postgres)?;
+        let transaction = Transaction::begun(client);
+        let client = transaction.client();
+        let (begun, locked, changed, last, ended) = tokio::join!(
+            biased;
+            async { client.batch_execute("BEGIN").await },
+            async { client.execute(&lock, &[&self.upkeep_lock, &locks]).await },
+            async {
+                let values: [&(dyn ToSql + Sync); 7] =
+                    [&key, &rest, &counted, &change.ttl_micros, &change.taken_by, &now, &token];
+                client.query_opt(&set, &values).await
+            },
+            // What refused it, if it was refused: time only goes on, so what has ended there has ended here.
+            async { self.last_lease(client, thread, change.now).await },
+            async { client.batch_execute("COMMIT").await },
+        );
+        begun.map_err(from_postgres)?;
+        locked.map_err(from_postgres)?;
+        let changed = changed.map_err(from_postgres)?;
+        ended.map_err(from_commit)?;
+        transaction.ended();
+        if let Some(row) = changed {
+            return lease(&row, 0)?.ok_or_else(|| StoreError::corrupt("a lease has no holder"));
+        }
+        let (last, now) = last?;
+        match (change.token, last) {
+            (None, Some(by)) => Err(StoreError::WriterHeld { thread, by }),
+            (None, None) => Err(StoreError::corrupt("a lease has no holder")),
+            (Some(_), last) => Err(StoreError::WriterLost { thread, to: last.filter(|lease| lease.holds(now)) }),
         }
     }
 
@@ -71,26 +101,23 @@ impl Leases for PostgresStore {
     fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
-            let now = ask.now;
-            shared.change_lease(thread, now, |last, now| LeaseAsk { now, ..ask }.after(thread, last.as_ref())).await
+            let LeaseAsk { holder, ttl_micros, now } = ask;
+            shared.change_lease(thread, Change { token: None, taken_by: Some(&holder), ttl_micros, now }).await
         })
     }
 
     fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
-            let renew = |last, now: Timestamp| {
-                Ok(Lease { until: now.plus_micros(ttl_micros), ..held(last, thread, token, now)? })
-            };
-            shared.change_lease(thread, now, renew).await
+            shared.change_lease(thread, Change { token: Some(token), taken_by: None, ttl_micros, now }).await
         })
     }
 
     fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
-            let release = |last, now| Ok(Lease { until: now, ..held(last, thread, token, now)? });
-            match shared.change_lease(thread, now, release).await {
+            let release = Change { token: Some(token), taken_by: None, ttl_micros: 0, now };
+            match shared.change_lease(thread, release).await {
                 Ok(_) => Ok(true),
                 Err(StoreError::WriterLost { .. }) => Ok(false),
                 Err(error) => Err(error),
