@@ -25,16 +25,32 @@ pub(crate) struct Place {
     hints: Hints,
 }
 
-/// Writes commands that work when they are pasted.
+/// Writes commands that work when they are pasted, and show no password.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hints {
+    environment: &'static str,
     flags: String,
 }
 
 impl Hints {
+    /// With `--store URL`.
+    fn with_store(url: &str) -> Self {
+        let flags = |url: &str| format!(" --store {}", quoted(url));
+        match url.parse() {
+            #[cfg(feature = "postgres")]
+            Ok(StoreUrl::Postgres(url)) => {
+                let environment = if url.has_password() { "PGPASSWORD=$PGPASSWORD " } else { "" };
+                Self { environment, flags: flags(&url.to_string()) }
+            }
+            Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => Self { environment: "", flags: flags(url) },
+            // What it holds is not known.
+            Err(_) => Self { environment: "", flags: " --store URL".into() },
+        }
+    }
+
     /// `threadkeep REST`, on the same store.
     pub(crate) fn command(&self, rest: &str) -> String {
-        format!("threadkeep{} {rest}", self.flags)
+        format!("{}threadkeep{} {rest}", self.environment, self.flags)
     }
 }
 
@@ -43,9 +59,9 @@ impl Place {
     /// environment.
     pub(crate) fn new(store: Option<(String, bool)>, data: Option<(PathBuf, bool)>) -> Self {
         let in_folder = |folder: &Path| format!("sqlite:{}", folder.join(STORE_FILE).display());
-        let place = |url: String, flags: String| Self { url, hints: Hints { flags } };
+        let place = |url: String, flags: String| Self { url, hints: Hints { flags, ..Hints::default() } };
         match (store, data) {
-            (Some((store, true)), _) => place(store.clone(), format!(" --store {}", quoted(&store))),
+            (Some((store, true)), _) => Self { hints: Hints::with_store(&store), url: store },
             (_, Some((data, true))) => {
                 place(in_folder(&data), format!(" --data {}", quoted(&data.display().to_string())))
             }
@@ -197,6 +213,20 @@ mod tests {
         for text in ["", "T-", "4E36", "4e36442142ee", "x", "-123", "T-5928a90dd", "T-5928a90d_d", "hello", "4e36 "] {
             assert!(!is_prefix(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_hint_names_the_store_and_no_password() {
+        let hint = |store: &str| Place::new(Some((store.to_owned(), true)), None).hints().command("list");
+        assert_eq!(hint("it's.db"), r"threadkeep --store 'it'\''s.db' list");
+        #[cfg(feature = "postgres")]
+        {
+            let shown = "threadkeep --store postgres://ann@db:6432/work list";
+            assert_eq!(hint("postgres://ann@db:6432/work"), shown);
+            assert_eq!(hint("postgres://ann:secret@db:6432/work"), format!("PGPASSWORD=$PGPASSWORD {shown}"));
+        }
+        assert_eq!(hint("postgres://ann:sec@ret@db/work"), "threadkeep --store URL list");
+        assert_eq!(hint("mysql://ann:secret@db/work"), "threadkeep --store URL list");
     }
 
     #[test]

@@ -23,13 +23,16 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
 /// connections a process opens for commits and reads. `sslmode` may also be `verify-ca` or `verify-full`, with the file of
 /// those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`.
-/// It is shown without its password.
-#[derive(Clone, PartialEq, Eq)]
+/// It is shown as a URL without its password. Two are equal if they name the same place, whoever connects and however.
+#[derive(Clone)]
 pub struct PostgresUrl {
     pub(crate) config: Config,
     pub(crate) schema: String,
     pub(crate) max_connections: usize,
     pub(crate) tls: Tls,
+    /// Its parameters, as they are shown.
+    query: String,
+    has_password: bool,
 }
 
 impl FromStr for PostgresUrl {
@@ -38,10 +41,18 @@ impl FromStr for PostgresUrl {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let refuse = |rule: String| Invalid::parameter("store", rule);
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        // What follows the first one would be taken for the host, and shown.
+        if base.matches('@').count() > 1 {
+            return Err(refuse("has more than one @; write one that belongs to a password as %40".into()));
+        }
         let (mut schema, mut max_connections) = (SCHEMA.to_owned(), MAX_CONNECTIONS);
         let mut rest = Vec::new();
         let mut tls = Tls::default();
+        let mut shown = Vec::new();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            if is_shown(parameter) {
+                shown.push(parameter);
+            }
             match parameter.split_once('=') {
                 Some(("schema", name)) if is_name(name) => name.clone_into(&mut schema),
                 Some(("schema", name)) => {
@@ -77,9 +88,8 @@ impl FromStr for PostgresUrl {
             let user = user.map_err(|_| refuse("names no user; use postgres://user@host/database".into()))?;
             config.user(user);
         }
-        if config.get_password().is_none()
-            && let Ok(password) = std::env::var("PGPASSWORD")
-        {
+        let has_password = config.get_password().is_some();
+        if !has_password && let Ok(password) = std::env::var("PGPASSWORD") {
             config.password(password);
         }
         if config.get_connect_timeout().is_none() {
@@ -89,8 +99,14 @@ impl FromStr for PostgresUrl {
             config.application_name("threadkeep");
         }
         config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
-        Ok(Self { config, schema, max_connections, tls })
+        Ok(Self { config, schema, max_connections, tls, query: shown.join("&"), has_password })
     }
+}
+
+/// Whether a parameter holds no password. Keys that are not plain may spell anything.
+fn is_shown(parameter: &str) -> bool {
+    let key = parameter.split('=').next().unwrap_or_default();
+    key != "password" && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn is_name(name: &str) -> bool {
@@ -102,6 +118,11 @@ fn is_name(name: &str) -> bool {
 }
 
 impl PostgresUrl {
+    /// Whether the URL itself holds a password, so that the URL as it is shown lacks something.
+    pub fn has_password(&self) -> bool {
+        self.has_password
+    }
+
     /// The user who connects.
     pub(crate) fn user(&self) -> &str {
         self.config.get_user().unwrap_or_default()
@@ -128,20 +149,47 @@ impl PostgresUrl {
 
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "postgres://{}@", self.user())?;
+        write!(f, "postgres://{}@", Encoded(self.user()))?;
         let ports = self.config.get_ports();
         for (at, host) in self.config.get_hosts().iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
             match host {
-                Host::Tcp(name) => write!(f, "{comma}{name}")?,
-                Host::Unix(path) => write!(f, "{comma}{}", path.display())?,
+                Host::Tcp(name) if name.contains(':') => write!(f, "{comma}[{name}]")?,
+                Host::Tcp(name) => write!(f, "{comma}{}", Encoded(name))?,
+                Host::Unix(path) => write!(f, "{comma}{}", Encoded(&path.to_string_lossy()))?,
             }
             if let Some(port) = ports.get(at).or(ports.first()) {
                 write!(f, ":{port}")?;
             }
         }
-        write!(f, "/{}", self.database())?;
-        if self.schema == SCHEMA { Ok(()) } else { write!(f, "?schema={}", self.schema) }
+        write!(f, "/{}", Encoded(self.database()))?;
+        if self.query.is_empty() { Ok(()) } else { write!(f, "?{}", self.query) }
+    }
+}
+
+impl PartialEq for PostgresUrl {
+    fn eq(&self, other: &Self) -> bool {
+        fn place(url: &PostgresUrl) -> (&[Host], &[u16], &str, &str) {
+            let ports = url.config.get_ports();
+            let ports = if ports.is_empty() { &[5432] } else { ports };
+            (url.config.get_hosts(), ports, url.database(), &url.schema)
+        }
+        place(self) == place(other)
+    }
+}
+
+impl Eq for PostgresUrl {}
+
+/// A part of a URL: what could end it is written as %XX.
+struct Encoded<'a>(&'a str);
+
+impl fmt::Display for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.bytes().try_for_each(|byte| match byte {
+            b'-' | b'.' | b'_' | b'~' => write!(f, "{}", char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => write!(f, "{}", char::from(byte)),
+            byte => write!(f, "%{byte:02X}"),
+        })
     }
 }
 
@@ -161,13 +209,37 @@ mod tests {
             ("postgres://ann:secret@db.example:6432/work", "postgres://ann@db.example:6432/work"),
             (
                 "postgresql://ann:secret@db/work?schema=team_1&sslmode=disable",
-                "postgres://ann@db:5432/work?schema=team_1",
+                "postgres://ann@db:5432/work?schema=team_1&sslmode=disable",
             ),
             ("postgres://ann:secret@one,two/work", "postgres://ann@one:5432,two:5432/work"),
+            (
+                "postgres://ann@db/work?password=secret&connect_timeout=3",
+                "postgres://ann@db:5432/work?connect_timeout=3",
+            ),
+            ("postgres://ann@db/work?pass%77ord=secret", "postgres://ann@db:5432/work"),
+            ("postgres://ann%40home:sec%40ret@[::1]/a%2Fb", "postgres://ann%40home@[::1]:5432/a%2Fb"),
+            ("postgres://ann:secret@%2Frun%2Fpg/work", "postgres://ann@%2Frun%2Fpg:5432/work"),
         ] {
             let url: PostgresUrl = text.parse().expect("a url");
             assert_eq!(url.to_string(), shown);
             assert_eq!(format!("{url:?}"), shown);
+            assert!(url.has_password());
+            let again: PostgresUrl = shown.parse().expect("what is shown is a URL");
+            assert_eq!((again.to_string().as_str(), again.has_password()), (shown, false));
+        }
+        let refused = "postgres://ann:sec@ret@db/work".parse::<PostgresUrl>().expect_err("two @");
+        assert!(!refused.to_string().contains("ret"), "{refused}");
+    }
+
+    #[test]
+    fn two_urls_are_equal_if_they_name_the_same_place() {
+        let parsed = |text: &str| text.parse::<PostgresUrl>().expect("a url");
+        let place = parsed("postgres://ann@localhost/work");
+        for same in ["postgres://bob:secret@localhost:5432/work?max_connections=3", "postgres://ann@/work"] {
+            assert_eq!(parsed(same), place, "{same}");
+        }
+        for other in ["ann@localhost/other", "ann@localhost/work?schema=x", "ann@localhost:1/work", "ann@db/work"] {
+            assert_ne!(parsed(&format!("postgres://{other}")), place, "{other}");
         }
     }
 
