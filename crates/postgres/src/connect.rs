@@ -10,7 +10,7 @@ use threadkeep_store::{Result, StoreError};
 use tokio_postgres::{AsyncMessage, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool};
+use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, silent};
 use crate::schema;
 use crate::url::PostgresUrl;
 
@@ -44,7 +44,9 @@ impl Connections {
         settings.push(("search_path", &url.schema));
         let config = url.with_settings(&settings);
         let tls = url.tls.connector().map_err(|what| StoreError::CannotOpen { path: url.to_string(), what })?;
-        let (mut client, connection) = config.connect(tls.clone()).await.map_err(|error| cannot_open(&error, &url))?;
+        let connecting = tokio::time::timeout(url.entry_timeout(), config.connect(tls.clone()));
+        let connected = connecting.await.map_err(|_| silent(&url))?;
+        let (mut client, connection) = connected.map_err(|error| cannot_open(&error, &url))?;
         schema::check_server(connection.parameter("server_version"), &url)?;
         let connection = tokio::spawn(connection);
         let lock = upkeep_lock(&url.schema);
@@ -64,7 +66,7 @@ impl Connections {
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
             .max_size(url.max_connections)
             .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
-            .create_timeout(Some(Duration::from_secs(2 * POOL_WAIT_SECONDS)))
+            .create_timeout(Some(url.entry_timeout()))
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;

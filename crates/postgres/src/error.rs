@@ -78,9 +78,7 @@ pub(crate) fn from_pool(error: PoolError, url: &PostgresUrl) -> StoreError {
              max_connections in the URL",
             url.max_connections
         )),
-        PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
-            unavailable(format!("{url} did not answer in time; try again"))
-        }
+        PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => silent(url),
         PoolError::Backend(error) => match error.as_db_error() {
             Some(said) => from_server(said),
             None => unavailable(format!("{url} cannot be reached ({}); is the server running?", reason(&error))),
@@ -89,6 +87,11 @@ pub(crate) fn from_pool(error: PoolError, url: &PostgresUrl) -> StoreError {
             unavailable(other.to_string())
         }
     }
+}
+
+/// A server that can be reached, and says nothing.
+pub(crate) fn silent(url: &PostgresUrl) -> StoreError {
+    unavailable(format!("{url} did not answer in time; try again"))
 }
 
 /// Why a store could not be opened.

@@ -133,6 +133,11 @@ impl PostgresUrl {
         self.config.get_dbname().unwrap_or_else(|| self.user())
     }
 
+    /// How long a server may take to let somebody in. The timeout of the URL is only for reaching it.
+    pub(crate) fn entry_timeout(&self) -> Duration {
+        2 * *self.config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT)
+    }
+
     /// Settings for every connection, on top of the caller's own: which schema, how long anything may take, and plans
     /// that do not depend on how full the tables were when a statement was first used.
     pub(crate) fn with_settings(&self, settings: &[(&str, &str)]) -> Config {

@@ -57,6 +57,16 @@ fn a_store_can_be_opened_refused_and_closed_inside_a_runtime() {
 }
 
 #[test]
+fn a_server_that_says_nothing_is_not_waited_for() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("postgres://ann@{}/work?connect_timeout=1", silent.local_addr().expect("an address"));
+    match PostgresStore::open(url.parse().expect("a url")).map(drop) {
+        Err(StoreError::Unavailable { what }) => assert!(what.contains("did not answer in time"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_schema_that_holds_something_else_is_refused() {
     let keep = Keep::new();
     keep.sql(&format!("CREATE SCHEMA {0}; CREATE TABLE {0}.invoices (id integer)", keep.schema.name()));
