@@ -7,8 +7,8 @@ use threadkeep::model::{
     CheckpointSet, Forked, Inserted, MessageEdited, MessagesDeleted, RolledBack, ThreadChanged, Truncated,
 };
 use threadkeep::{
-    Engine, Entry, Error, FeedCursor, FeedItem, FeedNews, HistoryEntry, Invalid, MessageId, Position, Thread, ThreadId,
-    Version,
+    Engine, Entry, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, Position,
+    Subscription, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_api as api;
 use threadkeep_api::FeedEntry;
@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::retry::Retry;
 use crate::show::in_brief;
 use crate::text::{brief, counted, moment, visible};
 
@@ -81,6 +82,8 @@ pub(crate) struct Tail {
     /// Stop at the end instead of waiting for more
     #[arg(long)]
     no_follow: bool,
+    #[command(flatten)]
+    retry: Retry,
 }
 
 /// Where to begin.
@@ -115,18 +118,43 @@ impl Tail {
             After::Number(version) => Position(version),
         };
         let mut subscription = context.engine.subscribe(thread.id, after).await?;
-        let mut closed = stdout_closed();
-        while let Some(next) = self.unless_over(context, subscription.next(), &mut closed).await? {
-            match next? {
+        let mut over = std::pin::pin!(over());
+        loop {
+            let next = tokio::select! {
+                // What is there goes first; only what is not there has to be waited for.
+                biased;
+                next = self.next_entry(context, &mut subscription) => next?,
+                () = &mut over => None,
+            };
+            match next {
                 Some(entry) => print(context, &entry)?,
-                None => {
-                    context.out.flush()?;
-                    context.note("the thread was deleted");
-                    break;
-                }
+                None => return Ok(()),
             }
         }
-        Ok(())
+    }
+
+    /// The next entry, waited for if that is wanted; none when nothing more comes.
+    async fn next_entry(
+        &self,
+        context: &mut Context,
+        subscription: &mut Subscription,
+    ) -> Result<Option<HistoryEntry>, Failure> {
+        loop {
+            match self.read(context, async || subscription.next_so_far().await).await {
+                Ok(Some(entry)) => return Ok(Some(entry)),
+                Ok(None) => context.out.flush()?,
+                Err(Error::ThreadNotFound { .. }) => {
+                    context.out.flush()?;
+                    context.note("the thread was deleted");
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if self.no_follow {
+                return Ok(None);
+            }
+            subscription.news().await;
+        }
     }
 
     async fn follow_all(&self, context: &mut Context) -> Result<(), Failure> {
@@ -135,43 +163,65 @@ impl Tail {
             After::Number(cursor) => FeedCursor(cursor),
         };
         let mut feed = context.engine.feed(after).await?;
-        let mut closed = stdout_closed();
-        while let Some(item) = self.unless_over(context, feed.next(), &mut closed).await? {
-            print_item(context, item?).await?;
+        let mut over = std::pin::pin!(over());
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = self.next_item(context, &mut feed) => next?,
+                () = &mut over => None,
+            };
+            match next {
+                Some((item, Some(news))) => print_news(context, &item, news)?,
+                Some((_, None)) => {}
+                None => return Ok(()),
+            }
         }
-        Ok(())
     }
 
-    /// What comes next; none when somebody interrupts, when nobody reads any more, or at the end with `--no-follow`.
-    async fn unless_over<T>(
+    /// What happened next, waited for if that is wanted, with what there is to tell of it.
+    async fn next_item(
         &self,
         context: &mut Context,
-        next: impl Future<Output = T>,
-        closed: &mut oneshot::Receiver<()>,
-    ) -> Result<Option<T>, Failure> {
-        let mut next = std::pin::pin!(next);
-        // What is there comes at once; only what is not there has to be waited for.
-        if let Some(next) = now(next.as_mut()).await {
-            return Ok(Some(next));
+        feed: &mut FeedReader,
+    ) -> Result<Option<(FeedItem, Option<News>)>, Failure> {
+        loop {
+            if let Some(item) = self.read(context, async || feed.next_so_far().await).await? {
+                let engine = context.engine.clone();
+                let news = self.read(context, async || news(&engine, &item).await).await?;
+                return Ok(Some((item, news)));
+            }
+            context.out.flush()?;
+            if self.no_follow {
+                return Ok(None);
+            }
+            feed.news().await;
         }
-        context.out.flush()?;
-        if self.no_follow {
-            return Ok(None);
-        }
-        tokio::select! {
-            next = next => Ok(Some(next)),
-            _ = tokio::signal::ctrl_c() => Ok(None),
-            _ = closed => Ok(None),
-        }
+    }
+
+    /// Reads, and goes on when the store is away; what was printed so far is seen meanwhile.
+    async fn read<T>(
+        &self,
+        context: &mut Context,
+        mut attempt: impl AsyncFnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let attempt = async || {
+            let result = attempt().await;
+            if result.is_err() {
+                // If it cannot be written, the next attempt to write says so.
+                drop(context.out.flush());
+            }
+            result
+        };
+        self.retry.until_there(attempt).await
     }
 }
 
-/// What `future` gives without waiting.
-async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+/// Resolves on Ctrl-C, and when nobody reads any more.
+async fn over() {
+    let closed = stdout_closed();
     tokio::select! {
-        biased;
-        value = future => Some(value),
-        () = std::future::ready(()) => None,
+        _ = tokio::signal::ctrl_c() => {}
+        _ = closed => {}
     }
 }
 
@@ -200,31 +250,44 @@ fn print(context: &mut Context, entry: &HistoryEntry) -> Result<(), Failure> {
     context.out.line(line)
 }
 
-async fn print_item(context: &mut Context, item: FeedItem) -> Result<(), Failure> {
-    let FeedItem { cursor: FeedCursor(cursor), thread: thread_id, news } = item;
-    let (kind, time) = match news {
+/// What there is to tell of an item of the feed.
+enum News {
+    Entry(HistoryEntry),
+    Created(Timestamp),
+    Deleted,
+}
+
+/// What an item of the feed tells; none if the thread is gone, or something else tells it.
+async fn news(engine: &Engine, item: &FeedItem) -> Result<Option<News>, Error> {
+    match &item.news {
         FeedNews::Entry(entry) => {
             let place = MessageId { segment: entry.segment, position: entry.position };
             // The feed may name a large body by its hash; the history has it whole.
-            return match entry_of(&context.engine, thread_id, place).await? {
-                Some(entry) if context.json => {
-                    let entry = api::HistoryEntry::new(&entry)?;
-                    context.out.json(&FeedEntry::Entry { cursor, entry })
-                }
-                Some(entry) => {
-                    let line = in_a_line(&entry)?;
-                    context.out.line(format!("{}  {line}", thread_id.short()))
-                }
-                None => Ok(()),
-            };
+            Ok(entry_of(engine, item.thread, place).await?.map(News::Entry))
         }
-        FeedNews::Began(segment) => match context.engine.thread(thread_id).await {
+        FeedNews::Began(segment) => match engine.thread(item.thread).await {
             // A branch begins with an entry that says so.
-            Ok(thread) if thread.created < segment.created => return Ok(()),
-            Ok(_) | Err(Error::ThreadNotFound { .. }) => ("thread_created", Some(segment.created)),
-            Err(error) => return Err(error.into()),
+            Ok(thread) if thread.created < segment.created => Ok(None),
+            Ok(_) | Err(Error::ThreadNotFound { .. }) => Ok(Some(News::Created(segment.created))),
+            Err(error) => Err(error),
         },
-        FeedNews::Deleted => ("thread_deleted", None),
+        FeedNews::Deleted => Ok(Some(News::Deleted)),
+    }
+}
+
+fn print_news(context: &mut Context, item: &FeedItem, news: News) -> Result<(), Failure> {
+    let FeedItem { cursor: FeedCursor(cursor), thread: thread_id, .. } = *item;
+    let (kind, time) = match news {
+        News::Entry(entry) if context.json => {
+            let entry = api::HistoryEntry::new(&entry)?;
+            return context.out.json(&FeedEntry::Entry { cursor, entry });
+        }
+        News::Entry(entry) => {
+            let line = in_a_line(&entry)?;
+            return context.out.line(format!("{}  {line}", thread_id.short()));
+        }
+        News::Created(time) => ("thread_created", Some(time)),
+        News::Deleted => ("thread_deleted", None),
     };
     if context.json {
         return context.out.json(&FeedEntry::Thread { cursor, thread_id, kind, time });
@@ -233,11 +296,11 @@ async fn print_item(context: &mut Context, item: FeedItem) -> Result<(), Failure
 }
 
 /// An entry of the feed as its thread's history has it; none if the thread is gone.
-async fn entry_of(engine: &Engine, thread: ThreadId, place: MessageId) -> Result<Option<HistoryEntry>, Failure> {
+async fn entry_of(engine: &Engine, thread: ThreadId, place: MessageId) -> Result<Option<HistoryEntry>, Error> {
     match engine.history(thread, place.position.previous(), 1).await {
         Ok(entries) => Ok(entries.into_iter().find(|entry| entry.place == place)),
         Err(Error::ThreadNotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

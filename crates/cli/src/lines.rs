@@ -1,18 +1,21 @@
 //! `say --lines`: one message for each line of stdin, acknowledged one by one, in order.
 //!
 //! A thread reads stdin while the store syncs; all lines that wait at that moment become one batch, so that one sync
-//! serves many lines. The order of the lines is the order of the messages and of the acknowledgements.
+//! serves many lines. The order of the lines is the order of the messages and of the acknowledgements. Each batch has a
+//! key of its own, so that one whose fate is not known can be sent again: no line is lost or doubled.
 
 use std::io::{BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use threadkeep::{Append, Content, Engine, Error, Invalid, Message, ThreadId};
+use threadkeep::{Append, Content, Error, Invalid, Message, StoreError, ThreadId};
 use threadkeep_api as api;
 use threadkeep_api::Problem;
+use tokio::sync::Notify;
 
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read};
-use crate::say::MessageArgs;
+use crate::retry::Retry;
+use crate::say::{Keys, MessageArgs};
 use crate::text::counted;
 
 /// Lines that may wait; more wait in the pipe.
@@ -21,78 +24,99 @@ const WAITING_LINES_MAX: usize = 1_000;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// Appends every line of stdin.
-pub(crate) async fn append(context: &mut Context, thread: ThreadId, like: &MessageArgs) -> Result<(), Failure> {
-    let max = context.engine.limits().message_bytes_max;
+pub(crate) async fn append(
+    context: &mut Context,
+    thread: ThreadId,
+    like: &MessageArgs,
+    retry: Retry,
+) -> Result<(), Failure> {
+    let limits = *context.engine.limits();
     let waiting = Arc::new(Waiting::default());
     let reader = Arc::clone(&waiting);
     // It is never joined: when the command ends early, it still waits for the next line.
-    std::thread::spawn(move || reader.fill(&mut std::io::stdin().lock(), max));
-    let mut kept = 0;
+    std::thread::spawn(move || reader.fill(&mut std::io::stdin().lock(), limits.message_bytes_max));
+    let mut appending = Appending { context, thread, like, retry, keys: Keys::new(), kept: 0 };
     loop {
-        let (lines, end) = waiting.take(context.engine.limits().batch_max);
+        let (lines, end) = waiting.take(limits.batch_max).await;
         if !lines.is_empty() {
-            append_some(context, thread, like, &lines, &mut kept).await.map_err(|failure| stopped(failure, kept))?;
+            appending.append(&lines).await.map_err(|failure| appending.stopped(failure))?;
         }
         match end {
             None => {}
             Some(Ok(())) => return Ok(()),
-            Some(Err(failure)) => return Err(stopped(failure, kept)),
+            Some(Err(failure)) => return Err(appending.stopped(failure)),
         }
     }
 }
 
-async fn append_some(
-    context: &mut Context,
+/// The way of lines into a thread.
+struct Appending<'a> {
+    context: &'a mut Context,
     thread: ThreadId,
-    like: &MessageArgs,
-    lines: &[String],
-    kept: &mut u64,
-) -> Result<(), Failure> {
-    match append_batch(&context.engine, thread, like, lines).await {
-        Ok(messages) => acknowledge(context, &messages, kept),
-        // One of them breaks a rule: those before it are kept.
-        Err(Error::Invalid(_)) if lines.len() > 1 => {
-            for line in lines {
-                let alone = std::slice::from_ref(line);
-                let messages = append_batch(&context.engine, thread, like, alone).await?;
-                acknowledge(context, &messages, kept)?;
+    like: &'a MessageArgs,
+    retry: Retry,
+    keys: Keys,
+    /// Lines that were acknowledged.
+    kept: u64,
+}
+
+impl Appending<'_> {
+    async fn append(&mut self, lines: &[String]) -> Result<(), Failure> {
+        match self.append_batch(lines).await? {
+            Ok(messages) => self.acknowledge(&messages),
+            // One of them breaks a rule: those before it are kept.
+            Err(_) if lines.len() > 1 => {
+                for line in lines {
+                    let messages = self.append_batch(std::slice::from_ref(line)).await??;
+                    self.acknowledge(&messages)?;
+                }
+                Ok(())
             }
-            Ok(())
+            Err(invalid) => Err(invalid.into()),
         }
-        Err(error) => Err(error.into()),
     }
-}
 
-async fn append_batch(
-    engine: &Engine,
-    thread: ThreadId,
-    like: &MessageArgs,
-    lines: &[String],
-) -> Result<Vec<Message>, Error> {
-    let bodies = lines.iter().map(|line| like.body(Content::text(line)));
-    engine.append(thread, Append::batch(bodies)).await
-}
-
-fn acknowledge(context: &mut Context, messages: &[Message], kept: &mut u64) -> Result<(), Failure> {
-    *kept += messages.len() as u64;
-    for message in messages {
-        context.out.json(&api::Message::new(message)?)?;
+    /// All of `lines` or none: the same lines under the same key until the store has answered.
+    async fn append_batch(&mut self, lines: &[String]) -> Result<Result<Vec<Message>, Invalid>, Failure> {
+        let bodies = lines.iter().map(|line| self.like.body(Content::text(line)));
+        let append = Append::batch(bodies).keyed(self.keys.next()?);
+        let engine = &self.context.engine;
+        match self.retry.until_there(async || engine.append(self.thread, append.clone()).await).await {
+            Ok(messages) => Ok(Ok(messages)),
+            Err(Error::Invalid(invalid)) => Ok(Err(invalid)),
+            Err(error @ Error::Store(StoreError::Unavailable { .. })) => {
+                let hint = "see whether the line is there before you send it again";
+                Err(Problem::from(error).hint(hint).into())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
-    context.out.flush()
-}
 
-/// Says which line was refused, and how many were kept.
-fn stopped(failure: Failure, kept: u64) -> Failure {
-    let Failure::Problem(problem) = failure else { return failure };
-    let detail = format!("line {}: {}; {} kept", kept + 1, problem.detail, counted(kept, "line was", "lines were"));
-    Problem { detail, ..*problem }.into()
+    fn acknowledge(&mut self, messages: &[Message]) -> Result<(), Failure> {
+        self.kept += messages.len() as u64;
+        for message in messages {
+            self.context.out.json(&api::Message::new(message)?)?;
+        }
+        self.context.out.flush()
+    }
+
+    /// Says which line was refused, and how many were kept.
+    fn stopped(&self, failure: Failure) -> Failure {
+        let Failure::Problem(problem) = failure else { return failure };
+        let kept = counted(self.kept, "line was", "lines were");
+        let detail = format!("line {}: {}; {kept} kept", self.kept + 1, problem.detail);
+        Problem { detail, ..*problem }.into()
+    }
 }
 
 /// Lines that were read and not yet appended.
 #[derive(Default)]
 struct Waiting {
     state: Mutex<State>,
-    changed: Condvar,
+    /// There are lines, or there is the end.
+    filled: Notify,
+    /// There is room for lines.
+    emptied: Condvar,
 }
 
 #[derive(Default)]
@@ -103,20 +127,28 @@ struct State {
     end: Option<Result<(), Failure>>,
 }
 
+/// Lines, and how stdin ended if these are the last.
+type Taken = (Vec<String>, Option<Result<(), Failure>>);
+
 impl Waiting {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Waits for lines or for the end, and takes up to `most`. The end comes with the last lines.
+    async fn take(&self, most: usize) -> Taken {
+        loop {
+            if let Some(taken) = self.take_now(most) {
+                return taken;
+            }
+            self.filled.notified().await;
+        }
     }
 
-    /// Waits for lines or for the end, and takes up to `most`. The end comes with the last lines.
-    fn take(&self, most: usize) -> (Vec<String>, Option<Result<(), Failure>>) {
+    fn take_now(&self, most: usize) -> Option<Taken> {
         let mut state = self.lock();
-        while state.lines.is_empty() && state.end.is_none() {
-            state = self.wait(state);
+        if state.lines.is_empty() && state.end.is_none() {
+            return None;
         }
         let lines = if state.lines.len() > most {
             state.lines.drain(..most).collect()
@@ -125,8 +157,8 @@ impl Waiting {
         };
         state.bytes -= lines.iter().map(String::len).sum::<usize>();
         let end = if state.lines.is_empty() { state.end.take() } else { None };
-        self.changed.notify_all();
-        (lines, end)
+        self.emptied.notify_all();
+        Some((lines, end))
     }
 
     /// Reads lines of at most `max` bytes until the end.
@@ -135,7 +167,7 @@ impl Waiting {
             let line = next_line(from, max);
             let mut state = self.lock();
             while state.lines.len() >= WAITING_LINES_MAX || state.bytes >= WAITING_BYTES_MAX {
-                state = self.wait(state);
+                state = self.emptied.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
             }
             match line {
                 Ok(Some(line)) => {
@@ -147,7 +179,7 @@ impl Waiting {
             }
             let ended = state.end.is_some();
             drop(state);
-            self.changed.notify_all();
+            self.filled.notify_one();
             if ended {
                 return;
             }
@@ -184,7 +216,7 @@ mod tests {
     fn read(input: &[u8], max: usize) -> (Vec<String>, bool) {
         let waiting = Waiting::default();
         waiting.fill(&mut &*input, max);
-        let (lines, end) = waiting.take(usize::MAX);
+        let (lines, end) = waiting.take_now(usize::MAX).expect("it ended");
         (lines, end.expect("it ended").is_ok())
     }
 
@@ -205,9 +237,9 @@ mod tests {
     fn the_end_comes_with_the_last_lines() {
         let waiting = Waiting::default();
         waiting.fill(&mut &b"a\nb\nc\n"[..], 100);
-        let (lines, end) = waiting.take(2);
+        let (lines, end) = waiting.take_now(2).expect("there are lines");
         assert_eq!((lines.len(), end.is_none()), (2, true));
-        let (lines, end) = waiting.take(2);
+        let (lines, end) = waiting.take_now(2).expect("there are lines");
         assert_eq!((lines.len(), end.is_some()), (1, true));
     }
 }

@@ -8,12 +8,13 @@ use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
     Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageId, NewAttachment,
-    NewMessage, Role, Version,
+    NewMessage, Role, SystemWorld, ThreadId, Version, World,
 };
 use threadkeep_api as api;
 
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read};
+use crate::retry::Retry;
 use crate::{lines, thread};
 
 /// Add a message, and print its id once it is durable
@@ -35,6 +36,8 @@ pub(crate) struct Append {
     /// Only if the thread is at this version
     #[arg(long, value_name = "VERSION")]
     expected_version: Option<Version>,
+    #[command(flatten)]
+    retry: Retry,
     /// A retry with the same key adds nothing and prints the first result
     #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
     idempotency_key: Option<IdempotencyKey>,
@@ -98,20 +101,52 @@ impl MessageArgs {
 
 impl Append {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
-        if self.lines {
-            return lines::append(context, thread.id, &self.message).await;
-        }
-        let message = self.message.read(&context.engine)?;
-        let append = threadkeep::Append {
-            messages: vec![message],
-            expected: self.expected_version,
-            idempotency_key: self.idempotency_key,
+        let Self { thread, message, lines, expected_version: expected, retry, idempotency_key } = self;
+        let thread = context.thread(&thread).await?.id;
+        let what = if lines {
+            What::Lines(message)
+        } else {
+            let key = idempotency_key.map_or_else(|| Keys::new().next(), Ok)?;
+            let messages = vec![message.read(&context.engine)?];
+            What::One(threadkeep::Append { messages, expected, idempotency_key: Some(key) })
         };
-        for message in context.engine.append(thread.id, append).await? {
-            print(context, &message)?;
+        what.append(context, thread, retry).await
+    }
+}
+
+/// What is to be appended.
+enum What {
+    One(threadkeep::Append),
+    /// One message like this for each line of stdin.
+    Lines(MessageArgs),
+}
+
+impl What {
+    async fn append(self, context: &mut Context, thread: ThreadId, retry: Retry) -> Result<(), Failure> {
+        match self {
+            Self::Lines(like) => lines::append(context, thread, &like, retry).await,
+            Self::One(append) => {
+                let appended = retry.until_there(async || context.engine.append(thread, append.clone()).await).await?;
+                appended.iter().try_for_each(|message| print(context, message))
+            }
         }
-        Ok(())
+    }
+}
+
+/// Keys that nobody else uses: what is tried again under the same key is kept once.
+pub(crate) struct Keys {
+    run: u128,
+    given: u64,
+}
+
+impl Keys {
+    pub(crate) fn new() -> Self {
+        Self { run: SystemWorld.chance(), given: 0 }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<IdempotencyKey, Invalid> {
+        self.given += 1;
+        IdempotencyKey::new(format!("{:032x}-{}", self.run, self.given))
     }
 }
 
