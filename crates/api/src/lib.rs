@@ -14,6 +14,7 @@ mod parse;
 mod problem;
 mod report;
 mod thread;
+mod writer;
 
 pub use checkpoint::Checkpoint;
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
@@ -23,5 +24,6 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use problem::{HeldBy, Problem, Status};
-pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged};
+pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Released};
 pub use thread::Thread;
+pub use writer::Writer;

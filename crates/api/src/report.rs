@@ -66,6 +66,13 @@ pub struct Deleted {
     pub deleted: bool,
 }
 
+/// `{"released": …}`: whether a lease was still held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    /// Whether it was.
+    pub released: bool,
+}
+
 /// `{"version": …}`: where something was logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logged {

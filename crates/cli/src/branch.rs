@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args};
 use threadkeep::{ForkPoint, MessageId, RollbackTo, Timestamp, TruncateFrom, Version};
 use threadkeep_api as api;
 
-use crate::context::Context;
+use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::text::{counted, moment, visible};
 use crate::thread;
@@ -31,21 +31,20 @@ pub(crate) struct Fork {
     /// A name for people [default: Forked: and the name of the thread]
     #[arg(long)]
     title: Option<String>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Fork {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let parent = context.thread(&self.thread).await?;
+        let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
         let at = match (self.message_index, self.message_id, self.version) {
             (Some(index), _, _) => ForkPoint::Index(index),
             (_, Some(message), _) => ForkPoint::Message(message),
             (_, _, Some(version)) => ForkPoint::Version(version),
             (None, None, None) => ForkPoint::Now,
         };
-        let fork = threadkeep::Fork { at, title: self.title, expected: self.expected_version };
+        let fork = threadkeep::Fork { at, title: self.title, expected: self.conditions.expected_version };
         let child = context.engine.fork(parent.id, fork).await?;
         thread::print_new(context, &child)?;
         let shared = counted(child.head.tally.messages(), "message", "messages");
@@ -76,21 +75,20 @@ pub(crate) struct Rollback {
     /// To before the last rollback or truncation
     #[arg(long, group = "to")]
     undo: bool,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let to = match (self.to_version, self.timestamp, self.checkpoint) {
             (Some(version), _, _) => RollbackTo::Version(version),
             (_, Some(time), _) => RollbackTo::Timestamp(time),
             (_, _, Some(name)) => RollbackTo::Checkpoint(name),
             (None, None, None) => RollbackTo::Undo,
         };
-        let rollback = threadkeep::Rollback { to, expected: self.expected_version };
+        let rollback = threadkeep::Rollback { to, expected: self.conditions.expected_version };
         let thread = context.engine.rollback(thread.id, rollback).await?;
         thread::print(context, &thread)
     }
@@ -108,19 +106,18 @@ pub(crate) struct Truncate {
     /// From this message on
     #[arg(long, value_name = "MESSAGE", group = "from")]
     from_message_id: Option<MessageId>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Truncate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let from = match (self.from_message_id, self.from_index) {
             (Some(message), _) => TruncateFrom::Message(message),
             (None, index) => TruncateFrom::Index(index.unwrap_or_default()),
         };
-        let truncate = threadkeep::Truncate { from, expected: self.expected_version };
+        let truncate = threadkeep::Truncate { from, expected: self.conditions.expected_version };
         let thread = context.engine.truncate(thread.id, truncate).await?;
         thread::print(context, &thread)
     }
@@ -133,15 +130,14 @@ pub(crate) struct Checkpoint {
     thread: String,
     /// The name
     name: String,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Checkpoint {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
-        let set = threadkeep::SetCheckpoint { name: self.name, expected: self.expected_version };
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let set = threadkeep::SetCheckpoint { name: self.name, expected: self.conditions.expected_version };
         let checkpoint = context.engine.checkpoint(thread.id, set).await?;
         print(context, &checkpoint)
     }

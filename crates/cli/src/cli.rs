@@ -13,7 +13,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, copy, follow, message, say, show, thread, transfer, tree, upkeep};
+use crate::{branch, copy, follow, message, say, show, thread, transfer, tree, upkeep, writer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,9 +23,10 @@ Examples:
   threadkeep fork 4e36 --message-index 0   go another way after the first message
   threadkeep tail 4e36                     follow what happens, also in other processes
 
-Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 5 conflict, 6 the store cannot do it now.";
+Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
+it now.";
 
-/// Threads for AI agents: durable, forkable conversations in one file.
+/// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -37,8 +38,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// The store: sqlite:PATH, a path, postgres://USER@HOST/DATABASE, or memory: [default:
-    /// sqlite:./threadkeep-data/threadkeep.db]
+    /// The store: sqlite:PATH, a path, postgres://USER@HOST/DATABASE (with the password in PGPASSWORD), or memory:
+    /// [default: sqlite:./threadkeep-data/threadkeep.db]
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
     store: Option<String>,
     /// The folder of the store, which is then threadkeep.db in it
@@ -75,6 +76,7 @@ enum Command {
     Checkpoint(branch::Checkpoint),
     Checkpoints(branch::Checkpoints),
     Truncate(branch::Truncate),
+    Writer(writer::Writer),
     Tail(follow::Tail),
     History(follow::History),
     Tree(tree::Tree),
@@ -114,6 +116,7 @@ impl Command {
             Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
             Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
             Self::Truncate(truncate) => truncate.run(context).await,
+            Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
             Self::History(history) => history.run(context).await,
             Self::Tree(tree) => tree.run(context).await,

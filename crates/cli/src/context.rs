@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use threadkeep::model::Code;
-use threadkeep::{Actor, ActorKind, Caller, Engine, Error, Invalid, StoreUrl, Thread, ThreadId, ThreadName};
+use threadkeep::{Actor, ActorKind, Caller, Engine, Error, Invalid, StoreUrl, Thread, ThreadId, ThreadName, Version};
 use threadkeep_api::{Problem, Status};
 
 use crate::failure::{self, Failure};
@@ -86,6 +87,17 @@ impl Place {
     }
 }
 
+/// On what condition a thread is changed.
+#[derive(Debug, Args)]
+pub(crate) struct Conditions {
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expected_version: Option<Version>,
+    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    #[arg(long, value_name = "TOKEN")]
+    writer: Option<u64>,
+}
+
 /// Who acts.
 #[derive(Debug)]
 pub(crate) struct Acting {
@@ -143,6 +155,20 @@ impl Context {
         };
         self.named = Some(thread.id);
         Ok(thread)
+    }
+
+    /// The same, to be changed: from here on, what is written to it is written as `conditions` say.
+    pub(crate) async fn thread_to_change(&mut self, text: &str, conditions: &Conditions) -> Result<Thread, Failure> {
+        let thread = self.thread(text).await?;
+        self.write_as(thread.id, conditions);
+        Ok(thread)
+    }
+
+    /// From here on, what is written to `thread` is written as `conditions` say.
+    pub(crate) fn write_as(&mut self, thread: ThreadId, conditions: &Conditions) {
+        if let Some(token) = conditions.writer {
+            self.engine = self.engine.writing_under(thread, token);
+        }
     }
 
     async fn by_prefix(&self, prefix: &str, malformed: Invalid) -> Result<Thread, Failure> {

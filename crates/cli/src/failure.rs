@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Problem(Box<Problem>),
     /// Nobody reads the output any more, which is no failure of ours.
     Closed,
+    /// Somebody asked the program to end; with its exit code.
+    Interrupted(u8),
 }
 
 impl From<Problem> for Failure {
@@ -72,6 +74,7 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
     let problem = match failure {
         Failure::Problem(problem) => *problem,
         Failure::Closed => return ExitCode::SUCCESS,
+        Failure::Interrupted(code) => return ExitCode::from(code),
     };
     let problem = with_hint(problem, hints, named);
     if json {

@@ -8,6 +8,7 @@ mod cli;
 mod context;
 mod copy;
 mod duration;
+mod exclusive;
 mod failure;
 mod follow;
 mod lines;
@@ -22,6 +23,7 @@ mod thread;
 mod transfer;
 mod tree;
 mod upkeep;
+mod writer;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! Changes to messages: `edit`, `delete-message`.
 
 use clap::Args;
-use threadkeep::{Content, Json, MessageId, Version};
+use threadkeep::{Content, Json, MessageId};
 use threadkeep_api as api;
 
-use crate::context::Context;
+use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::say::{or_stdin, print};
 use crate::thread;
@@ -25,20 +25,19 @@ pub(crate) struct Edit {
     /// Fields to merge into its metadata, as a JSON object; null clears one
     #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
     metadata: Option<Json>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Edit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let content = match (&self.content, &self.text) {
             (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(&context.engine, json)?)?)?),
             (None, Some(text)) => Some(Content::text(&or_stdin(&context.engine, text)?)),
             (None, None) => None,
         };
-        let Self { message, metadata, expected_version: expected, .. } = self;
+        let Self { message, metadata, conditions: Conditions { expected_version: expected, .. }, .. } = self;
         let edit = threadkeep::EditMessage { message, content, metadata, expected };
         let message = context.engine.edit_message(thread.id, edit).await?;
         print(context, &message)
@@ -52,15 +51,14 @@ pub(crate) struct DeleteMessage {
     thread: String,
     /// The id of the message
     message: MessageId,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl DeleteMessage {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
-        let delete = threadkeep::DeleteMessage { message: self.message, expected: self.expected_version };
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let delete = threadkeep::DeleteMessage { message: self.message, expected: self.conditions.expected_version };
         let deleted = context.engine.delete_message(thread.id, delete).await?;
         if context.json {
             return context.out.json(&api::Deleted { deleted });

@@ -8,11 +8,12 @@ use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
     Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageId, NewAttachment,
-    NewMessage, Role, SystemWorld, ThreadId, Version, World,
+    NewMessage, Role, SystemWorld, ThreadId, World,
 };
 use threadkeep_api as api;
 
-use crate::context::Context;
+use crate::context::{Conditions, Context};
+use crate::exclusive::Exclusively;
 use crate::failure::{Failure, cannot_read};
 use crate::retry::Retry;
 use crate::{lines, thread};
@@ -24,7 +25,8 @@ Examples:
   threadkeep say 4e36 \"What is left to do?\"
   git diff | threadkeep say 4e36 - --attach screenshot.png
   threadkeep say 4e36 --role tool --content '[{\"type\":\"tool_result\",\"toolUseId\":\"1\",\"content\":\"ok\"}]'
-  tail -f app.log | threadkeep say 4e36 --lines --role info")]
+  tail -f app.log | threadkeep say 4e36 --lines --role info
+  make 2>&1 | threadkeep say 4e36 --lines --exclusive    nobody else writes in between")]
 pub(crate) struct Append {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
@@ -33,9 +35,10 @@ pub(crate) struct Append {
     /// Add one message for each line of stdin, and print each as a line of JSON once it is durable
     #[arg(long, conflicts_with_all = ["text", "content", "attach", "expected_version", "idempotency_key"])]
     lines: bool,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
+    #[command(flatten)]
+    exclusively: Exclusively,
     #[command(flatten)]
     retry: Retry,
     /// A retry with the same key adds nothing and prints the first result
@@ -101,16 +104,24 @@ impl MessageArgs {
 
 impl Append {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Self { thread, message, lines, expected_version: expected, retry, idempotency_key } = self;
-        let thread = context.thread(&thread).await?.id;
+        let Self { thread, message, lines, conditions, exclusively, retry, idempotency_key } = self;
+        let thread = context.thread_to_change(&thread, &conditions).await?.id;
         let what = if lines {
             What::Lines(message)
         } else {
             let key = idempotency_key.map_or_else(|| Keys::new().next(), Ok)?;
             let messages = vec![message.read(&context.engine)?];
+            let expected = conditions.expected_version;
             What::One(threadkeep::Append { messages, expected, idempotency_key: Some(key) })
         };
-        what.append(context, thread, retry).await
+        // What stdin gives is read before others are kept out.
+        match exclusively.take(&context.engine, thread).await? {
+            None => what.append(context, thread, retry).await,
+            Some(exclusive) => {
+                context.engine = exclusive.engine();
+                exclusive.during(what.append(context, thread, retry)).await
+            }
+        }
     }
 }
 
@@ -164,17 +175,16 @@ pub(crate) struct AppendEvent {
     /// What it carries: a JSON object, or - for stdin
     #[arg(value_name = "JSON")]
     data: String,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl AppendEvent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let data = Json::parse("data", &or_stdin(&context.engine, &self.data)?)?;
         let event = Event { kind: self.kind, data };
-        let thread = context.thread(&self.thread).await?;
-        let append = threadkeep::AppendEvent { event, expected: self.expected_version };
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let append = threadkeep::AppendEvent { event, expected: self.conditions.expected_version };
         let version = context.engine.append_event(thread.id, append).await?;
         if context.json { context.out.json(&api::Logged { version }) } else { context.out.line(version.to_string()) }
     }
@@ -190,16 +200,15 @@ pub(crate) struct Insert {
     before: MessageId,
     #[command(flatten)]
     message: MessageArgs,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Insert {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let message = self.message.read(&context.engine)?;
-        let insert = threadkeep::Insert { before: self.before, message, expected: self.expected_version };
+        let insert = threadkeep::Insert { before: self.before, message, expected: self.conditions.expected_version };
         let message = context.engine.insert(thread.id, insert).await?;
         print(context, &message)
     }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use threadkeep::model::FieldChanges;
-use threadkeep::{Engine, Error, Invalid, Json, MessageBody, Thread, ThreadName, Version};
+use threadkeep::{Engine, Error, Invalid, Json, MessageBody, Thread, ThreadName};
 use threadkeep_api as api;
 
-use crate::context::Context;
+use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::text::{brief, counted, moment, visible};
 
@@ -154,9 +154,8 @@ pub(crate) struct Update {
     /// A field to clear; may be given several times
     #[arg(long, value_name = "FIELD")]
     clear: Vec<String>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Update {
@@ -178,8 +177,8 @@ impl Update {
         if fields.0.is_empty() {
             return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
         }
-        let thread = context.thread(&self.thread).await?;
-        let update = threadkeep::Update { fields, expected: self.expected_version };
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let update = threadkeep::Update { fields, expected: self.conditions.expected_version };
         let thread = context.engine.update(thread.id, update).await?;
         print(context, &thread)
     }
@@ -190,16 +189,16 @@ impl Update {
 pub(crate) struct Delete {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let deleted = match self.find(context).await? {
             Some(thread) => {
-                let delete = threadkeep::Delete { expected: self.expected_version };
+                context.write_as(thread.id, &self.conditions);
+                let delete = threadkeep::Delete { expected: self.conditions.expected_version };
                 context.engine.delete(thread.id, delete).await?
             }
             None => false,

@@ -1,13 +1,6 @@
 //! `tail`: one process follows what others write.
 
-use std::process::Command;
-
-use crate::support::{Keep, Running};
-
-fn interrupt(running: &Running) {
-    let kill = format!("kill -INT {}", running.child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("sh runs").success());
-}
+use crate::support::Keep;
 
 #[test]
 fn a_tail_catches_up_then_follows_another_process_without_gap_or_repeat() {
@@ -29,7 +22,7 @@ fn a_tail_catches_up_then_follows_another_process_without_gap_or_repeat() {
     keep.ok(&["rollback", &thread, "--to-version", "1"]);
     let entry = tail.next_json();
     assert_eq!((&entry["version"], &entry["kind"]), (&302.into(), &"rolled_back".into()));
-    interrupt(&tail);
+    tail.signal("INT");
     assert_eq!(tail.next_line(), None);
     let (status, stderr) = tail.end();
     assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
@@ -110,7 +103,7 @@ fn a_tail_without_a_thread_follows_everything() {
         ("thread_deleted", &second),
     ];
     assert_eq!(seen, expected.map(|(kind, thread)| (kind.to_owned(), thread.clone())));
-    interrupt(&tail);
+    tail.signal("INT");
     assert_eq!(tail.end().0.code(), Some(0));
     let rest = keep.ok(&["tail", "--no-follow", "--after", &(last - 1).to_string()]);
     assert_eq!(rest, format!("{}  thread_deleted", &second[26..]));

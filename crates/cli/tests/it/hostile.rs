@@ -17,7 +17,7 @@ fn ids_that_are_malformed_or_unknown_are_told_apart() {
     let keep = Keep::new();
     let thread = thread_with_messages(&keep);
     let before = keep.everything();
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 13] = [
         &["show", "ID"],
         &["say", "ID", "x"],
         &["append-event", "ID", "result", "{}"],
@@ -27,6 +27,7 @@ fn ids_that_are_malformed_or_unknown_are_told_apart() {
         &["truncate", "ID", "--from-index", "0"],
         &["checkpoint", "ID", "x"],
         &["checkpoints", "ID"],
+        &["writer", "ID"],
         &["tail", "ID"],
         &["history", "ID"],
         &["export", "ID"],

@@ -1,4 +1,4 @@
-//! The real binary, from outside: stories, hostile inputs, several processes at once, crashes and failing disks.
+//! The real binary, from outside: stories, hostile inputs, several processes at once, crashes, failing disks and servers.
 
 mod concurrency;
 mod copy;
@@ -11,3 +11,4 @@ mod shapes;
 mod stories;
 mod support;
 mod transfer;
+mod writer;

@@ -60,7 +60,7 @@ impl Ran {
 /// The binary, with a clean environment.
 pub fn threadkeep() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
-    for name in ["THREADKEEP_STORE", "THREADKEEP_DATA", "FAILPOINTS"] {
+    for name in ["THREADKEEP_STORE", "THREADKEEP_DATA", "FAILPOINTS", "PGPASSWORD", "PGUSER"] {
         command.env_remove(name);
     }
     command
@@ -71,6 +71,11 @@ impl Keep {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("keep.db");
         Self { folder, store }
+    }
+
+    /// A store elsewhere.
+    pub fn on(url: &str) -> Self {
+        Self { store: url.into(), ..Self::new() }
     }
 
     pub fn folder(&self) -> &Path {
@@ -234,6 +239,13 @@ impl Running {
         let status = wait(&mut self.child);
         let errors: Vec<String> = self.errors.iter().collect();
         (status, errors.join("\n"))
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    #[track_caller]
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("sh runs").success());
     }
 
     pub fn kill(&mut self) {
