@@ -7,6 +7,7 @@ mod disk;
 mod doctor;
 mod follow;
 mod hostile;
+mod postgres;
 mod shapes;
 mod stories;
 mod support;
