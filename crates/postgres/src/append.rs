@@ -1,7 +1,6 @@
 //! Plain appends, all that wait at that moment together.
 //!
-//! A single message or event is one statement (`quick.sql`): lock, check, write. Several of them are such statements in
-//! one transaction, sent without waiting in between, after the locks. What such a statement does not do, because a check
+//! A message or an event by itself goes the quick way (next door, in `quick`). What that does not do, because a check
 //! fails, the thread is held by somebody else, or there is more to the append, is done by the function `append`
 //! (`append.sql`), which says precisely why it refuses.
 //!
@@ -10,27 +9,22 @@
 //! that another process holds are left out of a call; their commits then go apart, thread by thread, and wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
-
-use deadpool_postgres::Object;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use threadkeep_model::{
-    Body, Commit, Committed, Derived, Kind, Refusal, Role, ThreadCommit, ThreadCommitted, Timestamp, Write,
+    Body, Commit, Committed, Derived, Kind, Refusal, ThreadCommit, ThreadCommitted, Timestamp, Write,
 };
-use threadkeep_store::{Result, StoreError};
+use threadkeep_store::{BoxFuture, Result, StoreError};
 use tokio::sync::oneshot;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::Row;
 
 use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
-use crate::commit::Transaction;
-use crate::connect::{in_order, thread_lock};
+use crate::connect::thread_lock;
 use crate::error::{from_commit, is_taken_back};
+use crate::quick::{Line, written_at};
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
 
-/// Calls under way at the same time. More would make them smaller, and each is a transaction and a sync.
-const CALLS_MAX: usize = 2;
 /// Commits in one call.
 const COMMITS_MAX: usize = 128;
 /// Entries of one commit; more are written faster as a whole.
@@ -42,8 +36,11 @@ const BYTES_MAX: usize = 1 << 20;
 type Reply = oneshot::Sender<Result<Committed>>;
 
 /// Appends that wait or are under way.
-#[derive(Default)]
-pub(crate) struct Appends(Mutex<State>);
+pub(crate) struct Appends {
+    /// Calls that may be under way at the same time.
+    calls_max: usize,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -74,7 +71,7 @@ impl Append {
         }
     }
 
-    fn write(&self) -> &Write {
+    pub(crate) fn write(&self) -> &Write {
         match &self.0.threads[0] {
             ThreadCommit::Write(write) => write,
             ThreadCommit::Create(_) | ThreadCommit::Delete { .. } => unreachable!("an append is a write"),
@@ -82,11 +79,11 @@ impl Append {
     }
 
     /// Whether one statement does it.
-    fn is_quick(&self) -> bool {
+    pub(crate) fn is_quick(&self) -> bool {
         self.0.idempotency.is_none() && self.write().entries.len() == 1
     }
 
-    fn thread(&self) -> i64 {
+    pub(crate) fn thread(&self) -> i64 {
         key(self.write().thread)
     }
 
@@ -96,15 +93,31 @@ impl Append {
 }
 
 impl Appends {
+    /// None yet, in at most `calls_max` calls at a time.
+    pub(crate) fn in_calls(calls_max: usize) -> Self {
+        Self { calls_max, state: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether a call for this thread alone may begin at once; then it has begun.
+    fn begin_alone(&self, thread: i64) -> bool {
+        let mut state = self.lock();
+        let may = state.calls < self.calls_max && state.waiting.is_empty() && !state.busy.contains(&thread);
+        if may {
+            state.calls += 1;
+            state.busy.insert(thread);
+        }
+        may
     }
 
     /// Takes commits for a call, if one may begin.
     fn begin(&self) -> Vec<(Append, Reply)> {
         let mut state = self.lock();
         let mut taken = Vec::new();
-        if state.calls >= CALLS_MAX {
+        if state.calls >= self.calls_max {
             return taken;
         }
         let State { waiting, busy, .. } = &mut *state;
@@ -137,12 +150,22 @@ impl Appends {
 }
 
 impl Shared {
-    /// Appends, as soon as the thread's turn comes, whether or not anybody waits for the answer.
-    pub(crate) fn append(self: &Arc<Self>, append: Append) -> impl Future<Output = Result<Committed>> + use<> {
+    /// Appends, as soon as the thread's turn comes.
+    pub(crate) fn append(self: &Arc<Self>, append: Append) -> BoxFuture<'static, Result<Committed>> {
         let (reply, answer) = oneshot::channel();
-        self.appends.lock().waiting.push_back((append, reply));
-        self.begin_calls();
-        async { answer.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? }
+        let thread = append.thread();
+        if self.appends.begin_alone(thread) {
+            let underway = Underway { shared: Arc::clone(self), threads: HashSet::from([thread]) };
+            match self.lines.ready_for(self, &append) {
+                // Whoever waits for it does the work itself, which saves two switches between threads.
+                Some((line, actor)) => return Box::pin(append_on(line, append, actor, underway)),
+                None => drop(self.runtime.spawn(call_all(vec![(append, reply)], underway))),
+            }
+        } else {
+            self.appends.lock().waiting.push_back((append, reply));
+            self.begin_calls();
+        }
+        Box::pin(async { answer.await.map_err(|_| closed())? })
     }
 
     fn begin_calls(self: &Arc<Self>) {
@@ -151,49 +174,17 @@ impl Shared {
             if taken.is_empty() {
                 return;
             }
-            let shared = Arc::clone(self);
-            self.runtime.spawn(async move { shared.call_all(taken).await });
+            let threads = taken.iter().map(|(append, _)| append.thread()).collect();
+            let underway = Underway { shared: Arc::clone(self), threads };
+            self.runtime.spawn(call_all(taken, underway));
         }
-    }
-
-    /// One call for all of `taken`. Those whose thread somebody else holds do not hold up the others: they wait for it
-    /// in calls of their own.
-    async fn call_all(self: Arc<Self>, taken: Vec<(Append, Reply)>) {
-        let mut threads: HashSet<i64> = taken.iter().map(|(append, _)| append.thread()).collect();
-        let (quick, more): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(append, _)| append.is_quick());
-        let mut left_out = self.quick_and_answer(quick).await;
-        if !more.is_empty() {
-            left_out.extend(self.call_and_answer(more, false).await);
-        }
-        let mut apart: HashMap<i64, Vec<(Append, Reply)>> = HashMap::new();
-        for (append, reply) in left_out {
-            threads.remove(&append.thread());
-            apart.entry(append.thread()).or_default().push((append, reply));
-        }
-        for (thread, waiting) in apart {
-            let shared = Arc::clone(&self);
-            tokio::spawn(async move {
-                for (_, reply) in shared.call_and_answer(waiting, true).await {
-                    drop(reply.send(Err(StoreError::corrupt("an append was not answered"))));
-                }
-                shared.appends.lock().busy.remove(&thread);
-                shared.begin_calls();
-            });
-        }
-        {
-            let mut state = self.appends.lock();
-            state.calls -= 1;
-            state.busy.retain(|thread| !threads.contains(thread));
-        }
-        self.begin_calls();
     }
 
     /// Appends what can be done quickly, and gives back the rest.
     async fn quick_and_answer(&self, appends: Vec<(Append, Reply)>) -> Vec<(Append, Reply)> {
         let written = match &appends[..] {
             [] => return appends,
-            [(append, _)] => self.quick_one(append).await.map(|row| vec![row]),
-            several => self.quick_several(several).await,
+            several => self.quick(&several.iter().map(|(append, _)| append).collect::<Vec<_>>()).await,
         };
         let mut left_out = Vec::new();
         match written {
@@ -215,52 +206,6 @@ impl Shared {
             }
         }
         left_out
-    }
-
-    /// One statement, and a transaction by itself.
-    async fn quick_one(&self, append: &Append) -> Result<Option<Row>, Lost> {
-        let client = self.connections.get().await.map_err(Lost::Before)?;
-        let values = self.values(&client, append).await?;
-        let statement = client.prepare_cached(&QUICK_LOCKING).await.map_err(Lost::During)?;
-        let lock = thread_lock(append.thread());
-        let mut params = values.params(&0);
-        params.extend([&self.upkeep_lock as &(dyn ToSql + Sync), &lock]);
-        client.query_opt(&statement, &params).await.map_err(Lost::During)
-    }
-
-    /// A statement each, in one transaction that holds all locks before the first of them.
-    async fn quick_several(&self, appends: &[(Append, Reply)]) -> Result<Vec<Option<Row>>, Lost> {
-        let client = self.connections.get().await.map_err(Lost::Before)?;
-        let mut values = Vec::with_capacity(appends.len());
-        for (append, _) in appends {
-            values.push(self.values(&client, append).await?);
-        }
-        let begin = client.prepare_cached("BEGIN").await.map_err(Lost::During)?;
-        let lock = client.prepare_cached(LOCK_WHAT_IS_FREE).await.map_err(Lost::During)?;
-        let statement = client.prepare_cached(&QUICK).await.map_err(Lost::During)?;
-        let commit = client.prepare_cached("COMMIT").await.map_err(Lost::During)?;
-        let keys: Vec<i64> = appends.iter().map(|(append, _)| thread_lock(append.thread())).collect();
-        let numbers: Vec<i32> = (0..appends.len() as i32).collect();
-        let mut requests: Vec<(&Statement, Vec<&(dyn ToSql + Sync)>)> = vec![(&begin, vec![])];
-        requests.push((&lock, vec![&self.upkeep_lock, &keys]));
-        requests.extend(values.iter().zip(&numbers).map(|(values, n)| (&statement, values.params(n))));
-        requests.push((&commit, vec![]));
-        let transaction = Transaction::begun(client);
-        let client = transaction.client();
-        let sent = requests.iter().map(|(statement, params)| client.query_opt(*statement, params));
-        let answers = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map_err(Lost::During)?;
-        transaction.ended();
-        // Those of the beginning, the locks and the end say nothing.
-        Ok(answers.into_iter().skip(2).take(appends.len()).collect())
-    }
-
-    async fn values<'a>(&self, client: &Object, append: &'a Append) -> Result<Values<'a>, Lost> {
-        let actor = self.actors.id(client, &append.0.caller).await.map_err(Lost::Before)?;
-        let lease_now = match self.clock {
-            Clock::Server => None,
-            Clock::Caller => Some(append.0.time.as_micros()),
-        };
-        Ok(Values::of(append, actor, lease_now))
     }
 
     /// Calls, answers all that were answered, and gives back those that were left out.
@@ -362,6 +307,69 @@ const CALL: &str = "
         (head).last_user, (head).lease_token, (head).lease_until, (head).lease_holder
     FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
 
+/// A call that is under way: when it ends, however it ends, the next one begins.
+struct Underway {
+    shared: Arc<Shared>,
+    threads: HashSet<i64>,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        {
+            let mut state = self.shared.appends.lock();
+            state.calls -= 1;
+            state.busy.retain(|thread| !self.threads.contains(thread));
+        }
+        self.shared.begin_calls();
+    }
+}
+
+/// One call for all of `taken`. Those whose thread somebody else holds do not hold up the others: they wait for it in
+/// calls of their own.
+async fn call_all(taken: Vec<(Append, Reply)>, mut underway: Underway) {
+    let shared = Arc::clone(&underway.shared);
+    let (quick, more): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(append, _)| append.is_quick());
+    let mut left_out = shared.quick_and_answer(quick).await;
+    if !more.is_empty() {
+        left_out.extend(shared.call_and_answer(more, false).await);
+    }
+    let mut apart: HashMap<i64, Vec<(Append, Reply)>> = HashMap::new();
+    for (append, reply) in left_out {
+        underway.threads.remove(&append.thread());
+        apart.entry(append.thread()).or_default().push((append, reply));
+    }
+    for (thread, waiting) in apart {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            for (_, reply) in shared.call_and_answer(waiting, true).await {
+                drop(reply.send(Err(StoreError::corrupt("an append was not answered"))));
+            }
+            shared.appends.lock().busy.remove(&thread);
+            shared.begin_calls();
+        });
+    }
+}
+
+/// One append on a connection that is ready for it, by whoever waits for it. Should they stop waiting, the server still
+/// does it or not, and followers find out by themselves.
+async fn append_on(line: Line, append: Append, actor: i64, underway: Underway) -> Result<Committed> {
+    let shared = Arc::clone(&underway.shared);
+    let row = line.one(&shared, &append, actor).await.map_err(from_commit)?;
+    shared.lines.put(line);
+    if let Some(row) = row {
+        shared.tell(append.write().thread);
+        return written_at(&row, append.write());
+    }
+    let (reply, answer) = oneshot::channel();
+    let call = async move { drop((underway.shared.call_and_answer(vec![(append, reply)], true).await, underway)) };
+    shared.runtime.spawn(call);
+    answer.await.map_err(|_| closed())?
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable { what: "the store was closed".into() }
+}
+
 /// What came of a call: an answer for each append, none where somebody else holds its thread.
 enum Called {
     Answers(Vec<Option<Result<Committed>>>),
@@ -372,7 +380,7 @@ enum Called {
 }
 
 /// Where a call was lost.
-enum Lost {
+pub(crate) enum Lost {
     Before(StoreError),
     During(tokio_postgres::Error),
 }
@@ -400,109 +408,12 @@ impl Failure {
     }
 }
 
-/// Locks those threads that nobody holds, and remembers which, until the transaction ends: a digit each. What follows
-/// is sent without waiting for the answer.
-const LOCK_WHAT_IS_FREE: &str = "
-    SELECT set_config('threadkeep.locked', (
-        SELECT string_agg(CASE WHEN pg_try_advisory_xact_lock(k) THEN '1' ELSE '0' END, '')
-        FROM unnest($2::bigint[]) k), true)
-    FROM (SELECT pg_advisory_xact_lock_shared($1) OFFSET 0) upkeep";
-
-/// The statement of a quick append, if its thread was locked before.
-static QUICK: LazyLock<String> =
-    LazyLock::new(|| quick("substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'"));
-/// The same, which locks the thread itself, if nobody holds it.
-static QUICK_LOCKING: LazyLock<String> =
-    LazyLock::new(|| quick("pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)"));
-
-fn quick(lock: &str) -> String {
-    let sql = include_str!("quick.sql").replace("{lock}", lock).replace("{format}", &Kind::FORMAT.to_string());
-    sql.replace("{user}", &Role::User.code().to_string()).replace("{assistant}", &Role::Assistant.code().to_string())
-}
-
-/// The values of a quick append.
-struct Values<'a> {
-    thread: i64,
-    rest: Vec<u8>,
-    era: Option<i64>,
-    version: Option<i64>,
-    lease: Option<i64>,
-    lease_now: Option<i64>,
-    time: i64,
-    actor: i64,
-    cause: Option<String>,
-    kind: i16,
-    role: Option<i16>,
-    depth: Option<i16>,
-    silent: Option<bool>,
-    body: &'a [u8],
-}
-
-impl<'a> Values<'a> {
-    fn of(append: &'a Append, actor: i64, lease_now: Option<i64>) -> Self {
-        let (commit, write) = (&append.0, append.write());
-        let entry = &write.entries[0];
-        let (role, depth, silent) = message_columns(&entry.derived);
-        Self {
-            thread: key(write.thread),
-            rest: rest(write.thread),
-            era: write.expect.era.map(|era| era as i64),
-            version: write.expect.version.map(|version| version.0 as i64),
-            lease: write.expect.lease.map(|token| token as i64),
-            lease_now,
-            time: commit.time.as_micros(),
-            actor,
-            cause: commit.caller.cause.clone().map(threadkeep_model::strip_nulls),
-            kind: i16::from(entry.kind.code()),
-            role,
-            depth,
-            silent,
-            body: inline(&entry.body),
-        }
-    }
-
-    /// In the order of `quick.sql`; `n` counts within the transaction.
-    fn params<'b>(&'b self, n: &'b i32) -> Vec<&'b (dyn ToSql + Sync)> {
-        vec![
-            &self.thread,
-            &self.rest,
-            &self.era,
-            &self.version,
-            &self.lease,
-            &self.lease_now,
-            &self.time,
-            &self.actor,
-            &self.cause,
-            &self.kind,
-            &self.role,
-            &self.depth,
-            &self.silent,
-            &self.body,
-            n,
-        ]
-    }
-}
-
 /// The body of an entry that has it with itself.
-fn inline(body: &Body) -> &[u8] {
+pub(crate) fn inline(body: &Body) -> &[u8] {
     match body {
         Body::Inline(bytes) => bytes,
         Body::Blob(_) | Body::Absent => &[],
     }
-}
-
-/// What a quick append wrote.
-fn written_at(row: &Row, write: &Write) -> Result<Committed> {
-    let head = head(row, 0)?;
-    let committed = ThreadCommitted {
-        thread: write.thread,
-        segment: head.segment,
-        first: head.version,
-        count: 1,
-        time: head.updated,
-        head,
-    };
-    Ok(Committed { threads: vec![committed], replayed: false })
 }
 
 /// The values of a call, column by column.

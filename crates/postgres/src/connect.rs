@@ -64,7 +64,7 @@ impl Connections {
         let config = url.with_settings(&settings);
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
-            .max_size(url.max_connections)
+            .max_size(url.pool())
             .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
             .create_timeout(Some(url.entry_timeout()))
             .runtime(Runtime::Tokio1)
@@ -76,6 +76,11 @@ impl Connections {
     /// A connection of the pool.
     pub(crate) async fn get(&self) -> Result<Object> {
         self.pool.get().await.map_err(|error| from_pool(error, &self.url))
+    }
+
+    /// Why no connection of its own could be had.
+    pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
+        from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
     }
 
     /// A connection of its own, beside the pool. What the server sends unasked goes to `told`.

@@ -76,7 +76,7 @@ pub(crate) fn from_pool(error: PoolError, url: &PostgresUrl) -> StoreError {
         PoolError::Timeout(TimeoutType::Wait) => unavailable(format!(
             "all {} connections to PostgreSQL were busy for {POOL_WAIT_SECONDS} s; ask for less at once, or raise \
              max_connections in the URL",
-            url.max_connections
+            url.pool()
         )),
         PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => silent(url),
         PoolError::Backend(error) => match error.as_db_error() {

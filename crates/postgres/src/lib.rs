@@ -15,6 +15,7 @@ mod connect;
 mod error;
 mod feed;
 mod lease;
+mod quick;
 mod read;
 mod schema;
 mod tables;
@@ -41,6 +42,7 @@ use tokio::sync::mpsc;
 use crate::append::{Append, Appends};
 use crate::codec::Actors;
 use crate::connect::{Connections, upkeep_lock};
+use crate::quick::Lines;
 pub use crate::url::PostgresUrl;
 
 /// How often a process that follows threads looks for news, beside being told: the most by which a lost notification
@@ -97,6 +99,7 @@ struct Shared {
     connections: Connections,
     actors: Actors,
     appends: Appends,
+    lines: Lines,
     signals: Signals,
     clock: Clock,
     /// The lock of which everybody who writes has a share.
@@ -136,9 +139,10 @@ impl PostgresStore {
             | u64::from(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos()));
         let shared = Arc::new(Shared {
             runtime: runtime.get().handle().clone(),
+            appends: Appends::in_calls(connections.url.lines()),
             connections,
             actors: Actors::default(),
-            appends: Appends::default(),
+            lines: Lines::default(),
             signals: Signals::default(),
             clock,
             upkeep_lock,
@@ -191,7 +195,7 @@ pub(crate) use reading;
 impl Store for PostgresStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
         if Append::is_one(&commit) {
-            return Box::pin(self.shared.append(Append(commit)));
+            return self.shared.append(Append(commit));
         }
         let shared = Arc::clone(&self.shared);
         self.run(async move {

@@ -14,6 +14,8 @@ use crate::tls::{Tls, Verify};
 const SCHEMA: &str = "threadkeep";
 /// Connections for commits and reads, unless the URL says otherwise.
 const MAX_CONNECTIONS: usize = 16;
+/// Most connections that are kept for plain appends: more would make their batches smaller.
+const LINES_MAX: usize = 8;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that vanished without a word is noticed after about this long.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
@@ -121,6 +123,16 @@ impl PostgresUrl {
     /// Whether the URL itself holds a password, so that the URL as it is shown lacks something.
     pub fn has_password(&self) -> bool {
         self.has_password
+    }
+
+    /// How many of the connections are kept for plain appends.
+    pub(crate) fn lines(&self) -> usize {
+        (self.max_connections / 2).clamp(1, LINES_MAX)
+    }
+
+    /// How many are for everything else.
+    pub(crate) fn pool(&self) -> usize {
+        self.max_connections.saturating_sub(self.lines()).max(1)
     }
 
     /// The user who connects.
