@@ -32,7 +32,10 @@ impl Ours {
     pub(crate) fn open_in(place: &Place, world: Arc<dyn World>) -> Result<Self> {
         let stores = match place {
             Place::File(path) => Stores::of(SqliteStore::open(path)?),
-            Place::Schema(server) => Stores::of(PostgresStore::open(server.url().parse()?)?),
+            Place::Schema(server) => {
+                let url = server.url().parse()?;
+                Stores::of(server.wait(async { Ok(PostgresStore::open_here(url).await?) })?)
+            }
         };
         let engine = Engine::new(stores.clone(), Arc::clone(&world), Limits::default());
         Ok(Self { engine, threads: Vec::new(), stores, world })

@@ -5,8 +5,8 @@
 //! round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes to. Only what cannot
 //! change is remembered between calls: who wrote entries.
 //!
-//! The store has a runtime of its own for its connections, so it can be used from any other, and a commit that was begun
-//! goes on when the caller stops waiting for it.
+//! The store has a runtime of its own for its connections, so it can be used from any other; or it is lent one
+//! ([`PostgresStore::open_here`]).
 
 mod append;
 mod codec;
@@ -42,7 +42,7 @@ use tokio::sync::mpsc;
 use crate::append::{Append, Appends};
 use crate::codec::Actors;
 use crate::connect::{Connections, upkeep_lock};
-use crate::quick::Lines;
+use crate::quick::{Lines, Listed};
 pub use crate::url::PostgresUrl;
 
 /// How often a process that follows threads looks for news, beside being told: the most by which a lost notification
@@ -68,7 +68,8 @@ pub enum Clock {
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
     shared: Arc<Shared>,
-    runtime: OwnRuntime,
+    /// There unless it was lent one.
+    _runtime: Option<OwnRuntime>,
 }
 
 /// A runtime that may be dropped inside another one, where waiting for its end is not allowed.
@@ -82,24 +83,13 @@ impl Drop for OwnRuntime {
     }
 }
 
-impl OwnRuntime {
-    fn start() -> std::io::Result<Self> {
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let runtime = builder.worker_threads(WORKERS).thread_name("threadkeep-postgres").enable_all().build()?;
-        Ok(Self(Some(runtime)))
-    }
-
-    fn get(&self) -> &Runtime {
-        self.0.as_ref().expect("it is there until it is dropped")
-    }
-}
-
 struct Shared {
     runtime: Handle,
     connections: Connections,
     actors: Actors,
     appends: Appends,
     lines: Lines,
+    listed: Listed,
     signals: Signals,
     clock: Clock,
     /// The lock of which everybody who writes has a share.
@@ -129,32 +119,24 @@ impl PostgresStore {
     pub fn open_with(url: PostgresUrl, clock: Clock) -> Result<Self> {
         let shown = url.to_string();
         let cannot = |what: String| StoreError::CannotOpen { path: shown.clone(), what };
-        let runtime = OwnRuntime::start().map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
-        let upkeep_lock = upkeep_lock(&url.schema);
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(WORKERS).thread_name("threadkeep-postgres").enable_all().build();
+        let runtime = runtime.map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
+        let handle = runtime.handle().clone();
+        let runtime = OwnRuntime(Some(runtime));
         // On a thread of its own: whoever opens a store may be inside another runtime.
-        let opening = std::thread::scope(|scope| scope.spawn(|| runtime.get().block_on(Connections::open(url))).join());
-        let connections = opening.map_err(|_| cannot("opening it panicked".into()))??;
-        let (news, heard) = mpsc::channel(NEWS_MAX);
-        let process = u64::from(std::process::id()) << 32
-            | u64::from(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos()));
-        let shared = Arc::new(Shared {
-            runtime: runtime.get().handle().clone(),
-            appends: Appends::in_calls(connections.url.lines()),
-            connections,
-            actors: Actors::default(),
-            lines: Lines::default(),
-            signals: Signals::default(),
-            clock,
-            upkeep_lock,
-            news,
-            process,
-            polled: AtomicI64::new(-1),
-        });
-        {
-            let _inside = runtime.get().enter();
-            feed::start(&shared, heard);
-        }
-        Ok(Self { shared, runtime })
+        let opening = std::thread::scope(|scope| scope.spawn(|| handle.block_on(Shared::open(url, clock))).join());
+        let shared = opening.map_err(|_| cannot("opening it panicked".into()))??;
+        Ok(Self { shared, _runtime: Some(runtime) })
+    }
+
+    /// The same, on the runtime in which it is awaited, which needs its I/O and its time enabled. That saves the switches
+    /// between that runtime and one of the store's own. The store can be used while the runtime lives.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_here(url: PostgresUrl) -> Result<Self> {
+        Ok(Self { shared: Shared::open(url, Clock::Server).await?, _runtime: None })
     }
 
     /// Which server, database and schema; shown without the password.
@@ -167,10 +149,36 @@ impl PostgresStore {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
-        let running = self.runtime.get().spawn(work);
+        let running = self.shared.runtime.spawn(work);
         Box::pin(
             async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
         )
+    }
+}
+
+impl Shared {
+    /// Opens the store on the runtime in which it is awaited.
+    async fn open(url: PostgresUrl, clock: Clock) -> Result<Arc<Self>> {
+        let upkeep_lock = upkeep_lock(&url.schema);
+        let connections = Connections::open(url).await?;
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
+        let shared = Arc::new(Self {
+            runtime: Handle::current(),
+            appends: Appends::in_calls(connections.url.lines()),
+            connections,
+            actors: Actors::default(),
+            lines: Lines::default(),
+            listed: Listed::default(),
+            signals: Signals::default(),
+            clock,
+            upkeep_lock,
+            news,
+            process: u64::from(std::process::id()) << 32 | u64::from(nanos),
+            polled: AtomicI64::new(-1),
+        });
+        feed::start(&shared, heard);
+        Ok(shared)
     }
 }
 

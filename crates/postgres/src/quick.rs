@@ -3,7 +3,8 @@
 //!
 //! They go over lines: connections that are kept for them, with everything prepared.
 
-use std::sync::{LazyLock, Mutex};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use threadkeep_model::{Committed, Kind, Role, ThreadCommitted, Write};
 use threadkeep_store::Result;
@@ -26,8 +27,34 @@ pub(crate) struct Line {
     begin: Statement,
     lock: Statement,
     quick: Statement,
+    quick_unlisted: Statement,
     quick_locking: Statement,
+    quick_locking_unlisted: Statement,
     commit: Statement,
+}
+
+/// Minutes under which threads are listed at the least. They only grow, so a thread that was listed under this minute
+/// needs no look at its row in the list.
+#[derive(Default)]
+pub(crate) struct Listed(Mutex<HashMap<i64, i64>>);
+
+impl Listed {
+    fn lock(&self) -> MutexGuard<'_, HashMap<i64, i64>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn reaches(&self, thread: i64, minute: i64) -> bool {
+        self.lock().get(&thread).is_some_and(|listed| *listed >= minute)
+    }
+
+    fn note(&self, thread: i64, minute: i64) {
+        const THREADS_MAX: usize = 10_000;
+        let mut listed = self.lock();
+        if listed.len() >= THREADS_MAX {
+            listed.clear();
+        }
+        listed.insert(thread, minute);
+    }
 }
 
 impl Lines {
@@ -91,13 +118,15 @@ impl Line {
                 client.prepare("BEGIN").await?,
                 client.prepare(LOCK_WHAT_IS_FREE).await?,
                 client.prepare(&QUICK).await?,
+                client.prepare(&QUICK_UNLISTED).await?,
                 client.prepare(&QUICK_LOCKING).await?,
+                client.prepare(&QUICK_LOCKING_UNLISTED).await?,
                 client.prepare("COMMIT").await?,
             ))
         };
-        let (begin, lock, quick, quick_locking, commit) =
+        let (begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, commit) =
             prepare().await.map_err(|error| connections.unreachable(error))?;
-        Ok(Self { client, begin, lock, quick, quick_locking, commit })
+        Ok(Self { client, begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, commit })
     }
 
     /// One statement, and a transaction by itself.
@@ -110,7 +139,15 @@ impl Line {
         let (values, lock) = (Values::of(append, actor, shared.clock), thread_lock(append.thread()));
         let mut params = values.params(&0);
         params.extend([&shared.upkeep_lock as &(dyn ToSql + Sync), &lock]);
-        self.client.query_opt(&self.quick_locking, &params).await
+        let minute = append.0.time.minute();
+        if shared.listed.reaches(append.thread(), minute) {
+            return self.client.query_opt(&self.quick_locking_unlisted, &params).await;
+        }
+        let row = self.client.query_opt(&self.quick_locking, &params).await?;
+        if row.is_some() {
+            shared.listed.note(append.thread(), minute);
+        }
+        Ok(row)
     }
 
     /// A statement each, in one transaction that holds all locks before the first of them.
@@ -126,12 +163,21 @@ impl Line {
         let numbers: Vec<i32> = (0..appends.len() as i32).collect();
         let mut requests: Vec<(&Statement, Vec<&(dyn ToSql + Sync)>)> = vec![(&self.begin, vec![])];
         requests.push((&self.lock, vec![&shared.upkeep_lock, &keys]));
-        requests.extend(values.iter().zip(&numbers).map(|(values, n)| (&self.quick, values.params(n))));
+        let is_listed = |append: &&Append| shared.listed.reaches(append.thread(), append.0.time.minute());
+        let listed: Vec<bool> = appends.iter().map(is_listed).collect();
+        requests.extend(values.iter().zip(&numbers).zip(&listed).map(|((values, n), listed)| {
+            let statement = if *listed { &self.quick_unlisted } else { &self.quick };
+            (statement, values.params(n))
+        }));
         requests.push((&self.commit, vec![]));
         let sent = requests.iter().map(|(statement, params)| self.client.query_opt(*statement, params));
         let answers = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         // Those of the beginning, the locks and the end say nothing.
-        Ok(answers.into_iter().skip(2).take(appends.len()).collect())
+        let rows: Vec<Option<Row>> = answers.into_iter().skip(2).take(appends.len()).collect();
+        for (append, _) in appends.iter().zip(&rows).filter(|(_, row)| row.is_some()) {
+            shared.listed.note(append.thread(), append.0.time.minute());
+        }
+        Ok(rows)
     }
 }
 
@@ -144,15 +190,25 @@ const LOCK_WHAT_IS_FREE: &str = "
     FROM (SELECT pg_advisory_xact_lock_shared($1) OFFSET 0) upkeep";
 
 /// The statement of a quick append, if its thread was locked before.
-static QUICK: LazyLock<String> =
-    LazyLock::new(|| quick("substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'"));
+static QUICK: LazyLock<String> = LazyLock::new(|| quick(LOCKED, LIST));
+/// The same for a thread that is listed under the minute of the append already.
+static QUICK_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCKED, ""));
 /// The same, which locks the thread itself, if nobody holds it.
-static QUICK_LOCKING: LazyLock<String> =
-    LazyLock::new(|| quick("pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)"));
+static QUICK_LOCKING: LazyLock<String> = LazyLock::new(|| quick(LOCK, LIST));
+/// Both.
+static QUICK_LOCKING_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCK, ""));
 
-fn quick(lock: &str) -> String {
-    let sql = include_str!("quick.sql").replace("{lock}", lock).replace("{format}", &Kind::FORMAT.to_string());
-    sql.replace("{user}", &Role::User.code().to_string()).replace("{assistant}", &Role::Assistant.code().to_string())
+const LOCKED: &str = "substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'";
+const LOCK: &str = "pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)";
+const LIST: &str = "listed AS (
+    UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
+),";
+
+fn quick(lock: &str, listed: &str) -> String {
+    let sql = include_str!("quick.sql").replace("{lock}", lock).replace("{listed}", listed);
+    sql.replace("{format}", &Kind::FORMAT.to_string())
+        .replace("{user}", &Role::User.code().to_string())
+        .replace("{assistant}", &Role::Assistant.code().to_string())
 }
 
 /// The values of a quick append.

@@ -13,9 +13,7 @@ WITH h AS (
               AND lease_until > coalesce($6, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) END
       AND {lock}
     RETURNING *
-), listed AS (
-    UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
-), written AS (
+), {listed} written AS (
     INSERT INTO entries
     SELECT ((pg_current_xact_id()::text::bigint + (SELECT value FROM meta WHERE key = 'feed_base')) << 20) + 1 + $15::integer,
         segment, version, updated, $8::bigint, ordinals, inserted, deleted, last_change, steps, bytes, last_user,

@@ -75,3 +75,30 @@ impl Signals {
         self.threads.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a signal is there already.
+    fn is_told(signal: &mut Signal) -> bool {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        std::pin::pin!(signal.wait()).poll(&mut context).is_ready()
+    }
+
+    #[test]
+    fn a_signal_is_for_its_thread_and_comes_once() {
+        let (signals, one, other) = (Signals::default(), ThreadId::from_chance(1), ThreadId::from_chance(2));
+        let (mut of_one, mut of_other, mut of_any) = (signals.of(one), signals.of(other), signals.any());
+        signals.tell(one);
+        signals.tell(one);
+        assert!(is_told(&mut of_one) && is_told(&mut of_any));
+        assert!(!is_told(&mut of_one) && !is_told(&mut of_any) && !is_told(&mut of_other));
+        signals.tell_all();
+        assert!(is_told(&mut of_one) && is_told(&mut of_other) && is_told(&mut of_any));
+        drop((of_one, of_other));
+        assert!(signals.is_watched());
+        drop(of_any);
+        assert!(!signals.is_watched());
+    }
+}

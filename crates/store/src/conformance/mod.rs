@@ -91,7 +91,7 @@ macro_rules! conformance_tests {
                  one_of_many_takes_the_lease;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
-                 a_signal_comes_after_the_commit_and_not_for_others,
+                 a_signal_is_there_by_the_time_the_commit_returns,
                  feed_cursors_are_never_reused_after_gc;
             upkeep: a_fork_survives_the_deletion_of_its_origin,
                  gc_frees_kind_by_kind_what_no_link_reaches,
