@@ -130,8 +130,7 @@ impl Context {
             let problem = Problem::new(Status::NotFound, "store_not_found", detail);
             return Err(problem.hint(place.hints.command("create \"My first thread\"")).into());
         }
-        let engine = if may_begin { threadkeep::open(&place.url)? } else { threadkeep::open_existing(&place.url)? };
-        let engine = engine.acting_as(caller);
+        let engine = threadkeep::open(&place.url)?.acting_as(caller);
         Ok(Self { engine, out: Out::new(), json, hints: place.hints(), named: None })
     }
 

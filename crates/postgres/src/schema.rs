@@ -41,13 +41,8 @@ pub(crate) fn check_server(version: Option<&str>, url: &PostgresUrl) -> Result<(
 pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -> Result<()> {
     let failed = |error: tokio_postgres::Error| cannot_open(&error, url);
     let known = MIGRATIONS.len() as i64;
-    match version(client, url).await? {
-        Some(found) if found == known => return Ok(()),
-        None if !url.may_begin => {
-            let what = format!("there is no store in schema '{}' yet; one begins with its first thread", url.schema);
-            return Err(StoreError::NotFound { path: url.to_string(), what });
-        }
-        Some(_) | None => {}
+    if version(client, url).await? == Some(known) {
+        return Ok(());
     }
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock]).await.map_err(failed)?;

@@ -35,8 +35,6 @@ pub struct PostgresUrl {
     /// Its parameters, as they are shown.
     query: String,
     has_password: bool,
-    /// Whether opening makes a store where there is none.
-    pub(crate) may_begin: bool,
 }
 
 impl FromStr for PostgresUrl {
@@ -103,7 +101,7 @@ impl FromStr for PostgresUrl {
             config.application_name("threadkeep");
         }
         config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
-        Ok(Self { config, schema, max_connections, tls, query: shown.join("&"), has_password, may_begin: true })
+        Ok(Self { config, schema, max_connections, tls, query: shown.join("&"), has_password })
     }
 }
 
@@ -122,13 +120,6 @@ fn is_name(name: &str) -> bool {
 }
 
 impl PostgresUrl {
-    /// The same, for a store that is there already: opening it makes none.
-    #[must_use]
-    pub fn existing(mut self) -> Self {
-        self.may_begin = false;
-        self
-    }
-
     /// Whether the URL itself holds a password, so that the URL as it is shown lacks something.
     pub fn has_password(&self) -> bool {
         self.has_password

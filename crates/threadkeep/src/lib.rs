@@ -119,25 +119,6 @@ pub fn open(url: &str) -> Result<Engine> {
     Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
 }
 
-/// Opens the store at `url` as [`open`] does, if it is there; none is made.
-///
-/// # Errors
-/// As [`open`]; [`StoreError::NotFound`] if there is none.
-pub fn open_existing(url: &str) -> Result<Engine> {
-    match url.parse()? {
-        StoreUrl::Sqlite(path) if !path.exists() => {
-            let what = "there is no such file".to_owned();
-            Err(StoreError::NotFound { path: path.display().to_string(), what }.into())
-        }
-        #[cfg(feature = "postgres")]
-        StoreUrl::Postgres(url) => {
-            let stores = Stores::of(PostgresStore::open(url.existing())?);
-            Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
-        }
-        StoreUrl::Sqlite(_) | StoreUrl::Memory => open(url),
-    }
-}
-
 /// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its time
 /// enabled. A store on a server then has no runtime of its own, which makes short calls quicker; it can be used while
 /// that runtime lives.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use threadkeep_model::{Caller, Commit, Expect, Timestamp};
-use threadkeep_postgres::{PostgresStore, PostgresUrl};
+use threadkeep_postgres::PostgresStore;
 use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError};
 
 use crate::keep::{Keep, block_on, changed, commit, create, now, said, say};
@@ -64,34 +64,6 @@ fn a_server_that_says_nothing_is_not_waited_for() {
         Err(StoreError::Unavailable { what }) => assert!(what.contains("did not answer in time"), "{what}"),
         other => panic!("{other:?}"),
     }
-}
-
-#[test]
-fn a_store_that_has_to_be_there_is_not_made() {
-    let keep = Keep::new();
-    let existing = || PostgresStore::open(keep.url("").parse::<PostgresUrl>().expect("a url").existing()).map(drop);
-    assert!(matches!(existing(), Err(StoreError::NotFound { .. })));
-    let schemas = format!("SELECT 1 FROM pg_namespace WHERE nspname = '{}'", keep.schema.name());
-    assert!(keep.sql(&schemas).is_empty(), "nothing was made");
-    drop(keep.open());
-    existing().expect("it is there now");
-}
-
-#[test]
-fn a_lent_runtime_serves_as_well() {
-    let keep = Keep::new();
-    block_on(async {
-        let url = || keep.url("").parse().expect("a url");
-        let (here, there) = (PostgresStore::open_here(url()).await, PostgresStore::open_here(url()).await);
-        let (here, there) = (here.expect("a store"), there.expect("a store"));
-        let thread = create(&here).await;
-        let mut signal = there.signals().of(thread);
-        for n in 0..10 {
-            say(&here, thread, &n.to_string()).await.expect("an append");
-        }
-        signal.wait().await;
-        assert_eq!(there.head(thread).await.expect("a read").expect("a thread").version.0, 10);
-    });
 }
 
 #[test]
