@@ -67,6 +67,23 @@ fn a_server_that_says_nothing_is_not_waited_for() {
 }
 
 #[test]
+fn a_lent_runtime_serves_as_well() {
+    let keep = Keep::new();
+    block_on(async {
+        let url = || keep.url("").parse().expect("a url");
+        let (here, there) = (PostgresStore::open_here(url()).await, PostgresStore::open_here(url()).await);
+        let (here, there) = (here.expect("a store"), there.expect("a store"));
+        let thread = create(&here).await;
+        let mut signal = there.signals().of(thread);
+        for n in 0..10 {
+            say(&here, thread, &n.to_string()).await.expect("an append");
+        }
+        signal.wait().await;
+        assert_eq!(there.head(thread).await.expect("a read").expect("a thread").version.0, 10);
+    });
+}
+
+#[test]
 fn a_schema_that_holds_something_else_is_refused() {
     let keep = Keep::new();
     keep.sql(&format!("CREATE SCHEMA {0}; CREATE TABLE {0}.invoices (id integer)", keep.schema.name()));
