@@ -9,14 +9,18 @@
 //! ([`PostgresStore::open_here`]).
 
 mod append;
+mod call;
 mod codec;
 mod commit;
 mod connect;
+mod derived;
 mod error;
 mod feed;
+mod import;
 mod lease;
 mod quick;
 mod read;
+mod rebuild;
 mod schema;
 mod tables;
 mod tls;

@@ -11,7 +11,8 @@ use threadkeep_store::Result;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use crate::append::{Append, Lost, inline};
+use crate::append::Append;
+use crate::call::{Lost, inline};
 use crate::codec::{head, key, rest};
 use crate::connect::{Connections, in_order, thread_lock};
 use crate::tables::message_columns;

@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::codec::{key, rest, segment_key, tally_numbers};
 use crate::connect::in_order;
+use crate::derived::DerivedRows;
 
 /// How many bytes of a blob go into one row.
 const BLOB_CHUNK_BYTES: usize = 256 * 1024;
@@ -86,36 +87,6 @@ struct Entries {
     refs: (Vec<i32>, Vec<Vec<u8>>),
 }
 
-/// Rows that follow from entries and have tables of their own.
-#[derive(Default)]
-pub(crate) struct DerivedRows {
-    changes: Changes,
-    relations: Relations,
-    checkpoints: BTreeMap<(i64, String), (i64, i64, i64)>,
-}
-
-#[derive(Default)]
-struct Changes {
-    segment: Vec<i64>,
-    root: Vec<i64>,
-    position: Vec<i64>,
-    target: Vec<i64>,
-    op: Vec<i16>,
-}
-
-#[derive(Default)]
-struct Relations {
-    parent: Vec<i64>,
-    segment: Vec<i64>,
-    position: Vec<i64>,
-    child: Vec<i64>,
-    kind: Vec<i16>,
-    at: Vec<Option<i64>>,
-    anchor: Vec<Option<i64>>,
-    created: Vec<i64>,
-    comment: Vec<Option<String>>,
-}
-
 #[derive(Default)]
 struct Threads {
     id: Vec<i64>,
@@ -176,118 +147,6 @@ impl Records {
         self.main.push(record.main_thread_id.map(key));
         self.record.push(record.encode());
     }
-}
-
-impl DerivedRows {
-    /// Adds the rows that follow from an entry. `order` sorts checkpoints.
-    pub(crate) fn push(&mut self, place: &Place, time: Timestamp, derived: &Derived, order: i64) {
-        match derived {
-            Derived::Nothing | Derived::Message { .. } => {}
-            Derived::Change(change) => {
-                for target in &change.targets {
-                    self.changes.segment.push(segment_key(place.segment));
-                    self.changes.root.push(change.root as i64);
-                    self.changes.position.push(place.position.0 as i64);
-                    self.changes.target.push(target.0 as i64);
-                    self.changes.op.push(i16::from(change.op.code()));
-                }
-            }
-            Derived::Relation { child, kind, index, anchor, comment } => {
-                let rows = &mut self.relations;
-                rows.parent.push(key(place.thread));
-                rows.segment.push(segment_key(place.segment));
-                rows.position.push(place.position.0 as i64);
-                rows.child.push(key(*child));
-                rows.kind.push(i16::from(kind.code()));
-                rows.at.push(index.map(|index| index as i64));
-                rows.anchor.push(anchor.map(|anchor| anchor.0 as i64));
-                rows.created.push(time.as_micros());
-                rows.comment.push(comment.clone());
-            }
-            Derived::Checkpoint { name, version } => {
-                let row = (version.0 as i64, time.as_micros(), order);
-                self.checkpoints.insert((key(place.thread), name.clone()), row);
-            }
-        }
-    }
-
-    /// The statements that write them. `order` says how a checkpoint's place in the feed follows from its number.
-    fn statements<'a>(&'a self, order: &str, checkpoints: &'a Checkpoints) -> Vec<Statement<'a>> {
-        let mut statements = Vec::new();
-        if !self.changes.segment.is_empty() {
-            let Changes { segment, root, position, target, op } = &self.changes;
-            statements.push(Statement::new(
-                "INSERT INTO changes SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],
-                 $5::smallint[])",
-                vec![segment, root, position, target, op],
-            ));
-        }
-        if !self.relations.parent.is_empty() {
-            let rows = &self.relations;
-            statements.push(Statement::new(
-                "INSERT INTO relations SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],
-                 $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])",
-                vec![
-                    &rows.parent,
-                    &rows.segment,
-                    &rows.position,
-                    &rows.child,
-                    &rows.kind,
-                    &rows.at,
-                    &rows.anchor,
-                    &rows.created,
-                    &rows.comment,
-                ],
-            ));
-        }
-        if !checkpoints.thread.is_empty() {
-            statements.push(Statement::new(
-                format!(
-                    "WITH f AS MATERIALIZED (SELECT {order} AS start)
-                     INSERT INTO checkpoints SELECT u.thread, u.name, u.version, u.created, f.start + u.n
-                     FROM f, unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
-                         AS u(thread, name, version, created, n)
-                     ON CONFLICT (thread, name) DO UPDATE SET version = excluded.version, created = excluded.created,
-                         feed = excluded.feed"
-                ),
-                vec![
-                    &checkpoints.thread,
-                    &checkpoints.name,
-                    &checkpoints.version,
-                    &checkpoints.created,
-                    &checkpoints.order,
-                ],
-            ));
-        }
-        statements
-    }
-
-    fn checkpoints(&self) -> Checkpoints {
-        let mut rows = Checkpoints::default();
-        for ((thread, name), (version, created, order)) in &self.checkpoints {
-            rows.thread.push(*thread);
-            rows.name.push(name.clone());
-            rows.version.push(*version);
-            rows.created.push(*created);
-            rows.order.push(*order);
-        }
-        rows
-    }
-
-    /// Writes the rows of a rebuild, whose checkpoints carry their full place in the feed.
-    pub(crate) async fn write(&self, client: &Object) -> Result<(), tokio_postgres::Error> {
-        let checkpoints = self.checkpoints();
-        run(client, &self.statements("0::bigint", &checkpoints)).await
-    }
-}
-
-#[derive(Default)]
-struct Checkpoints {
-    thread: Vec<i64>,
-    name: Vec<String>,
-    version: Vec<i64>,
-    created: Vec<i64>,
-    order: Vec<i64>,
 }
 
 /// A statement with its values.
