@@ -1,9 +1,10 @@
-//! Quick appends: a message or an event is one statement (`quick.sql`): lock, check, write. Several of them are such
-//! statements in one transaction, after all the locks, sent without waiting in between: one round trip.
+//! Quick appends: a message or an event is one statement (`quick.sql`): lock, check, write. Several of them, to as many
+//! threads, are one statement as well (`many.sql`). Where some are to the same thread, each has a statement, all in one
+//! transaction, after all the locks, sent without waiting in between. All of it is one round trip.
 //!
 //! They go over lines: connections that are kept for them, with everything prepared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use threadkeep_model::{Committed, Kind, Role, ThreadCommitted, Write};
@@ -13,7 +14,7 @@ use tokio_postgres::{Client, Row, Statement};
 
 use crate::append::Append;
 use crate::call::{Lost, inline};
-use crate::codec::{head, key, rest};
+use crate::codec::{HEAD_WIDTH, head, key, rest};
 use crate::connect::{Connections, in_order, thread_lock};
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
@@ -31,6 +32,8 @@ pub(crate) struct Line {
     quick_unlisted: Statement,
     quick_locking: Statement,
     quick_locking_unlisted: Statement,
+    many: Statement,
+    many_unlisted: Statement,
     commit: Statement,
 }
 
@@ -102,6 +105,7 @@ impl Shared {
         };
         let rows = match (appends, &actors[..]) {
             ([append], [actor]) => line.one(self, append, *actor).await.map(|row| vec![row]),
+            (several, actors) if is_distinct(several) => line.many(self, several, actors).await,
             (several, actors) => line.several(self, several, actors).await,
         };
         // After an error the line is dropped, and the server takes back what it holds of it.
@@ -122,12 +126,25 @@ impl Line {
                 client.prepare(&QUICK_UNLISTED).await?,
                 client.prepare(&QUICK_LOCKING).await?,
                 client.prepare(&QUICK_LOCKING_UNLISTED).await?,
+                client.prepare(&MANY).await?,
+                client.prepare(&MANY_UNLISTED).await?,
                 client.prepare("COMMIT").await?,
             ))
         };
-        let (begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, commit) =
+        let (begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, many, many_unlisted, commit) =
             prepare().await.map_err(|error| connections.unreachable(error))?;
-        Ok(Self { client, begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, commit })
+        Ok(Self {
+            client,
+            begin,
+            lock,
+            quick,
+            quick_unlisted,
+            quick_locking,
+            quick_locking_unlisted,
+            many,
+            many_unlisted,
+            commit,
+        })
     }
 
     /// One statement, and a transaction by itself.
@@ -149,6 +166,60 @@ impl Line {
             shared.listed.note(append.thread(), minute);
         }
         Ok(row)
+    }
+
+    /// One statement for appends to as many threads.
+    async fn many(
+        &self,
+        shared: &Shared,
+        appends: &[&Append],
+        actors: &[i64],
+    ) -> Result<Vec<Option<Row>>, tokio_postgres::Error> {
+        let values = appends.iter().zip(actors).map(|(append, actor)| Values::of(append, *actor, shared.clock));
+        let values: Vec<Values<'_>> = values.collect();
+        macro_rules! column {
+            ($field:ident) => {
+                values.iter().map(|values| &values.$field).collect::<Vec<_>>()
+            };
+        }
+        let locks: Vec<i64> = appends.iter().map(|append| thread_lock(append.thread())).collect();
+        let lease_now = values.first().and_then(|values| values.lease_now);
+        let is_listed = |append: &&Append| shared.listed.reaches(append.thread(), append.0.time.minute());
+        let statement = if appends.iter().all(is_listed) { &self.many_unlisted } else { &self.many };
+        let rows = self
+            .client
+            .query(
+                statement,
+                &[
+                    &shared.upkeep_lock,
+                    &lease_now,
+                    &locks,
+                    &column!(thread),
+                    &column!(rest),
+                    &column!(era),
+                    &column!(version),
+                    &column!(lease),
+                    &column!(time),
+                    &column!(actor),
+                    &column!(cause),
+                    &column!(kind),
+                    &column!(role),
+                    &column!(depth),
+                    &column!(silent),
+                    &column!(body),
+                ],
+            )
+            .await?;
+        let mut written: Vec<Option<Row>> = appends.iter().map(|_| None).collect();
+        for row in rows {
+            let number: i64 = row.get(HEAD_WIDTH);
+            let at = usize::try_from(number - 1).unwrap_or(usize::MAX);
+            if let (Some(append), Some(place)) = (appends.get(at), written.get_mut(at)) {
+                shared.listed.note(append.thread(), append.0.time.minute());
+                *place = Some(row);
+            }
+        }
+        Ok(written)
     }
 
     /// A statement each, in one transaction that holds all locks before the first of them.
@@ -182,6 +253,12 @@ impl Line {
     }
 }
 
+/// Whether all of these are to different threads.
+fn is_distinct(appends: &[&Append]) -> bool {
+    let mut threads = HashSet::new();
+    appends.iter().all(|append| threads.insert(append.thread()))
+}
+
 /// Locks those threads that nobody holds, and remembers which, until the transaction ends: a digit each. What follows
 /// is sent without waiting for the answer.
 const LOCK_WHAT_IS_FREE: &str = "
@@ -205,8 +282,16 @@ const LIST: &str = "listed AS (
     UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
 ),";
 
+/// The statement of several.
+static MANY: LazyLock<String> = LazyLock::new(|| filled(include_str!("many.sql"), "", LIST));
+static MANY_UNLISTED: LazyLock<String> = LazyLock::new(|| filled(include_str!("many.sql"), "", ""));
+
 fn quick(lock: &str, listed: &str) -> String {
-    let sql = include_str!("quick.sql").replace("{lock}", lock).replace("{listed}", listed);
+    filled(include_str!("quick.sql"), lock, listed)
+}
+
+fn filled(sql: &str, lock: &str, listed: &str) -> String {
+    let sql = sql.replace("{lock}", lock).replace("{listed}", listed);
     sql.replace("{format}", &Kind::FORMAT.to_string())
         .replace("{user}", &Role::User.code().to_string())
         .replace("{assistant}", &Role::Assistant.code().to_string())
