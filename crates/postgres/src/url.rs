@@ -15,7 +15,7 @@ const SCHEMA: &str = "threadkeep";
 /// Connections for commits and reads, unless the URL says otherwise.
 const MAX_CONNECTIONS: usize = 16;
 /// Most connections that are kept for plain appends: more would make their batches smaller.
-const LINES_MAX: usize = 8;
+const LINES_MAX: usize = 4;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that vanished without a word is noticed after about this long.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
