@@ -29,6 +29,8 @@ const NOTIFY_PAUSE: Duration = Duration::from_millis(10);
 const NOTIFY_THREADS_MAX: usize = 200;
 /// How often to look whether anybody follows in this process: only then is there a connection that listens.
 const WATCHED_PAUSE: Duration = Duration::from_millis(20);
+/// How often whoever listens looks whether the store was closed.
+const CLOSED_PAUSE: Duration = Duration::from_millis(500);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 const LATEST: &str = "SELECT coalesce(greatest((SELECT max(feed) FROM entries), (SELECT max(feed) FROM segments),
@@ -154,13 +156,18 @@ pub(crate) async fn listen(shared: Weak<Shared>) {
             }
         };
         let listening = strong.connections.apart(heard).await;
-        if let Ok((client, alive)) = listening
+        if let Ok((client, mut alive)) = listening
             && client.batch_execute(&format!("LISTEN {}", strong.channel())).await.is_ok()
         {
             // What was said before it listened, nobody heard.
             strong.signals.tell_all();
             drop(strong);
-            drop(alive.await);
+            // Until the connection ends, or the store does.
+            while tokio::time::timeout(CLOSED_PAUSE, &mut alive).await.is_err() {
+                if shared.strong_count() == 0 {
+                    return;
+                }
+            }
         } else {
             drop(strong);
         }

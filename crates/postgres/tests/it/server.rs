@@ -80,6 +80,13 @@ fn a_lent_runtime_serves_as_well() {
         }
         signal.wait().await;
         assert_eq!(there.head(thread).await.expect("a read").expect("a thread").version.0, 10);
+        drop((here, there, signal));
+        let name = keep.schema.name();
+        let open =
+            format!("SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND pid <> pg_backend_pid()");
+        while !keep.sql(&open).is_empty() {
+            tokio::task::yield_now().await;
+        }
     });
 }
 
