@@ -213,8 +213,19 @@ impl Record {
                 fields.insert(field.clone(), value.clone());
             }
         }
-        let json = serde_json::to_string(&fields).expect("a map of JSON values");
-        Self::decode(&json)
+        let json = |fields: &BTreeMap<String, Json>| serde_json::to_string(fields).expect("a map of JSON values");
+        Self::decode(&json(&fields)).map_err(|whole| {
+            // Which of the changes is to blame, if one of them is by itself.
+            let alone = |(field, value): (&String, &Json)| {
+                let value_alone = json(&BTreeMap::from([(field.clone(), value.clone())]));
+                let error = serde_json::from_str::<Self>(&value_alone).err()?;
+                // The place within a text that nobody sent helps nobody.
+                let said = error.to_string();
+                let said = said.split(" at line ").next().unwrap_or_default().to_owned();
+                Some(Invalid::body(field.clone(), said))
+            };
+            changes.0.iter().filter(|(_, value)| value.as_str() != "null").find_map(alone).unwrap_or(whole)
+        })
     }
 
     /// What to change so that this record becomes `after`.

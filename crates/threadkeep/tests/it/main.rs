@@ -1,5 +1,6 @@
 //! What users of the crate can rely on, on every store.
 
+mod contract;
 mod copy;
 mod follow;
 mod fork;
