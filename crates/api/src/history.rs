@@ -67,7 +67,8 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::RolledBack
         | Kind::ThreadChanged
         | Kind::CheckpointSet
-        | Kind::Forked => false,
+        | Kind::Forked
+        | Kind::Related => false,
     }
 }
 

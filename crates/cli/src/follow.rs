@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use threadkeep::model::{
-    CheckpointSet, Forked, Inserted, MessageEdited, MessagesDeleted, RolledBack, ThreadChanged, Truncated,
+    CheckpointSet, Forked, Inserted, MessageEdited, MessagesDeleted, Related, RolledBack, ThreadChanged, Truncated,
 };
 use threadkeep::{
     Engine, Entry, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, Position,
@@ -329,6 +329,7 @@ fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
         }
         Entry::CheckpointSet(CheckpointSet { name, version }) => format!("version {version} is {}", visible(&name)),
         Entry::Forked(Forked { child, .. }) => child.to_string(),
+        Entry::Related(Related { child, kind, .. }) => format!("{} {child}", kind.as_str()),
     };
     let HistoryEntry { version, time, actor, kind, .. } = entry;
     let actor = visible(&actor.name);

@@ -254,13 +254,13 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
     for (segment, position) in told.relations.difference(&rows) {
         let place = threadkeep_model::MessageId { segment: *segment, position: *position };
         let Some(entry) = engine.entry_at(place).await? else { continue };
-        if entry.kind != Kind::Forked {
+        if !matches!(entry.kind, Kind::Forked | Kind::Related) {
             continue;
         }
-        if let Entry::Forked(forked) = engine.decode(&entry).await?
-            && store.thread(forked.child.into()).await?.is_some()
+        if let Derived::Relation { child, .. } = engine.decode(&entry).await?.derived()
+            && store.thread(child.into()).await?.is_some()
         {
-            report.derived(format!("thread {id}: its relation to {} has no row", forked.child));
+            report.derived(format!("thread {id}: its relation to {child} has no row"));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use threadkeep_model::{
     CheckpointSet, Content, Derived, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
-    MessagesDeleted, Position, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
+    MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
 
@@ -108,6 +108,10 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         Entry::RolledBack(RolledBack { to, .. }) => earlier("to", *to),
         Entry::CheckpointSet(CheckpointSet { version, .. }) => earlier("version", *version),
         Entry::Forked(Forked { anchor, .. }) => anchor.map_or(Ok(()), |anchor| earlier("anchor", anchor)),
+        Entry::Related(Related { anchor, comment, .. }) => {
+            comment.as_ref().map_or(Ok(()), |comment| refuse_nulls("comment", comment))?;
+            anchor.map_or(Ok(()), |anchor| earlier("anchor", anchor))
+        }
         Entry::Truncated(_) => Ok(()),
     }
 }

@@ -3,8 +3,8 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    Append, AppendEvent, Create, Delete, DeleteMessage, EditMessage, Engine, Fork, Insert, Result, Rollback,
-    SetCheckpoint, Truncate, Update,
+    Append, AppendEvent, Create, Delete, DeleteMessage, EditMessage, Engine, Fork, Handoff, Insert, Mention,
+    Relationship, Result, Rollback, SetCheckpoint, Truncate, Update,
 };
 
 /// Something that changes a thread.
@@ -30,6 +30,10 @@ pub enum Operation {
     Truncate(Truncate),
     /// A new thread that shares the history up to a point.
     Fork(Fork),
+    /// A new thread that goes on from a summary of this one.
+    Handoff(Handoff),
+    /// Another thread is named in this one.
+    Mention(Mention),
     /// Back to an earlier version.
     Rollback(Rollback),
     /// A name for a version.
@@ -51,11 +55,13 @@ pub enum Outcome {
     Deleted(bool),
     /// The checkpoint.
     Checkpoint(Checkpoint),
+    /// The relation that holds.
+    Relationship(Relationship),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 14] = [
         "create",
         "update",
         "delete",
@@ -66,6 +72,8 @@ impl Operation {
         "delete-message",
         "truncate",
         "fork",
+        "handoff",
+        "mention",
         "rollback",
         "checkpoint",
     ];
@@ -83,6 +91,8 @@ impl Operation {
             Self::DeleteMessage(_) => "delete-message",
             Self::Truncate(_) => "truncate",
             Self::Fork(_) => "fork",
+            Self::Handoff(_) => "handoff",
+            Self::Mention(_) => "mention",
             Self::Rollback(_) => "rollback",
             Self::SetCheckpoint(_) => "checkpoint",
         }
@@ -106,6 +116,8 @@ impl Engine {
             Operation::DeleteMessage(delete) => Outcome::Deleted(self.delete_message(thread, delete).await?),
             Operation::Truncate(truncate) => Outcome::Thread(Box::new(self.truncate(thread, truncate).await?)),
             Operation::Fork(fork) => Outcome::Thread(Box::new(self.fork(thread, fork).await?)),
+            Operation::Handoff(handoff) => Outcome::Thread(Box::new(self.handoff(thread, handoff).await?)),
+            Operation::Mention(mention) => Outcome::Relationship(self.mention(thread, mention).await?),
             Operation::Rollback(rollback) => Outcome::Thread(Box::new(self.rollback(thread, rollback).await?)),
             Operation::SetCheckpoint(checkpoint) => Outcome::Checkpoint(self.checkpoint(thread, checkpoint).await?),
         })

@@ -33,6 +33,8 @@ pub enum Entry {
     CheckpointSet(CheckpointSet),
     /// A thread was forked from this one.
     Forked(Forked),
+    /// Another thread goes on from this one, or is named in it.
+    Related(Related),
 }
 
 /// Body of [`Entry::MessageInserted`].
@@ -124,6 +126,26 @@ pub struct Forked {
     pub anchor: Option<Position>,
 }
 
+/// Body of [`Entry::Related`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Related {
+    /// The other thread.
+    pub child: ThreadId,
+    /// What kind of relation: a handoff or a mention.
+    #[serde(rename = "type")]
+    pub kind: RelationKind,
+    /// The index of the message where it was made; none if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+    /// The position of that message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<Position>,
+    /// A description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
 /// The kind of an entry, by its code on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -139,6 +161,7 @@ pub enum Kind {
     ThreadChanged = 8,
     CheckpointSet = 9,
     Forked = 10,
+    Related = 11,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -154,7 +177,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -165,6 +188,7 @@ impl Kind {
         Kind::ThreadChanged,
         Kind::CheckpointSet,
         Kind::Forked,
+        Kind::Related,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -193,6 +217,7 @@ impl Kind {
             Self::ThreadChanged => "thread_changed",
             Self::CheckpointSet => "checkpoint_set",
             Self::Forked => "forked",
+            Self::Related => "related",
         }
     }
 
@@ -206,17 +231,20 @@ impl Kind {
         match self {
             Self::MessageAppended | Self::EventLogged => Class::Messages,
             Self::MessageInserted | Self::MessageEdited | Self::MessagesDeleted => Class::Changes,
-            Self::Truncated | Self::RolledBack | Self::ThreadChanged | Self::CheckpointSet | Self::Forked => {
-                Class::Record
-            }
+            Self::Truncated
+            | Self::RolledBack
+            | Self::ThreadChanged
+            | Self::CheckpointSet
+            | Self::Forked
+            | Self::Related => Class::Record,
         }
     }
 
     /// Whether an entry of this kind can make a decision stale that was taken before it. Appended
-    /// conversation cannot, nor can the back-link of a fork: they never conflict with anything.
+    /// conversation cannot, nor can the back-link of a relation: they never conflict with anything.
     pub fn moves_era(self) -> bool {
         match self {
-            Self::MessageAppended | Self::EventLogged | Self::Forked => false,
+            Self::MessageAppended | Self::EventLogged | Self::Forked | Self::Related => false,
             Self::MessageInserted
             | Self::MessageEdited
             | Self::MessagesDeleted
@@ -360,6 +388,7 @@ impl Entry {
             Self::ThreadChanged(_) => Kind::ThreadChanged,
             Self::CheckpointSet(_) => Kind::CheckpointSet,
             Self::Forked(_) => Kind::Forked,
+            Self::Related(_) => Kind::Related,
         }
     }
 
@@ -376,6 +405,7 @@ impl Entry {
             Self::ThreadChanged(body) => serde_json::to_vec(body),
             Self::CheckpointSet(body) => serde_json::to_vec(body),
             Self::Forked(body) => serde_json::to_vec(body),
+            Self::Related(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -402,6 +432,7 @@ impl Entry {
             Kind::ThreadChanged => Self::ThreadChanged(read(body)?),
             Kind::CheckpointSet => Self::CheckpointSet(read(body)?),
             Kind::Forked => Self::Forked(read(body)?),
+            Kind::Related => Self::Related(read(body)?),
         })
     }
 
@@ -431,6 +462,13 @@ impl Entry {
                 anchor: forked.anchor,
                 comment: None,
             },
+            Self::Related(related) => Derived::Relation {
+                child: related.child,
+                kind: related.kind,
+                index: related.index,
+                anchor: related.anchor,
+                comment: related.comment.clone(),
+            },
             Self::CheckpointSet(checkpoint) => {
                 Derived::Checkpoint { name: checkpoint.name.clone(), version: checkpoint.version }
             }
@@ -452,7 +490,8 @@ impl Entry {
             | Self::RolledBack(_)
             | Self::ThreadChanged(_)
             | Self::CheckpointSet(_)
-            | Self::Forked(_) => return Vec::new(),
+            | Self::Forked(_)
+            | Self::Related(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

@@ -33,7 +33,7 @@ pub use commit::{
 pub use content::{Content, Part};
 pub use entry::{
     Body, Change, ChangeOp, CheckpointSet, Class, Derived, Entry, Forked, Inserted, Kind, MessageEdited,
-    MessagesDeleted, RolledBack, Target, ThreadChanged, Truncated,
+    MessagesDeleted, Related, RolledBack, Target, ThreadChanged, Truncated,
 };
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use threadkeep_model::{
     Attachment, BlobId, CheckpointSet, Content, Entry, Event, EventKind, FieldChanges, Forked, Inserted, Json, Kind,
-    MessageBody, MessageEdited, MessageId, MessageStatus, MessagesDeleted, Position, Role, RolledBack, SegmentId,
-    ThreadChanged, ThreadId, Truncated,
+    MessageBody, MessageEdited, MessageId, MessageStatus, MessagesDeleted, Position, Related, RelationKind, Role,
+    RolledBack, SegmentId, ThreadChanged, ThreadId, Truncated,
 };
 
 fn json(text: &str) -> Json {
@@ -56,6 +56,13 @@ fn full(kind: Kind) -> Entry {
         }
         Kind::CheckpointSet => Entry::CheckpointSet(CheckpointSet { name: "before".into(), version: Position(12) }),
         Kind::Forked => Entry::Forked(Forked { child: thread, index: Some(4), anchor: Some(Position(5)) }),
+        Kind::Related => Entry::Related(Related {
+            child: thread,
+            kind: RelationKind::Handoff,
+            index: Some(4),
+            anchor: Some(Position(5)),
+            comment: Some("the rest of it".into()),
+        }),
     }
 }
 

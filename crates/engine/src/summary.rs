@@ -1,0 +1,179 @@
+//! The built-in summary of a conversation: what was wanted, what was decided, which files it is about, and what is
+//! still open. It picks sentences and writes none, so it needs no model and gives the same text for the same thread.
+
+use std::collections::{BTreeMap, HashSet};
+
+use threadkeep_model::{Message, Role};
+
+use crate::Result;
+
+/// Sentences and files under one heading.
+const PICKED_MAX: usize = 8;
+/// Longest sentence that is picked, in characters.
+const SENTENCE_CHARS_MAX: usize = 300;
+/// Words by which a decision is known.
+const DECISION_WORDS: [&str; 14] = [
+    "decided",
+    "decision:",
+    "agreed",
+    "we will ",
+    "we'll ",
+    "let's use",
+    "let us use",
+    "going with",
+    "go with",
+    "chose ",
+    "instead of",
+    "must not",
+    "from now on",
+    "settled on",
+];
+
+/// The summary of a conversation: its first messages, then its last ones, oldest first.
+pub(crate) fn summarize(first: &[Message], last: &[Message]) -> Result<String> {
+    let mut seen = HashSet::new();
+    let mut told = Vec::new();
+    for message in first.iter().chain(last).filter(|message| seen.insert(message.id)) {
+        let role = message.body()?.role;
+        if matches!(role, Role::User | Role::Assistant) {
+            told.push((role, message.text()?));
+        }
+    }
+    let goal = told.iter().find(|(role, _)| *role == Role::User).and_then(|(_, text)| sentences(text).next());
+    let decisions = newest(told.iter().flat_map(|(_, text)| sentences(text)).filter(|sentence| is_decision(sentence)));
+    let state = told.iter().rev().find(|(role, _)| *role == Role::Assistant);
+    let state = state.and_then(|(_, text)| sentences(text).last());
+    let mut parts = Vec::new();
+    parts.extend(goal.map(|goal| format!("Goal: {goal}")));
+    parts.extend(list("Decisions:", &decisions));
+    parts.extend(list("Files:", &files(told.iter().map(|(_, text)| text.as_str()))));
+    parts.extend(list("Open questions:", &open_questions(&told)));
+    parts.extend(state.map(|state| format!("Last said: {state}")));
+    if parts.is_empty() {
+        return Ok("Nothing was said yet.".into());
+    }
+    Ok(parts.join("\n\n"))
+}
+
+fn list(heading: &str, items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| format!("{heading}\n- {}", items.join("\n- ")))
+}
+
+/// The sentences of a text, one line each, without those of code blocks.
+fn sentences(text: &str) -> impl Iterator<Item = String> + '_ {
+    let mut in_code = false;
+    let lines = text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !in_code && !fence
+    });
+    lines.flat_map(|line| {
+        let mut rest = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
+        let mut found = Vec::new();
+        while !rest.is_empty() {
+            let end = rest
+                .char_indices()
+                .find(|(at, character)| {
+                    let after = &rest[at + character.len_utf8()..];
+                    matches!(character, '.' | '?' | '!') && (after.is_empty() || after.starts_with(' '))
+                })
+                .map_or(rest.len(), |(at, character)| at + character.len_utf8());
+            let (sentence, after) = rest.split_at(end);
+            if sentence.chars().any(char::is_alphanumeric) {
+                found.push(shortened(sentence.trim()));
+            }
+            rest = after.trim_start();
+        }
+        found
+    })
+}
+
+fn shortened(sentence: &str) -> String {
+    match sentence.char_indices().nth(SENTENCE_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &sentence[..at]),
+        None => sentence.to_owned(),
+    }
+}
+
+fn is_decision(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    !sentence.ends_with('?') && DECISION_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// The last few, oldest first, each once.
+fn newest(sentences: impl Iterator<Item = String>) -> Vec<String> {
+    let all: Vec<String> = sentences.collect();
+    let mut seen = HashSet::new();
+    let mut last: Vec<String> = all.into_iter().rev().filter(|one| seen.insert(one.clone())).take(PICKED_MAX).collect();
+    last.reverse();
+    last
+}
+
+/// The files that are named most often; those named first come first among equals.
+fn files<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut at = 0;
+    for text in texts {
+        let is_around = |c: char| !(c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+        for word in text.split(is_around).map(|word| word.trim_matches(['.', '-', '/'])).filter(|word| is_file(word)) {
+            at += 1;
+            counts.entry(word).or_insert((0, at)).0 += 1;
+        }
+    }
+    let mut named: Vec<_> = counts.into_iter().collect();
+    named.sort_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
+    named.into_iter().take(PICKED_MAX).map(|(file, _)| file.to_owned()).collect()
+}
+
+/// Whether a word looks like a file: it has an ending of one to five letters or digits, and a name of more than digits.
+fn is_file(word: &str) -> bool {
+    let Some((name, ending)) = word.rsplit_once('.') else { return false };
+    let last = name.rsplit('/').next().unwrap_or(name);
+    (1..=5).contains(&ending.len())
+        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && last.chars().any(char::is_alphabetic)
+        && (last.len() > 1 || name.contains('/'))
+}
+
+/// Questions after which the other side said nothing more: those of the user that nobody answered, and those the
+/// assistant asked last.
+fn open_questions(told: &[(Role, String)]) -> Vec<String> {
+    let Some((last, _)) = told.last() else { return Vec::new() };
+    let turn = told.iter().rev().take_while(|(role, _)| role == last).collect::<Vec<_>>();
+    newest(turn.into_iter().rev().flat_map(|(_, text)| sentences(text)).filter(|sentence| sentence.ends_with('?')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_split_outside_of_code() {
+        let text = "# Plan\nUse v1.2 of it. Really? Yes!\n```rust\nlet a = b.c;\n```\n- then ship.";
+        assert_eq!(sentences(text).collect::<Vec<_>>(), ["Plan", "Use v1.2 of it.", "Really?", "Yes!", "then ship."]);
+    }
+
+    #[test]
+    fn files_are_known_by_their_look() {
+        let text =
+            "See src/main.rs, `Cargo.toml` and ./a/b.c; not 1.5, e.g. this, v2.0 or example... src/main.rs again";
+        assert_eq!(files([text].into_iter()), ["src/main.rs", "Cargo.toml", "a/b.c"]);
+    }
+
+    #[test]
+    fn long_sentences_are_cut() {
+        let long = "ä".repeat(400);
+        assert_eq!(sentences(&long).next().map(|sentence| sentence.chars().count()), Some(SENTENCE_CHARS_MAX + 1));
+    }
+
+    #[test]
+    fn questions_are_open_while_nobody_answered() {
+        let told =
+            |turns: &[(Role, &str)]| turns.iter().map(|(role, text)| (*role, (*text).to_owned())).collect::<Vec<_>>();
+        let open = |turns: &[(Role, &str)]| open_questions(&told(turns));
+        assert_eq!(open(&[(Role::User, "Which one? This?")]), ["Which one?", "This?"]);
+        assert!(open(&[(Role::User, "Which one?"), (Role::Assistant, "That one.")]).is_empty());
+        assert_eq!(open(&[(Role::User, "Do it."), (Role::Assistant, "In Rust? Or not.")]), ["In Rust?"]);
+    }
+}
