@@ -50,9 +50,9 @@ use std::sync::Arc;
 pub use threadkeep_engine::{
     Append, AppendEvent, ContentHash, CopyReport, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine,
     Error, ExportItem, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List,
-    Logged, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page, Relationship, RelationshipRole, Result,
-    Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter, ThreadPage, Truncate, TruncateFrom,
-    Update, World,
+    Logged, Mention, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page, Relationship, RelationshipRole,
+    Result, Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter, ThreadPage, Truncate,
+    TruncateFrom, Update, World,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{

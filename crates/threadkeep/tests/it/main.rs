@@ -6,6 +6,7 @@ mod follow;
 mod fork;
 mod log;
 mod record;
+mod relate;
 mod resume;
 mod rewind;
 mod transfer;
