@@ -24,6 +24,6 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use problem::{HeldBy, Problem, Status};
-pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Released};
+pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Released, Summary};
 pub use thread::Thread;
 pub use writer::Writer;

@@ -122,3 +122,10 @@ impl From<threadkeep_engine::CopyReport> for Copied {
         Self { threads, segments, entries, blobs, deleted, already_there, hash: hash.to_string() }
     }
 }
+
+/// The built-in summary of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The text.
+    pub summary: String,
+}

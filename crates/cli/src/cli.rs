@@ -13,7 +13,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, copy, follow, message, say, show, thread, transfer, tree, upkeep, writer};
+use crate::{branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, writer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,6 +72,8 @@ enum Command {
     DeleteMessage(message::DeleteMessage),
     Update(thread::Update),
     Fork(branch::Fork),
+    Handoff(relate::Handoff),
+    Mention(relate::Mention),
     Rollback(branch::Rollback),
     Checkpoint(branch::Checkpoint),
     Checkpoints(branch::Checkpoints),
@@ -80,6 +82,8 @@ enum Command {
     Tail(follow::Tail),
     History(follow::History),
     Tree(tree::Tree),
+    Relationships(relate::Relationships),
+    Summary(relate::Summary),
     Export(transfer::Export),
     Import(transfer::Import),
     Copy(copy::Copy),
@@ -112,6 +116,8 @@ impl Command {
             Self::DeleteMessage(delete) => delete.run(context).await,
             Self::Update(update) => update.run(context).await,
             Self::Fork(fork) => fork.run(context).await,
+            Self::Handoff(handoff) => handoff.run(context).await,
+            Self::Mention(mention) => mention.run(context).await,
             Self::Rollback(rollback) => rollback.run(context).await,
             Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
             Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
@@ -120,6 +126,8 @@ impl Command {
             Self::Tail(tail) => tail.run(context).await,
             Self::History(history) => history.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
+            Self::Relationships(relationships) => relationships.run(context).await,
+            Self::Summary(summary) => summary.run(context).await,
             Self::Export(export) => export.run(context).await,
             Self::Import(import) => import.run(context).await,
             Self::Copy(copy) => copy.run(context).await,

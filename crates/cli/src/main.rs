@@ -15,6 +15,7 @@ mod lines;
 mod message;
 mod out;
 mod progress;
+mod relate;
 mod retry;
 mod say;
 mod show;

@@ -368,3 +368,27 @@ fn output_that_nobody_reads_ends_the_command_silently() {
         assert_eq!((ended.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
 }
+
+#[test]
+fn work_is_handed_on_and_threads_name_each_other() {
+    let keep = Keep::new();
+    let thread = keep.create("Parser");
+    keep.say(&thread, "We decided to write src/parser.rs by hand.");
+    let child = keep.json(&["handoff", &thread, "Write the tests", "--comment", "tests"])["id"].clone();
+    let child = child.as_str().expect("an id");
+    let shown = keep.json(&["show", child]);
+    let said = |n: usize| shown["messages"][n]["content"].as_str().expect("text").to_owned();
+    assert!(said(0).contains("src/parser.rs") && said(0).contains("decided"), "{}", said(0));
+    assert_eq!((said(1).as_str(), &shown["messages"][0]["role"]), ("Write the tests", &"info".into()));
+    assert_eq!(keep.json(&["summary", &thread])["summary"], said(0));
+    let mention = keep.json(&["mention", child, &thread]);
+    assert_eq!((&mention["type"], &mention["role"]), (&"mention".into(), &"parent".into()));
+    let seen = keep.json(&["relationships", &thread]);
+    let kinds: Vec<_> = seen.as_array().expect("a list").iter().map(|seen| (&seen["type"], &seen["role"])).collect();
+    let (handoff, named): (serde_json::Value, serde_json::Value) = ("handoff".into(), "mention".into());
+    assert_eq!(kinds, [(&handoff, &"parent".into()), (&named, &"child".into())]);
+    assert_eq!(seen[0]["comment"], "tests");
+    assert!(keep.run(&["tree", &thread]).ok().contains("handoff after message 0"));
+    keep.run(&["handoff", &thread, " "]).refused(2, &["goal"]);
+    keep.run(&["mention", &thread, &thread]).refused(2, &["target"]);
+}
