@@ -377,9 +377,9 @@ fn work_is_handed_on_and_threads_name_each_other() {
     let child = keep.json(&["handoff", &thread, "Write the tests", "--comment", "tests"])["id"].clone();
     let child = child.as_str().expect("an id");
     let shown = keep.json(&["show", child]);
-    let said = |n: usize| shown["messages"][n]["content"].as_str().expect("text").to_owned();
+    let said = |n: usize| shown["messages"]["items"][n]["content"].as_str().expect("text").to_owned();
     assert!(said(0).contains("src/parser.rs") && said(0).contains("decided"), "{}", said(0));
-    assert_eq!((said(1).as_str(), &shown["messages"][0]["role"]), ("Write the tests", &"info".into()));
+    assert_eq!((said(1).as_str(), &shown["messages"]["items"][0]["role"]), ("Write the tests", &"info".into()));
     assert_eq!(keep.json(&["summary", &thread])["summary"], said(0));
     let mention = keep.json(&["mention", child, &thread]);
     assert_eq!((&mention["type"], &mention["role"]), (&"mention".into(), &"parent".into()));

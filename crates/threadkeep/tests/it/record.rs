@@ -104,10 +104,10 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 
 async fn every_operation_is_one_verb(keep: Keep) {
     use threadkeep::{
-        Append, AppendEvent, Content, DeleteMessage, EditMessage, Event, EventKind, Fork, Insert, MessageBody,
-        Operation, Outcome, Rollback, RollbackTo, SetCheckpoint, Truncate, TruncateFrom,
+        Append, AppendEvent, Content, DeleteMessage, EditMessage, Event, EventKind, Fork, Handoff, Insert, Mention,
+        MessageBody, Operation, Outcome, Rollback, RollbackTo, SetCheckpoint, Truncate, TruncateFrom,
     };
-    let thread = keep.thread(&["a", "b", "c"]).await;
+    let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
     let event = Event { kind: EventKind::Result, data: json("{}") };
     let operations = [
@@ -120,6 +120,8 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::DeleteMessage(DeleteMessage { message: ids[1], expected: None }),
         Operation::Truncate(Truncate { from: TruncateFrom::Index(1), expected: None }),
         Operation::Fork(Fork::default()),
+        Operation::Handoff(Handoff::to("go on")),
+        Operation::Mention(Mention { target: other.into(), comment: None }),
         Operation::Rollback(Rollback::from(RollbackTo::Undo)),
         Operation::SetCheckpoint(SetCheckpoint::named("x")),
         Operation::Delete(Delete::default()),
