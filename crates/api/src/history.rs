@@ -59,7 +59,7 @@ impl<'a> HistoryEntry<'a> {
 
 fn brings_message(kind: Kind) -> bool {
     match kind {
-        Kind::MessageAppended | Kind::MessageInserted => true,
+        Kind::MessageAppended | Kind::MessageInserted | Kind::MessageDelivered => true,
         Kind::EventLogged
         | Kind::MessageEdited
         | Kind::MessagesDeleted
@@ -68,7 +68,17 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::ThreadChanged
         | Kind::CheckpointSet
         | Kind::Forked
-        | Kind::Related => false,
+        | Kind::Related
+        | Kind::MessageQueued
+        | Kind::QueuedEdited
+        | Kind::QueuedRemoved
+        | Kind::ExecutionBegan
+        | Kind::ExecutionStepped
+        | Kind::ExecutionEnded
+        | Kind::SkillActivated
+        | Kind::AgentAssigned
+        | Kind::ChildChanged
+        | Kind::ChildRemoved => false,
     }
 }
 

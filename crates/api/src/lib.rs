@@ -5,6 +5,7 @@
 //! [`Problem`] is the one table from an error to its status, code and exit code.
 
 mod checkpoint;
+mod execution;
 mod export;
 mod family;
 mod history;
@@ -17,6 +18,7 @@ mod thread;
 mod writer;
 
 pub use checkpoint::Checkpoint;
+pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
 pub use family::{Family, Relation, Relationship};
 pub use history::{FeedEntry, HistoryEntry};
@@ -24,6 +26,6 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use problem::{HeldBy, Problem, Status};
-pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Released, Summary};
+pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use thread::Thread;
 pub use writer::Writer;

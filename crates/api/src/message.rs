@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageStatus, Role, Timestamp, Version};
+use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageName, MessageStatus, Role, Timestamp, Version};
 
 /// A message. Content and metadata are borrowed from the body, to the letter.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message<'a> {
-    /// The same in every fork.
-    pub id: MessageId,
+    /// The same in every fork. A message that waited in a queue keeps the name it had there.
+    pub id: MessageName,
     /// Counts up within a thread; gaps are fine.
     pub number: u64,
     /// The role it plays.
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
             None => serde_json::from_str("{}").map_err(damaged)?,
         };
         Ok(Self {
-            id: message.id,
+            id: message.name(),
             number: message.number,
             role: body.role,
             name: body.name,
@@ -110,6 +110,7 @@ mod tests {
     fn message(json: &'static str) -> threadkeep_model::Message {
         threadkeep_model::Message {
             id: MessageId { segment: SegmentId::from_bits(1), position: Position(26) },
+            queued: None,
             number: 26,
             json: json.into(),
             actor: Arc::new(Actor { kind: ActorKind::Human, name: "local".into() }),

@@ -105,6 +105,7 @@ impl Status {
             Error::ThreadNotFound { .. }
             | Error::MessageNotFound { .. }
             | Error::CheckpointNotFound { .. }
+            | Error::QueuedNotFound { .. }
             | Error::AttachmentNotFound { .. } => Self::NotFound,
             Error::IndexOutOfRange { .. } | Error::VersionInFuture { .. } | Error::BeforeBirth { .. } => {
                 Self::BadRequest
@@ -113,6 +114,12 @@ impl Status {
             Error::WriterHeld { .. }
             | Error::WriterLost { .. }
             | Error::ThreadClosed { .. }
+            | Error::ThreadTerminated
+            | Error::ArchivedForGood
+            | Error::QueueFull { .. }
+            | Error::ExecutionOpen { .. }
+            | Error::ExecutionOver { .. }
+            | Error::NothingToCancel
             | Error::NothingToUndo
             | Error::CopyDiffers { .. } => Self::Conflict,
             Error::IdempotencyKeyReused => Self::Unprocessable,

@@ -1,7 +1,9 @@
 //! A thread on the wire: its record, where it stands, and what a list shows of it.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Account, Json, Lifecycle, ShortId, ThreadId, Timestamp, Version, Visibility};
+use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Timestamp, Version, Visibility};
+
+use crate::Execution;
 
 /// A thread. What has a default is always there; what is optional only if it is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +84,12 @@ pub struct Thread {
     /// The thread it was spawned from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<ThreadId>,
+    /// The skills that are active, in the order they were activated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activated_skills: Vec<Skill>,
+    /// The execution that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
 }
 
 impl From<&threadkeep_model::Thread> for Thread {
@@ -119,6 +127,8 @@ impl From<&threadkeep_model::Thread> for Thread {
             fork_point_index: record.fork_point_index,
             main_thread_id: record.main_thread_id,
             parent_id: record.parent_id,
+            activated_skills: record.activated_skills,
+            execution: record.execution.map(Execution::from),
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
-    Derived, Entry, Kind, Position, Record, RelationKind, SegmentId, Tally, Thread, ThreadId, reachable,
+    Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId, Tally,
+    Thread, ThreadId, reachable,
 };
-use threadkeep_store::{ChangeQuery, EntryQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
+use threadkeep_store::{ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
 
 use crate::{Engine, Error, Result};
 
@@ -54,6 +55,7 @@ struct Told {
     record: Option<Record>,
     checkpoints: BTreeMap<String, Position>,
     relations: HashSet<(SegmentId, Position)>,
+    items: BTreeMap<(ItemKind, String), MessageId>,
     newest: Option<(Position, SegmentId, Position, Tally)>,
 }
 
@@ -173,8 +175,26 @@ async fn segment(
             }
             tally = stored.tally;
             match derived {
-                Derived::Nothing => {}
+                Derived::Nothing | Derived::State => {}
                 Derived::Message { .. } => drop(messages.insert(tally.ordinals, stored.position)),
+                Derived::Delivered { item, .. } => {
+                    messages.insert(tally.ordinals, stored.position);
+                    let place = MessageId { segment: id, position: stored.position };
+                    if engine.shared.stores.store.delivered(item).await? != Some(place) {
+                        report.derived(format!("{place} is not found by its name {item}"));
+                    }
+                    for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
+                        told.items.remove(&(kind, item.to_string()));
+                    }
+                }
+                Derived::Item { kind, key, is } => {
+                    let place = MessageId { segment: id, position: stored.position };
+                    let key = (kind, key.unwrap_or_else(|| QueuedId(place).to_string()));
+                    match is {
+                        ItemIs::There => drop(told.items.insert(key, place)),
+                        ItemIs::Gone => drop(told.items.remove(&key)),
+                    }
+                }
                 Derived::Change(change) => {
                     let op = change.op.code();
                     changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
@@ -186,9 +206,8 @@ async fn segment(
                 }
                 Derived::Checkpoint { name, version } => drop(told.checkpoints.insert(name, version)),
             }
-            if let Entry::ThreadChanged(changed) = entry {
-                let merged = told.record.take().unwrap_or_default().merge(&changed.fields);
-                told.record = merged.ok();
+            if Record::CHANGED_BY.contains(&entry.kind()) {
+                told.record = told.record.take().unwrap_or_default().after(&entry).ok();
             }
         }
     }
@@ -244,6 +263,17 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
     if found != told.checkpoints {
         report.derived(format!("thread {id}: its checkpoints are not what the log says"));
     }
+    let mut items = BTreeMap::new();
+    for kind in [ItemKind::Queued, ItemKind::QueuedSilently, ItemKind::Child] {
+        let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
+        items.extend(found.into_iter().map(|item| {
+            let place = MessageId { segment: item.entry.segment, position: item.entry.position };
+            ((kind, item.key), place)
+        }));
+    }
+    if items != told.items {
+        report.derived(format!("thread {id}: its queue or its subagents are not what the log says"));
+    }
     // Relations to threads that are deleted, or not in this store, have no row.
     let relations = store.relations(id).await?;
     let made = relations.iter().filter(|relation| relation.parent == id);
@@ -252,7 +282,7 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
     }
     let rows: HashSet<_> = made.map(|relation| (relation.made.segment, relation.made.position)).collect();
     for (segment, position) in told.relations.difference(&rows) {
-        let place = threadkeep_model::MessageId { segment: *segment, position: *position };
+        let place = MessageId { segment: *segment, position: *position };
         let Some(entry) = engine.entry_at(place).await? else { continue };
         if !matches!(entry.kind, Kind::Forked | Kind::Related) {
             continue;

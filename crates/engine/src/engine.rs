@@ -56,6 +56,10 @@ pub struct Limits {
     pub attachment_bytes_max: usize,
     /// Bodies above this size go to the blob store.
     pub inline_bytes_max: usize,
+    /// Most messages that wait in the queue of a thread, silent ones aside.
+    pub queued_max: usize,
+    /// Most silent messages that wait in the queue of a thread.
+    pub queued_silently_max: usize,
 }
 
 impl Default for Limits {
@@ -67,6 +71,8 @@ impl Default for Limits {
             message_bytes_max: 8 << 20,
             attachment_bytes_max: 64 << 20,
             inline_bytes_max: 16 << 10,
+            queued_max: 5,
+            queued_silently_max: 1_000,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
-use threadkeep_model::{Damaged, Invalid, Lease, Lifecycle, MessageId, ThreadName, Version};
+use threadkeep_model::{
+    Damaged, Execution, Invalid, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, Version,
+};
 use threadkeep_store::StoreError;
 
 /// Why an operation was refused or failed.
@@ -18,8 +20,8 @@ pub enum Error {
     /// The thread shows no such message.
     #[error("the thread shows no message {message}: it is unknown, deleted, or not in this view")]
     MessageNotFound {
-        /// Which one.
-        message: MessageId,
+        /// As it was named.
+        message: MessageName,
     },
     /// The thread has no such message by index.
     #[error("the thread shows {count} messages, so there is none with index {index} (indexes count from 0)")]
@@ -76,6 +78,45 @@ pub enum Error {
         /// Its state.
         state: Lifecycle,
     },
+    /// The thread was terminated: nothing starts on it any more.
+    #[error("the thread was terminated: nothing is queued or begun on it any more; fork it to go on")]
+    ThreadTerminated,
+    /// The thread is put away for good.
+    #[error("the thread's lifecycle is archived, which is final: it cannot be brought back; fork it to go on")]
+    ArchivedForGood,
+    /// As many messages wait as may.
+    #[error("{max} {}messages wait already, which is as many as may; remove one, or let an execution take them up",
+        if *silent { "silent " } else { "" })]
+    QueueFull {
+        /// How many may wait.
+        max: usize,
+        /// Whether it is about silent ones, which have a bound of their own.
+        silent: bool,
+    },
+    /// No such message waits.
+    #[error("no message {item} waits on this thread: it is unknown, removed, or delivered already")]
+    QueuedNotFound {
+        /// Which one.
+        item: QueuedId,
+    },
+    /// Somebody else works on the thread.
+    #[error("execution {} of {} is open since {}; it may be taken over after {}", open.id, open.by, open.began, open.until)]
+    ExecutionOpen {
+        /// The execution that is open.
+        open: Box<Execution>,
+    },
+    /// The execution ended, or was taken over, rolled back or truncated away.
+    #[error("execution {execution} is over{}: nothing was written; begin a new one",
+        by.as_ref().map_or(String::new(), |by| format!(", and {} of {} is open", by.id, by.by)))]
+    ExecutionOver {
+        /// Which one.
+        execution: Uuid,
+        /// The execution that is open instead.
+        by: Option<Box<Execution>>,
+    },
+    /// No execution is open.
+    #[error("there is nothing to cancel: no execution is open on the thread")]
+    NothingToCancel,
     /// There was no rollback or truncation.
     #[error("there is nothing to undo: the thread was not rolled back or truncated")]
     NothingToUndo,
@@ -117,6 +158,13 @@ impl Error {
             Self::WriterHeld { .. } => "writer_held",
             Self::WriterLost { .. } => "writer_lost",
             Self::ThreadClosed { .. } => "thread_closed",
+            Self::ThreadTerminated => "thread_terminated",
+            Self::ArchivedForGood => "invalid_transition",
+            Self::QueueFull { .. } => "queue_full",
+            Self::QueuedNotFound { .. } => "queued_not_found",
+            Self::ExecutionOpen { .. } => "execution_open",
+            Self::ExecutionOver { .. } => "execution_over",
+            Self::NothingToCancel => "nothing_to_cancel",
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",
             Self::IdempotencyKeyReused => "idempotency_key_reused",

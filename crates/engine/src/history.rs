@@ -243,7 +243,13 @@ impl Engine {
         }
         Ok(match self.decode(entry).await?.derived() {
             Derived::Change(change) => change.root < ordinals,
-            Derived::Nothing | Derived::Message { .. } | Derived::Relation { .. } | Derived::Checkpoint { .. } => true,
+            Derived::Nothing
+            | Derived::Message { .. }
+            | Derived::Delivered { .. }
+            | Derived::Relation { .. }
+            | Derived::Checkpoint { .. }
+            | Derived::Item { .. }
+            | Derived::State => true,
         })
     }
 

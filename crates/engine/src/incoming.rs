@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use threadkeep_model::{
-    CheckpointSet, Content, Derived, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
+    AgentState, CheckpointSet, Content, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
     MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
@@ -61,7 +61,7 @@ impl Incoming {
         let is_next = stored.position == walked.next;
         let expected = walked.tally.after(&derived, stored.position, stored.time, bytes as u64);
         // After a gap the count cannot be checked, only that it is one.
-        let counts = !matches!(derived, Derived::Message { .. }) || stored.tally.ordinals > 0;
+        let counts = derived.message().is_none() || stored.tally.ordinals > 0;
         if (is_next && stored.tally != expected) || !counts {
             return Err(format!("{place} carries a wrong tally"));
         }
@@ -112,8 +112,38 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             comment.as_ref().map_or(Ok(()), |comment| refuse_nulls("comment", comment))?;
             anchor.map_or(Ok(()), |anchor| earlier("anchor", anchor))
         }
-        Entry::Truncated(_) => Ok(()),
+        Entry::MessageQueued(queued) => check_message(&queued.message),
+        Entry::QueuedEdited(edited) => {
+            earlier("item", edited.item.0.position)?;
+            check_message(&edited.message)
+        }
+        Entry::QueuedRemoved(removed) => earlier("item", removed.item.0.position),
+        Entry::MessageDelivered(delivered) => {
+            earlier("item", delivered.item.0.position)?;
+            check_message(&delivered.message)
+        }
+        Entry::SkillActivated(activated) => check_state(&activated.state),
+        Entry::AgentAssigned(assigned) => check_state(&assigned.state),
+        Entry::ChildChanged(child) => {
+            if child.clone().checked()? == *child {
+                Ok(())
+            } else {
+                Err(Invalid::body("child", "holds null bytes"))
+            }
+        }
+        Entry::ExecutionBegan(began) => refuse_nulls("by", &began.execution.by),
+        Entry::Truncated(_) | Entry::ExecutionStepped(_) | Entry::ExecutionEnded(_) | Entry::ChildRemoved(_) => Ok(()),
     }
+}
+
+fn check_state(state: &AgentState) -> Result<(), Invalid> {
+    for skill in &state.skills {
+        skill.arguments.as_ref().map_or(Ok(()), |arguments| check_json("arguments", arguments))?;
+        if skill.clone().checked()? != *skill {
+            return Err(Invalid::body("name", "holds null bytes"));
+        }
+    }
+    state.agent_id.as_ref().map_or(Ok(()), |agent| refuse_nulls("agentId", agent))
 }
 
 fn check_message(body: &MessageBody) -> Result<(), Invalid> {

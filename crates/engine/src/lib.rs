@@ -5,6 +5,7 @@
 //! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
 
 mod cache;
+mod calls;
 mod copy;
 mod digest;
 mod doctor;
@@ -17,8 +18,10 @@ mod history;
 mod import;
 mod incoming;
 mod messages;
+mod model_view;
 mod operation;
 mod ops;
+
 mod shape;
 mod slot;
 mod summary;
@@ -37,17 +40,23 @@ pub use family::{Family, Relationship, RelationshipRole};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
 pub use messages::{MessagePage, Page};
+pub use model_view::ModelMessage;
 pub use operation::{Operation, Outcome};
+pub use ops::agent::{ActivateSkill, Assign};
 pub use ops::append::{Append, AppendEvent, Insert, NewAttachment, NewMessage};
+pub use ops::archive::{Archive, Unarchive};
 pub use ops::checkpoint::SetCheckpoint;
 pub use ops::create::Create;
 pub use ops::delete::{Delete, DeleteMessage};
 pub use ops::edit::EditMessage;
+pub use ops::execution::{Begin, End, Progressed, Step};
 pub use ops::fork::{Fork, ForkPoint};
 pub use ops::handoff::Handoff;
 pub use ops::list::{List, ThreadPage};
 pub use ops::mention::Mention;
+pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
 pub use ops::rollback::{Rollback, RollbackTo};
+pub use ops::subagent::{NotifyParent, SetStatus, Subagent};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
 pub use world::World;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Code, Entry, Invalid, Message, MessageBody, MessageId, Position, Role, ThreadId, Version,
+    BlobId, Body, Code, Entry, Invalid, Kind, Message, MessageBody, MessageId, MessageName, Position, QueuedId, Role,
+    ThreadId, Version,
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
@@ -199,6 +200,32 @@ impl Engine {
         self.assemble(&located.base, located.item()).await
     }
 
+    /// Where the message lies that `name` names.
+    ///
+    /// # Errors
+    /// [`Error::MessageNotFound`] if it is the name of a message that was never delivered from a queue.
+    pub async fn message_id(&self, name: impl Into<MessageName>) -> Result<MessageId> {
+        match name.into() {
+            MessageName::Place(id) => Ok(id),
+            MessageName::Queued(queued) => {
+                let found = self.shared.stores.store.delivered(queued).await?;
+                found.ok_or(Error::MessageNotFound { message: queued.into() })
+            }
+        }
+    }
+
+    /// The last messages of a view that shows `count` of them from its beginning on, newest first: at most `limit`.
+    pub(crate) async fn last_of(&self, view: &View, count: u64, limit: usize) -> Result<Vec<Message>> {
+        let skipped = view.tally.messages().saturating_sub(count);
+        match self.place(view, skipped, Order::Descending).await? {
+            Some(place) => {
+                let (found, _) = self.read_from(view, place, Order::Descending, MessageFilter::ALL, limit).await?;
+                Ok(found)
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The bytes of an attachment of a message that `thread` shows.
     ///
     /// # Errors
@@ -307,7 +334,7 @@ impl Engine {
                 Body::Inline(bytes) => bytes,
                 large => self.body(&StoredEntry { body: large, ..entry.clone() }).await?,
             };
-            messages.push(message(&entry, json));
+            messages.push(message(&entry, json)?);
         }
         Ok((messages, next.map(|root| Place { root, within: None })))
     }
@@ -319,9 +346,9 @@ impl Engine {
             None => {
                 let json = self.body(base).await?;
                 if item.content.is_none() && item.metadata.is_none() {
-                    return Ok(message(base, json));
+                    return message(base, json);
                 }
-                (base, read_body(base, &json)?)
+                (base, read_body(base, json)?)
             }
             Some(segment) => {
                 let id = MessageId { segment, position: item.position };
@@ -350,7 +377,19 @@ impl Engine {
             version = version.max(position);
         }
         let json = serde_json::to_vec(&body).map_err(|error| StoreError::corrupt(error.to_string()))?;
-        Ok(Message { version, ..message(entry, json.into()) })
+        let queued = match entry.kind {
+            Kind::MessageDelivered => message(entry, self.body(entry).await?)?.queued,
+            _ => None,
+        };
+        Ok(Message {
+            id: MessageId { segment: entry.segment, position: entry.position },
+            queued,
+            number: queued.map_or(entry.position, |QueuedId(place)| place.position).0,
+            json: json.into(),
+            actor: Arc::clone(&entry.actor),
+            created: entry.time,
+            version,
+        })
     }
 
     pub(crate) async fn decode(&self, entry: &StoredEntry) -> Result<Entry> {
@@ -360,9 +399,10 @@ impl Engine {
     }
 }
 
-fn read_body(entry: &StoredEntry, json: &[u8]) -> Result<MessageBody> {
+fn read_body(entry: &StoredEntry, body: Bytes) -> Result<MessageBody> {
     let id = MessageId { segment: entry.segment, position: entry.position };
-    serde_json::from_slice(json).map_err(|error| damaged(id, &error.to_string()))
+    let (json, _) = said(entry, body)?;
+    serde_json::from_slice(&json).map_err(|error| damaged(id, &error.to_string()))
 }
 
 fn damaged(id: MessageId, what: &str) -> Error {
@@ -385,14 +425,38 @@ fn beyond(root: u64, order: Order) -> Option<u64> {
     }
 }
 
-/// An entry as a message.
-pub(crate) fn message(entry: &StoredEntry, json: Bytes) -> Message {
-    Message {
+/// An entry as a message, with the body of the entry.
+pub(crate) fn message(entry: &StoredEntry, body: Bytes) -> Result<Message> {
+    let (json, queued) = said(entry, body)?;
+    Ok(Message {
         id: MessageId { segment: entry.segment, position: entry.position },
-        number: entry.position.0,
+        queued,
+        number: queued.map_or(entry.position, |QueuedId(place)| place.position).0,
         json,
         actor: Arc::clone(&entry.actor),
         created: entry.time,
         version: entry.position,
+    })
+}
+
+/// A message as readers get it.
+pub(crate) fn shown(body: &MessageBody) -> Bytes {
+    serde_json::to_vec(body).expect("a message has text keys and plain values").into()
+}
+
+/// The message in the body of an entry, and the name it had in the queue if it was delivered from there.
+fn said(entry: &StoredEntry, body: Bytes) -> Result<(Bytes, Option<QueuedId>)> {
+    #[derive(serde::Deserialize)]
+    struct Delivered<'a> {
+        item: QueuedId,
+        #[serde(borrow)]
+        message: &'a serde_json::value::RawValue,
     }
+    if entry.kind != Kind::MessageDelivered {
+        return Ok((body, None));
+    }
+    let id = MessageId { segment: entry.segment, position: entry.position };
+    let delivered: Delivered<'_> = serde_json::from_slice(&body).map_err(|error| damaged(id, &error.to_string()))?;
+    let json = body.slice_ref(delivered.message.get().as_bytes());
+    Ok((json, Some(delivered.item)))
 }

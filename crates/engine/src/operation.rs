@@ -3,8 +3,9 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    Append, AppendEvent, Create, Delete, DeleteMessage, EditMessage, Engine, Fork, Handoff, Insert, Mention,
-    Relationship, Result, Rollback, SetCheckpoint, Truncate, Update,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Create, Delete, DeleteMessage, EditMessage, EditQueued,
+    End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued, Relationship, RemoveQueued,
+    Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive, Update,
 };
 
 /// Something that changes a thread.
@@ -38,6 +39,32 @@ pub enum Operation {
     Rollback(Rollback),
     /// A name for a version.
     SetCheckpoint(SetCheckpoint),
+    /// Hides the thread from the main list.
+    Archive(Archive),
+    /// Brings an archived thread back.
+    Unarchive(Unarchive),
+    /// Hands the thread to another agent.
+    Assign(Assign),
+    /// Activates a skill.
+    ActivateSkill(ActivateSkill),
+    /// A message that waits until an execution takes it up.
+    Queue(Queue),
+    /// New content or metadata for a message that waits.
+    EditQueued(EditQueued),
+    /// Withdraws a message that waits.
+    RemoveQueued(RemoveQueued),
+    /// Begins an execution.
+    Begin(Begin),
+    /// Goes one step further.
+    Step(Step),
+    /// Ends an execution.
+    End(End),
+    /// A new thread for a subagent of this one.
+    Subagent(Subagent),
+    /// Tells the thread this one works for.
+    NotifyParent(NotifyParent),
+    /// What this thread is doing, in its own words.
+    SetStatus(SetStatus),
 }
 
 /// What an operation gives.
@@ -57,11 +84,19 @@ pub enum Outcome {
     Checkpoint(Checkpoint),
     /// The relation that holds.
     Relationship(Relationship),
+    /// The message that waits.
+    Queued(Queued),
+    /// What the begin, the step or the end did.
+    Progressed(Progressed),
+    /// The message that waits for the parent; none if there is no parent.
+    Notified(Option<Queued>),
+    /// Whether there was a parent to tell.
+    StatusSet(bool),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 27] = [
         "create",
         "update",
         "delete",
@@ -76,6 +111,19 @@ impl Operation {
         "mention",
         "rollback",
         "checkpoint",
+        "archive",
+        "unarchive",
+        "assign",
+        "skill",
+        "queue",
+        "edit-queued",
+        "remove-queued",
+        "begin",
+        "step",
+        "end",
+        "subagent",
+        "notify-parent",
+        "status",
     ];
 
     /// The name of this operation.
@@ -95,6 +143,19 @@ impl Operation {
             Self::Mention(_) => "mention",
             Self::Rollback(_) => "rollback",
             Self::SetCheckpoint(_) => "checkpoint",
+            Self::Archive(_) => "archive",
+            Self::Unarchive(_) => "unarchive",
+            Self::Assign(_) => "assign",
+            Self::ActivateSkill(_) => "skill",
+            Self::Queue(_) => "queue",
+            Self::EditQueued(_) => "edit-queued",
+            Self::RemoveQueued(_) => "remove-queued",
+            Self::Begin(_) => "begin",
+            Self::Step(_) => "step",
+            Self::End(_) => "end",
+            Self::Subagent(_) => "subagent",
+            Self::NotifyParent(_) => "notify-parent",
+            Self::SetStatus(_) => "status",
         }
     }
 }
@@ -120,6 +181,19 @@ impl Engine {
             Operation::Mention(mention) => Outcome::Relationship(self.mention(thread, mention).await?),
             Operation::Rollback(rollback) => Outcome::Thread(Box::new(self.rollback(thread, rollback).await?)),
             Operation::SetCheckpoint(checkpoint) => Outcome::Checkpoint(self.checkpoint(thread, checkpoint).await?),
+            Operation::Archive(archive) => Outcome::Thread(Box::new(self.archive(thread, archive).await?)),
+            Operation::Unarchive(unarchive) => Outcome::Thread(Box::new(self.unarchive(thread, unarchive).await?)),
+            Operation::Assign(assign) => Outcome::Thread(Box::new(self.assign(thread, assign).await?)),
+            Operation::ActivateSkill(skill) => Outcome::Thread(Box::new(self.activate_skill(thread, skill).await?)),
+            Operation::Queue(queue) => Outcome::Queued(self.queue(thread, queue).await?),
+            Operation::EditQueued(edit) => Outcome::Queued(self.edit_queued(thread, edit).await?),
+            Operation::RemoveQueued(remove) => Outcome::Deleted(self.remove_queued(thread, remove).await?),
+            Operation::Begin(begin) => Outcome::Progressed(self.begin(thread, begin).await?),
+            Operation::Step(step) => Outcome::Progressed(self.step(thread, step).await?),
+            Operation::End(end) => Outcome::Progressed(self.end(thread, end).await?),
+            Operation::Subagent(subagent) => Outcome::Thread(Box::new(self.subagent(thread, subagent).await?)),
+            Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
+            Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
         })
     }
 }

@@ -222,11 +222,11 @@ impl Engine {
 
     /// Finds a visible message by its id.
     pub(crate) async fn locate(&self, view: &View, id: MessageId) -> Result<Located> {
-        let missing = || Error::MessageNotFound { message: id };
+        let missing = || Error::MessageNotFound { message: id.into() };
         let bounds = view.lineage.bounds_of(id.segment, view.bounds).ok_or_else(missing)?;
         let entry = self.entry_at(id).await?.ok_or_else(missing)?;
         let root = match entry.kind {
-            Kind::MessageAppended if id.position <= bounds.messages => entry.ordinal()?,
+            Kind::MessageAppended | Kind::MessageDelivered if id.position <= bounds.messages => entry.ordinal()?,
             Kind::MessageInserted if id.position <= bounds.changes => {
                 match Entry::decode(entry.kind, entry.format, &self.body(&entry).await?) {
                     Ok(Entry::MessageInserted(inserted)) => inserted.root,
@@ -239,7 +239,7 @@ impl Engine {
         if root >= view.tally.ordinals {
             return Err(missing());
         }
-        let base = if entry.kind == Kind::MessageAppended { entry } else { self.base(view, root).await? };
+        let base = if entry.kind != Kind::MessageInserted { entry } else { self.base(view, root).await? };
         let items = slot(base.position, &self.changes(view, root..root + 1).await?);
         let at = items.iter().position(|item| item.position == id.position).ok_or_else(missing)?;
         Ok(Located { root, base, items, at })

@@ -307,7 +307,7 @@ fn place(head: &mut Head, entries: &[NewEntry]) -> Vec<(Position, Option<u64>, T
         .iter()
         .map(|entry| {
             head.version = head.version.next();
-            let ordinal = matches!(entry.derived, Derived::Message { .. }).then_some(head.tally.ordinals);
+            let ordinal = entry.derived.message().map(|_| head.tally.ordinals);
             head.tally = head.tally.after(&entry.derived, head.version, head.updated, entry.bytes);
             (head.version, ordinal, head.tally)
         })

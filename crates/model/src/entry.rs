@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlobId, Content, Event, FieldChanges, Json, MessageBody, MessageId, Position, RelationKind, Role, ThreadId, Version,
+    AgentState, BlobId, Child, Content, Event, Execution, ExecutionStatus, FieldChanges, Json, MessageBody, MessageId,
+    Position, QueuedId, RelationKind, Role, ThreadId, Timestamp, Uuid, Version,
 };
 
 /// A fact about a thread.
@@ -35,6 +36,28 @@ pub enum Entry {
     Forked(Forked),
     /// Another thread goes on from this one, or is named in it.
     Related(Related),
+    /// A message waits until an execution takes it up.
+    MessageQueued(MessageQueued),
+    /// A message that waits says something else now.
+    QueuedEdited(QueuedEdited),
+    /// A message does not wait any more: it was withdrawn.
+    QueuedRemoved(QueuedRemoved),
+    /// A message that waited joined the conversation.
+    MessageDelivered(MessageDelivered),
+    /// Somebody began to work on the thread.
+    ExecutionBegan(ExecutionBegan),
+    /// The work went one step further.
+    ExecutionStepped(ExecutionStepped),
+    /// The work ended.
+    ExecutionEnded(ExecutionEnded),
+    /// A skill was activated.
+    SkillActivated(SkillActivated),
+    /// The thread was assigned to another agent.
+    AgentAssigned(AgentAssigned),
+    /// A subagent's thread was registered, or what is known of it changed.
+    ChildChanged(Child),
+    /// A subagent's thread is gone from the registry.
+    ChildRemoved(ChildRemoved),
 }
 
 /// Body of [`Entry::MessageInserted`].
@@ -146,6 +169,102 @@ pub struct Related {
     pub comment: Option<String>,
 }
 
+/// Body of [`Entry::MessageQueued`]. The place of this entry names the item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageQueued {
+    /// The message.
+    pub message: MessageBody,
+}
+
+/// Body of [`Entry::QueuedEdited`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct QueuedEdited {
+    /// The item.
+    pub item: QueuedId,
+    /// The message as it is now, whole.
+    pub message: MessageBody,
+}
+
+/// Body of [`Entry::QueuedRemoved`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct QueuedRemoved {
+    /// The item.
+    pub item: QueuedId,
+    /// Whether it was silent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub silent: bool,
+}
+
+/// Body of [`Entry::MessageDelivered`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageDelivered {
+    /// The item: the message keeps its id and its number.
+    pub item: QueuedId,
+    /// The message. A copy: forks see what was delivered, never the queue.
+    pub message: MessageBody,
+}
+
+/// Body of [`Entry::ExecutionBegan`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExecutionBegan {
+    /// The execution.
+    pub execution: Execution,
+    /// The execution it took over from, which never ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Uuid>,
+}
+
+/// Body of [`Entry::ExecutionStepped`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExecutionStepped {
+    /// The execution.
+    pub id: Uuid,
+    /// From when on others may take over, unless it goes another step.
+    pub until: Timestamp,
+}
+
+/// Body of [`Entry::ExecutionEnded`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExecutionEnded {
+    /// The execution.
+    pub id: Uuid,
+    /// How it ended.
+    pub status: ExecutionStatus,
+}
+
+/// Body of [`Entry::SkillActivated`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SkillActivated {
+    /// The skill.
+    pub name: String,
+    /// Agent and skills from here on, whole: a rollback finds in one entry what holds at a version.
+    pub state: AgentState,
+}
+
+/// Body of [`Entry::AgentAssigned`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentAssigned {
+    /// Agent and skills from here on, whole.
+    pub state: AgentState,
+}
+
+/// Body of [`Entry::ChildRemoved`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChildRemoved {
+    /// The subagent's thread.
+    pub reference: ThreadId,
+}
+
 /// The kind of an entry, by its code on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -162,6 +281,17 @@ pub enum Kind {
     CheckpointSet = 9,
     Forked = 10,
     Related = 11,
+    MessageQueued = 12,
+    QueuedEdited = 13,
+    QueuedRemoved = 14,
+    MessageDelivered = 15,
+    ExecutionBegan = 16,
+    ExecutionStepped = 17,
+    ExecutionEnded = 18,
+    SkillActivated = 19,
+    AgentAssigned = 20,
+    ChildChanged = 21,
+    ChildRemoved = 22,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -171,13 +301,15 @@ pub enum Class {
     Messages,
     /// Edits, deletions and insertions.
     Changes,
+    /// Values, and with them the agent and its skills.
+    Values,
     /// What belongs to one thread alone and is never inherited.
     Record,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 22] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -189,6 +321,17 @@ impl Kind {
         Kind::CheckpointSet,
         Kind::Forked,
         Kind::Related,
+        Kind::MessageQueued,
+        Kind::QueuedEdited,
+        Kind::QueuedRemoved,
+        Kind::MessageDelivered,
+        Kind::ExecutionBegan,
+        Kind::ExecutionStepped,
+        Kind::ExecutionEnded,
+        Kind::SkillActivated,
+        Kind::AgentAssigned,
+        Kind::ChildChanged,
+        Kind::ChildRemoved,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -218,6 +361,17 @@ impl Kind {
             Self::CheckpointSet => "checkpoint_set",
             Self::Forked => "forked",
             Self::Related => "related",
+            Self::MessageQueued => "message_queued",
+            Self::QueuedEdited => "queued_edited",
+            Self::QueuedRemoved => "queued_removed",
+            Self::MessageDelivered => "message_delivered",
+            Self::ExecutionBegan => "execution_began",
+            Self::ExecutionStepped => "execution_stepped",
+            Self::ExecutionEnded => "execution_ended",
+            Self::SkillActivated => "skill_activated",
+            Self::AgentAssigned => "agent_assigned",
+            Self::ChildChanged => "child_changed",
+            Self::ChildRemoved => "child_removed",
         }
     }
 
@@ -229,14 +383,23 @@ impl Kind {
     /// What bounds entries of this kind.
     pub fn class(self) -> Class {
         match self {
-            Self::MessageAppended | Self::EventLogged => Class::Messages,
+            Self::MessageAppended | Self::EventLogged | Self::MessageDelivered => Class::Messages,
             Self::MessageInserted | Self::MessageEdited | Self::MessagesDeleted => Class::Changes,
             Self::Truncated
             | Self::RolledBack
             | Self::ThreadChanged
             | Self::CheckpointSet
             | Self::Forked
-            | Self::Related => Class::Record,
+            | Self::Related
+            | Self::MessageQueued
+            | Self::QueuedEdited
+            | Self::QueuedRemoved
+            | Self::ExecutionBegan
+            | Self::ExecutionStepped
+            | Self::ExecutionEnded
+            | Self::ChildChanged
+            | Self::ChildRemoved => Class::Record,
+            Self::SkillActivated | Self::AgentAssigned => Class::Values,
         }
     }
 
@@ -251,7 +414,18 @@ impl Kind {
             | Self::Truncated
             | Self::RolledBack
             | Self::ThreadChanged
-            | Self::CheckpointSet => true,
+            | Self::CheckpointSet
+            | Self::MessageQueued
+            | Self::QueuedEdited
+            | Self::QueuedRemoved
+            | Self::MessageDelivered
+            | Self::ExecutionBegan
+            | Self::ExecutionStepped
+            | Self::ExecutionEnded
+            | Self::SkillActivated
+            | Self::AgentAssigned
+            | Self::ChildChanged
+            | Self::ChildRemoved => true,
         }
     }
 }
@@ -292,6 +466,86 @@ pub enum Derived {
         /// The version.
         version: Version,
     },
+    /// Something that belongs to the thread and has a key of its own. The newest entry of a key counts.
+    Item {
+        /// What it is.
+        kind: ItemKind,
+        /// Its key; none if the place of the entry is the key.
+        key: Option<String>,
+        /// Whether it is there from now on, or gone.
+        is: ItemIs,
+    },
+    /// A message that waited in the queue: a message row, another name for it, and one item less.
+    Delivered {
+        /// The item it was.
+        item: QueuedId,
+        /// Its role.
+        role: Role,
+        /// Whether lists hide it.
+        silent: bool,
+        /// How far below the conversation it hangs.
+        depth: u8,
+    },
+    /// Agent and skills changed.
+    State,
+}
+
+/// What has a key of its own within a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ItemKind {
+    /// A message that waits.
+    Queued = 1,
+    /// A silent message that waits. Silent ones have a bound of their own.
+    QueuedSilently = 2,
+    /// The thread of a subagent.
+    Child = 3,
+}
+
+impl ItemKind {
+    /// The code on disk.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Where a message waits.
+    pub fn of_queued(silent: bool) -> Self {
+        if silent { Self::QueuedSilently } else { Self::Queued }
+    }
+}
+
+/// Whether an item is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemIs {
+    /// It is, as the entry says.
+    There,
+    /// It is not.
+    Gone,
+}
+
+impl Derived {
+    /// Role, silence and depth, if it adds a message to the end of the conversation.
+    pub fn message(&self) -> Option<(Role, bool, u8)> {
+        match self {
+            Self::Message { role, silent, depth } | Self::Delivered { role, silent, depth, .. } => {
+                Some((*role, *silent, *depth))
+            }
+            Self::Nothing
+            | Self::Change(_)
+            | Self::Relation { .. }
+            | Self::Checkpoint { .. }
+            | Self::Item { .. }
+            | Self::State => None,
+        }
+    }
+
+    /// Whether its rows are those of one thread alone, and go with it.
+    pub fn is_of_thread(&self) -> bool {
+        match self {
+            Self::Relation { .. } | Self::Checkpoint { .. } | Self::Item { .. } => true,
+            Self::Nothing | Self::Message { .. } | Self::Change(_) | Self::Delivered { .. } | Self::State => false,
+        }
+    }
 }
 
 /// What an edit, a deletion or an insertion does, and to what.
@@ -389,6 +643,17 @@ impl Entry {
             Self::CheckpointSet(_) => Kind::CheckpointSet,
             Self::Forked(_) => Kind::Forked,
             Self::Related(_) => Kind::Related,
+            Self::MessageQueued(_) => Kind::MessageQueued,
+            Self::QueuedEdited(_) => Kind::QueuedEdited,
+            Self::QueuedRemoved(_) => Kind::QueuedRemoved,
+            Self::MessageDelivered(_) => Kind::MessageDelivered,
+            Self::ExecutionBegan(_) => Kind::ExecutionBegan,
+            Self::ExecutionStepped(_) => Kind::ExecutionStepped,
+            Self::ExecutionEnded(_) => Kind::ExecutionEnded,
+            Self::SkillActivated(_) => Kind::SkillActivated,
+            Self::AgentAssigned(_) => Kind::AgentAssigned,
+            Self::ChildChanged(_) => Kind::ChildChanged,
+            Self::ChildRemoved(_) => Kind::ChildRemoved,
         }
     }
 
@@ -406,6 +671,17 @@ impl Entry {
             Self::CheckpointSet(body) => serde_json::to_vec(body),
             Self::Forked(body) => serde_json::to_vec(body),
             Self::Related(body) => serde_json::to_vec(body),
+            Self::MessageQueued(body) => serde_json::to_vec(body),
+            Self::QueuedEdited(body) => serde_json::to_vec(body),
+            Self::QueuedRemoved(body) => serde_json::to_vec(body),
+            Self::MessageDelivered(body) => serde_json::to_vec(body),
+            Self::ExecutionBegan(body) => serde_json::to_vec(body),
+            Self::ExecutionStepped(body) => serde_json::to_vec(body),
+            Self::ExecutionEnded(body) => serde_json::to_vec(body),
+            Self::SkillActivated(body) => serde_json::to_vec(body),
+            Self::AgentAssigned(body) => serde_json::to_vec(body),
+            Self::ChildChanged(body) => serde_json::to_vec(body),
+            Self::ChildRemoved(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -433,6 +709,17 @@ impl Entry {
             Kind::CheckpointSet => Self::CheckpointSet(read(body)?),
             Kind::Forked => Self::Forked(read(body)?),
             Kind::Related => Self::Related(read(body)?),
+            Kind::MessageQueued => Self::MessageQueued(read(body)?),
+            Kind::QueuedEdited => Self::QueuedEdited(read(body)?),
+            Kind::QueuedRemoved => Self::QueuedRemoved(read(body)?),
+            Kind::MessageDelivered => Self::MessageDelivered(read(body)?),
+            Kind::ExecutionBegan => Self::ExecutionBegan(read(body)?),
+            Kind::ExecutionStepped => Self::ExecutionStepped(read(body)?),
+            Kind::ExecutionEnded => Self::ExecutionEnded(read(body)?),
+            Kind::SkillActivated => Self::SkillActivated(read(body)?),
+            Kind::AgentAssigned => Self::AgentAssigned(read(body)?),
+            Kind::ChildChanged => Self::ChildChanged(read(body)?),
+            Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
         })
     }
 
@@ -472,9 +759,38 @@ impl Entry {
             Self::CheckpointSet(checkpoint) => {
                 Derived::Checkpoint { name: checkpoint.name.clone(), version: checkpoint.version }
             }
-            Self::EventLogged(_) | Self::Truncated(_) | Self::RolledBack(_) | Self::ThreadChanged(_) => {
-                Derived::Nothing
+            Self::MessageQueued(queued) => {
+                let kind = ItemKind::of_queued(queued.message.silent);
+                Derived::Item { kind, key: None, is: ItemIs::There }
             }
+            Self::QueuedEdited(edited) => {
+                let kind = ItemKind::of_queued(edited.message.silent);
+                Derived::Item { kind, key: Some(edited.item.to_string()), is: ItemIs::There }
+            }
+            Self::QueuedRemoved(removed) => {
+                let kind = ItemKind::of_queued(removed.silent);
+                Derived::Item { kind, key: Some(removed.item.to_string()), is: ItemIs::Gone }
+            }
+            Self::MessageDelivered(delivered) => Derived::Delivered {
+                item: delivered.item,
+                role: delivered.message.role,
+                silent: delivered.message.silent,
+                depth: delivered.message.depth,
+            },
+            Self::SkillActivated(_) | Self::AgentAssigned(_) => Derived::State,
+            Self::ChildChanged(child) => {
+                Derived::Item { kind: ItemKind::Child, key: Some(child.reference.to_string()), is: ItemIs::There }
+            }
+            Self::ChildRemoved(removed) => {
+                Derived::Item { kind: ItemKind::Child, key: Some(removed.reference.to_string()), is: ItemIs::Gone }
+            }
+            Self::EventLogged(_)
+            | Self::Truncated(_)
+            | Self::RolledBack(_)
+            | Self::ThreadChanged(_)
+            | Self::ExecutionBegan(_)
+            | Self::ExecutionStepped(_)
+            | Self::ExecutionEnded(_) => Derived::Nothing,
         }
     }
 
@@ -483,6 +799,9 @@ impl Entry {
         let message = match self {
             Self::MessageAppended(body) => body,
             Self::MessageInserted(inserted) => &inserted.message,
+            Self::MessageQueued(queued) => &queued.message,
+            Self::QueuedEdited(edited) => &edited.message,
+            Self::MessageDelivered(delivered) => &delivered.message,
             Self::EventLogged(_)
             | Self::MessageEdited(_)
             | Self::MessagesDeleted(_)
@@ -491,7 +810,15 @@ impl Entry {
             | Self::ThreadChanged(_)
             | Self::CheckpointSet(_)
             | Self::Forked(_)
-            | Self::Related(_) => return Vec::new(),
+            | Self::Related(_)
+            | Self::QueuedRemoved(_)
+            | Self::ExecutionBegan(_)
+            | Self::ExecutionStepped(_)
+            | Self::ExecutionEnded(_)
+            | Self::SkillActivated(_)
+            | Self::AgentAssigned(_)
+            | Self::ChildChanged(_)
+            | Self::ChildRemoved(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

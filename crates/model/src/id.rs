@@ -263,6 +263,118 @@ impl FromStr for MessageId {
     }
 }
 
+/// A message that waits or waited in a queue, by the place where it was queued. It keeps this name when it is delivered.
+///
+/// As text it is `queued-` and a uuid (version 8: the place in its free bits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueuedId(pub MessageId);
+
+/// Bits of a uuid of version 8 that are free: 64 above the version and 58 below the variant hold a place, which has 63
+/// bits of a segment and fewer than 58 of a position.
+const QUEUED_POSITION_BITS: u32 = 58;
+
+impl QueuedId {
+    fn to_uuid(self) -> u128 {
+        let (segment, position) = (u128::from(self.0.segment.bits()), u128::from(self.0.position.0));
+        let free = (segment << QUEUED_POSITION_BITS) | (position & ((1 << QUEUED_POSITION_BITS) - 1));
+        // 48 bits, version, 12 bits, variant, 62 bits.
+        let (high, middle, low) = (free >> 74, (free >> 62) & 0xFFF, free & ((1 << 62) - 1));
+        (high << 80) | (0x8 << 76) | (middle << 64) | (0b10 << 62) | low
+    }
+
+    fn from_uuid(uuid: u128) -> Option<Self> {
+        let shaped = (uuid >> 76) & 0xF == 0x8 && (uuid >> 62) & 0b11 == 0b10;
+        let free = ((uuid >> 80) << 74) | (((uuid >> 64) & 0xFFF) << 62) | (uuid & ((1 << 62) - 1));
+        let segment = u64::try_from(free >> QUEUED_POSITION_BITS).ok()?;
+        let position = Position((free & ((1 << QUEUED_POSITION_BITS) - 1)) as u64);
+        shaped.then_some(Self(MessageId { segment: SegmentId::from_bits(segment), position }))
+    }
+}
+
+impl fmt::Display for QueuedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "queued-{}", Uuid(self.to_uuid()))
+    }
+}
+
+impl FromStr for QueuedId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let rule = || {
+            let rule = format!("'{}' is not a queued message: queued- and a uuid, as the queue gave it", shown(text));
+            Invalid::new(Code::InvalidMessageId, "queuedId", rule)
+        };
+        let uuid: Uuid = text.strip_prefix("queued-").ok_or_else(rule)?.parse().map_err(|_| rule())?;
+        Self::from_uuid(uuid.0).ok_or_else(rule)
+    }
+}
+
+/// A message as somebody named it: by its place in the log, or by the name it had in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageName {
+    /// `M-…`
+    Place(MessageId),
+    /// `queued-…`
+    Queued(QueuedId),
+}
+
+impl From<MessageId> for MessageName {
+    fn from(id: MessageId) -> Self {
+        Self::Place(id)
+    }
+}
+
+impl From<QueuedId> for MessageName {
+    fn from(id: QueuedId) -> Self {
+        Self::Queued(id)
+    }
+}
+
+impl fmt::Display for MessageName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(id) => id.fmt(f),
+            Self::Queued(id) => id.fmt(f),
+        }
+    }
+}
+
+impl FromStr for MessageName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.starts_with("queued-") { text.parse().map(Self::Queued) } else { text.parse().map(Self::Place) }
+    }
+}
+
+/// A uuid, for whatever needs no name of its own kind: executions, references, effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uuid(u128);
+
+impl Uuid {
+    /// A random (version 4) uuid from 128 bits of chance.
+    pub fn from_chance(bits: u128) -> Self {
+        Self(ThreadId::from_chance(bits).0)
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = ThreadId(self.0).to_string();
+        f.write_str(text.strip_prefix("T-").unwrap_or(&text))
+    }
+}
+
+impl FromStr for Uuid {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let rule = || Invalid::parameter("id", format!("'{}' is not a uuid", shown(text)));
+        format!("T-{text}").parse::<ThreadId>().map(|id| Self(id.0)).map_err(|_| rule())
+    }
+}
+
 macro_rules! as_text {
     ($($name:ty),*) => {$(
         impl Serialize for $name {
@@ -277,7 +389,7 @@ macro_rules! as_text {
         }
     )*};
 }
-as_text!(ThreadId, ShortId, SegmentId, MessageId);
+as_text!(ThreadId, ShortId, SegmentId, MessageId, MessageName, QueuedId, Uuid);
 
 impl fmt::Debug for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -329,6 +441,21 @@ mod tests {
     fn chance_gives_version_4_uuids() {
         assert_eq!(ThreadId::from_chance(u128::MAX).to_string(), "T-ffffffff-ffff-4fff-bfff-ffffffffffff");
         assert_eq!(ThreadId::from_chance(0).to_string(), "T-00000000-0000-4000-8000-000000000000");
+    }
+
+    #[test]
+    fn a_queued_id_survives_its_text_and_is_a_uuid() {
+        for (segment, position) in [(u64::MAX, 1), (1, (1 << 57) + 5), (0x0123_4567_89ab_cdef, 300)] {
+            let place = MessageId { segment: SegmentId::from_chance(segment), position: Position(position) };
+            let text = QueuedId(place).to_string();
+            assert_eq!(text.parse(), Ok(QueuedId(place)), "{text}");
+            assert_eq!(text.parse(), Ok(MessageName::Queued(QueuedId(place))));
+            let uuid = text.strip_prefix("queued-").expect("the prefix");
+            assert_eq!((uuid.len(), &uuid[14..15]), (36, "8"), "{text}");
+        }
+        for text in ["queued-", "queued-1", "queued-5928a90d-d53b-488f-a829-4e36442142ee", "x"] {
+            assert_eq!(text.parse::<QueuedId>().expect_err(text).code, Code::InvalidMessageId);
+        }
     }
 
     #[test]

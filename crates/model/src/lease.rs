@@ -1,6 +1,6 @@
 //! The exclusive writer of a thread: a lease with an end, and a token that fences off whoever held it before.
 
-use crate::{Expect, Refusal, ThreadCommit, Timestamp, Write};
+use crate::{Class, Expect, Kind, Refusal, ThreadCommit, Timestamp, Write};
 
 /// Who alone may change a thread's conversation, and until when.
 ///
@@ -52,9 +52,10 @@ impl Lease {
 }
 
 impl Write {
-    /// Whether it changes what the thread says, so that a lease keeps others from doing it.
+    /// Whether it changes what the thread says, or begins to, so that a lease keeps others from doing it.
     pub fn is_conversation(&self) -> bool {
-        self.branch.is_some() || self.entries.iter().any(|entry| entry.kind.class() != crate::Class::Record)
+        let guarded = |kind: Kind| kind.class() != Class::Record || kind == Kind::ExecutionBegan;
+        self.branch.is_some() || self.entries.iter().any(|entry| guarded(entry.kind))
     }
 }
 

@@ -6,6 +6,7 @@
 //! stands now: its [`Head`] and its [`Record`].
 
 mod actor;
+mod agent;
 mod blob;
 mod commit;
 mod content;
@@ -25,6 +26,7 @@ mod thread;
 mod time;
 
 pub use actor::{Account, Actor, ActorKind, Caller};
+pub use agent::{AgentState, Child, Execution, ExecutionStatus, ParentCommunication, Skill};
 pub use blob::BlobId;
 pub use commit::{
     Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
@@ -32,13 +34,15 @@ pub use commit::{
 };
 pub use content::{Content, Part};
 pub use entry::{
-    Body, Change, ChangeOp, CheckpointSet, Class, Derived, Entry, Forked, Inserted, Kind, MessageEdited,
-    MessagesDeleted, Related, RolledBack, Target, ThreadChanged, Truncated,
+    AgentAssigned, Body, Change, ChangeOp, CheckpointSet, ChildRemoved, Class, Derived, Entry, ExecutionBegan,
+    ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, Kind, MessageDelivered, MessageEdited,
+    MessageQueued, MessagesDeleted, QueuedEdited, QueuedRemoved, Related, RolledBack, SkillActivated, Target,
+    ThreadChanged, Truncated,
 };
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
 pub use gc::reachable;
-pub use id::{MessageId, SegmentId, ShortId, ThreadId, ThreadName};
+pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
 pub use lease::Lease;
 pub use lineage::{Lineage, Span};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, BlobId, Code, Content, Invalid, Json, MessageId, Timestamp, Version};
+use crate::{Actor, BlobId, Code, Content, Invalid, Json, MessageId, MessageName, QueuedId, Timestamp, Version};
 
 /// The role a message plays in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -205,8 +205,10 @@ impl MessageBody {
 /// Its body is the JSON the log holds, passed through unparsed; [`Message::body`] reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The same in every fork.
+    /// Where it lies in the log. The same in every fork.
     pub id: MessageId,
+    /// The name it had in the queue, and keeps, if it waited in one.
+    pub queued: Option<QueuedId>,
     /// Counts up within a thread; gaps are fine.
     pub number: u64,
     /// The body as it stands after edits, as JSON.
@@ -230,6 +232,11 @@ pub struct Damaged {
 }
 
 impl Message {
+    /// The name by which it is known outside: the one from the queue if it has one.
+    pub fn name(&self) -> MessageName {
+        self.queued.map_or(MessageName::Place(self.id), MessageName::Queued)
+    }
+
     /// The body.
     ///
     /// # Errors

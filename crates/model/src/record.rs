@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Code, Invalid, Json, ThreadId};
+use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Skill, ThreadId};
 
 /// Where a thread is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -122,6 +122,12 @@ pub struct Record {
     /// The thread it was spawned from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<ThreadId>,
+    /// The skills that are active, in the order they were activated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub activated_skills: Vec<Skill>,
+    /// The execution that is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -227,6 +233,65 @@ impl Record {
             changes.0.iter().filter(|(_, value)| value.as_str() != "null").find_map(alone).unwrap_or(whole)
         })
     }
+
+    /// The agent it is assigned to, and the skills that are active.
+    pub fn state(&self) -> AgentState {
+        AgentState { agent_id: self.agent_id.clone(), skills: self.activated_skills.clone() }
+    }
+
+    /// The record with another agent and other skills.
+    #[must_use]
+    pub fn with_state(self, state: AgentState) -> Self {
+        Self { agent_id: state.agent_id, activated_skills: state.skills, ..self }
+    }
+
+    /// The record after an entry: the one rule by which a record follows from the log.
+    ///
+    /// # Errors
+    /// If the entry sets fields that make no valid record.
+    pub fn after(self, entry: &Entry) -> Result<Self, Invalid> {
+        Ok(match entry {
+            Entry::ThreadChanged(changed) => self.merge(&changed.fields)?,
+            Entry::SkillActivated(activated) => self.with_state(activated.state.clone()),
+            Entry::AgentAssigned(assigned) => self.with_state(assigned.state.clone()),
+            Entry::ExecutionBegan(began) => Self { execution: Some(began.execution.clone()), ..self },
+            Entry::ExecutionStepped(stepped) => {
+                let execution = self.execution.map(|execution| Execution {
+                    until: stepped.until,
+                    steps: execution.steps + 1,
+                    ..execution
+                });
+                Self { execution, ..self }
+            }
+            Entry::ExecutionEnded(_) => Self { execution: None, ..self },
+            Entry::MessageAppended(_)
+            | Entry::EventLogged(_)
+            | Entry::MessageInserted(_)
+            | Entry::MessageEdited(_)
+            | Entry::MessagesDeleted(_)
+            | Entry::Truncated(_)
+            | Entry::RolledBack(_)
+            | Entry::CheckpointSet(_)
+            | Entry::Forked(_)
+            | Entry::Related(_)
+            | Entry::MessageQueued(_)
+            | Entry::QueuedEdited(_)
+            | Entry::QueuedRemoved(_)
+            | Entry::MessageDelivered(_)
+            | Entry::ChildChanged(_)
+            | Entry::ChildRemoved(_) => self,
+        })
+    }
+
+    /// The kinds of entries that change a record.
+    pub const CHANGED_BY: [Kind; 6] = [
+        Kind::ThreadChanged,
+        Kind::SkillActivated,
+        Kind::AgentAssigned,
+        Kind::ExecutionBegan,
+        Kind::ExecutionStepped,
+        Kind::ExecutionEnded,
+    ];
 
     /// What to change so that this record becomes `after`.
     pub fn changes_to(&self, after: &Self) -> FieldChanges {

@@ -103,6 +103,7 @@ impl Bounds {
         match class {
             Class::Messages => self.messages,
             Class::Changes => self.changes,
+            Class::Values => self.values,
             Class::Record => Position::START,
         }
     }

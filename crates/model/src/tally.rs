@@ -23,6 +23,14 @@ pub struct Tally {
     pub bytes: u64,
     /// When the user last said something.
     pub last_user: Option<Timestamp>,
+    /// The position of the entry that says what agent and skills hold; [`Position::START`] if they are those of the
+    /// thread's birth.
+    #[serde(skip_serializing_if = "is_start")]
+    pub last_state: Position,
+}
+
+fn is_start(position: &Position) -> bool {
+    *position == Position::START
 }
 
 impl Tally {
@@ -40,10 +48,11 @@ impl Tally {
     #[must_use]
     pub fn after(mut self, derived: &Derived, position: Position, time: Timestamp, bytes: u64) -> Self {
         match derived {
-            Derived::Message { role, .. } => {
+            Derived::Message { role, .. } | Derived::Delivered { role, .. } => {
                 self.ordinals += 1;
                 self.count_message(*role, time, bytes);
             }
+            Derived::State => self.last_state = position,
             Derived::Change(change) => {
                 self.last_change = position;
                 match change.op {
@@ -55,7 +64,7 @@ impl Tally {
                     ChangeOp::Delete => self.deleted += change.targets.len() as u64,
                 }
             }
-            Derived::Relation { .. } | Derived::Checkpoint { .. } | Derived::Nothing => {}
+            Derived::Relation { .. } | Derived::Checkpoint { .. } | Derived::Item { .. } | Derived::Nothing => {}
         }
         self
     }
@@ -72,8 +81,16 @@ impl Tally {
     /// The tally in a few bytes: one variable-length number a field, trailing zeros left out.
     pub fn encode(&self) -> Vec<u8> {
         let last_user = self.last_user.map_or(0, |time| time.as_micros().max(0) as u64 + 1);
-        let fields =
-            [self.ordinals, self.inserted, self.deleted, self.last_change.0, self.steps, self.bytes, last_user];
+        let fields = [
+            self.ordinals,
+            self.inserted,
+            self.deleted,
+            self.last_change.0,
+            self.steps,
+            self.bytes,
+            last_user,
+            self.last_state.0,
+        ];
         let used = fields.iter().rposition(|&field| field != 0).map_or(0, |last| last + 1);
         let mut encoded = Vec::with_capacity(24);
         for &field in &fields[..used] {
@@ -90,7 +107,7 @@ impl Tally {
     /// Reads what [`Tally::encode`] wrote, also by an older or newer program with fewer or more fields.
     /// `None` if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = [0u64; 7];
+        let mut fields = [0u64; 8];
         let mut rest = bytes.iter();
         let mut at = 0;
         while !rest.as_slice().is_empty() {
@@ -109,9 +126,10 @@ impl Tally {
             }
             at += 1;
         }
-        let [ordinals, inserted, deleted, last_change, steps, bytes, last_user] = fields;
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state] = fields;
         let last_user = last_user.checked_sub(1).map(|micros| Timestamp::from_micros(micros as i64));
-        Some(Self { ordinals, inserted, deleted, last_change: Position(last_change), steps, bytes, last_user })
+        let (last_change, last_state) = (Position(last_change), Position(last_state));
+        Some(Self { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state })
     }
 }
 
@@ -129,6 +147,7 @@ mod tests {
             steps: 0,
             bytes: u64::from(u32::MAX),
             last_user: Some(Timestamp::from_micros(1_800_000_000_000_000)),
+            last_state: Position(9),
         };
         for tally in [Tally::default(), full, Tally { ordinals: 5, ..Tally::default() }] {
             assert_eq!(Tally::decode(&tally.encode()), Some(tally));

@@ -5,9 +5,11 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    Attachment, BlobId, CheckpointSet, Content, Entry, Event, EventKind, FieldChanges, Forked, Inserted, Json, Kind,
-    MessageBody, MessageEdited, MessageId, MessageStatus, MessagesDeleted, Position, Related, RelationKind, Role,
-    RolledBack, SegmentId, ThreadChanged, ThreadId, Truncated,
+    AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Entry, Event,
+    EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Forked,
+    Inserted, Json, Kind, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued, MessageStatus,
+    MessagesDeleted, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related, RelationKind, Role,
+    RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated, Uuid,
 };
 
 fn json(text: &str) -> Json {
@@ -34,6 +36,10 @@ fn full(kind: Kind) -> Entry {
         status: MessageStatus::Failed,
         attachments: vec![attachment],
     };
+    let uuid: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
+    let time = Timestamp::from_micros(1_800_000_000_000_000);
+    let skill = Skill { name: "pdf".into(), arguments: Some(json(r#"{"pages":2}"#)) };
+    let state = AgentState { agent_id: Some("coder".into()), skills: vec![skill] };
     match kind {
         Kind::MessageAppended => Entry::MessageAppended(body),
         Kind::EventLogged => Entry::EventLogged(Event { kind: EventKind::ToolUse, data: json(r#"{"tool":"ls"}"#) }),
@@ -63,6 +69,32 @@ fn full(kind: Kind) -> Entry {
             anchor: Some(Position(5)),
             comment: Some("the rest of it".into()),
         }),
+        Kind::MessageQueued => Entry::MessageQueued(MessageQueued { message: body }),
+        Kind::QueuedEdited => Entry::QueuedEdited(QueuedEdited { item: QueuedId(id), message: MessageBody::user("x") }),
+        Kind::QueuedRemoved => Entry::QueuedRemoved(QueuedRemoved { item: QueuedId(id), silent: true }),
+        Kind::MessageDelivered => Entry::MessageDelivered(MessageDelivered { item: QueuedId(id), message: body }),
+        Kind::ExecutionBegan => {
+            let execution = Execution { id: uuid, by: "coder".into(), fence: 3, began: time, until: time, steps: 0 };
+            Entry::ExecutionBegan(ExecutionBegan { execution, after: Some(uuid) })
+        }
+        Kind::ExecutionStepped => Entry::ExecutionStepped(ExecutionStepped { id: uuid, until: time }),
+        Kind::ExecutionEnded => Entry::ExecutionEnded(ExecutionEnded { id: uuid, status: ExecutionStatus::Cancelled }),
+        Kind::SkillActivated => Entry::SkillActivated(SkillActivated { name: "pdf".into(), state }),
+        Kind::AgentAssigned => Entry::AgentAssigned(AgentAssigned { state }),
+        Kind::ChildChanged => Entry::ChildChanged(Child {
+            reference: thread,
+            name: "reviewer".into(),
+            title: Some("Review".into()),
+            description: "reads the change".into(),
+            resumable: Some(true),
+            blocking: Some(false),
+            thread_name: Some("review-1".into()),
+            spawn_group_id: Some("g".into()),
+            created_at: time,
+            status: "running".into(),
+            parent_communication: Some(ParentCommunication::Explicit),
+        }),
+        Kind::ChildRemoved => Entry::ChildRemoved(ChildRemoved { reference: thread }),
     }
 }
 

@@ -7,7 +7,7 @@
 --
 -- One row a commit, in order. status: 0 written, 1 written before under the same key, 2 left out, 3 no such thread,
 -- 4 another version, 5 another era, 6 somebody else is the writer, 7 the lease has ended, 8 key used for something else.
-CREATE FUNCTION append(
+CREATE OR REPLACE FUNCTION append(
     waits boolean, lease_now bigint, upkeep bigint, lock_keys bigint[],
     c_thread bigint[], c_rest bytea[], c_era bigint[], c_version bigint[], c_lease bigint[], c_time bigint[],
     c_actor bigint[], c_cause text[], c_account text[], c_key text[], c_hash bytea[], c_count integer[],
@@ -97,7 +97,7 @@ BEGIN
             INSERT INTO entries VALUES (
                 feed_at, h.segment, h.version, h.updated, c_actor[i], h.ordinals, h.inserted, h.deleted, h.last_change,
                 h.steps, h.bytes, h.last_user, e_kind[j], e_format[j], e_role[j], e_depth[j], e_silent[j], c_cause[i],
-                e_body[j], NULL);
+                e_body[j], NULL, h.last_state);
         END LOOP;
         UPDATE heads SET version = h.version, updated = h.updated, ordinals = h.ordinals, steps = h.steps,
             bytes = h.bytes, last_user = h.last_user

@@ -70,12 +70,12 @@ pub(crate) fn account(name: &str) -> Result<Account> {
 }
 
 /// The columns of a tally, in the order in which they are read and written everywhere.
-pub(crate) const TALLY_COLUMNS: &str = "ordinals, inserted, deleted, last_change, steps, bytes, last_user";
+pub(crate) const TALLY_COLUMNS: &str = "ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state";
 
-/// A tally as the numbers of [`TALLY_COLUMNS`], the last one aside.
-pub(crate) fn tally_numbers(tally: &Tally) -> [i64; 6] {
-    [tally.ordinals, tally.inserted, tally.deleted, tally.last_change.0, tally.steps, tally.bytes]
-        .map(|number| number as i64)
+/// A tally as the numbers of [`TALLY_COLUMNS`], `last_user` aside.
+pub(crate) fn tally_numbers(tally: &Tally) -> [i64; 7] {
+    let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_state, .. } = *tally;
+    [ordinals, inserted, deleted, last_change.0, steps, bytes, last_state.0].map(|number| number as i64)
 }
 
 /// Reads [`TALLY_COLUMNS`] from `at` on.
@@ -88,15 +88,16 @@ pub(crate) fn tally(row: &Row, at: usize) -> Result<Tally> {
         steps: number(row, at + 4)?,
         bytes: number(row, at + 5)?,
         last_user: get::<Option<i64>>(row, at + 6)?.map(Timestamp::from_micros),
+        last_state: Position(number(row, at + 7)?),
     })
 }
 
 /// How many columns [`head`] reads.
-pub(crate) const HEAD_WIDTH: usize = 12;
+pub(crate) const HEAD_WIDTH: usize = 13;
 
 /// Columns of `heads` that [`head`] reads.
 pub(crate) const HEAD_COLUMNS: &str = "h.version, h.segment, h.era, h.fence, h.updated, \
-     h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user";
+     h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user, h.last_state";
 
 /// Reads [`HEAD_COLUMNS`] from `at` on.
 pub(crate) fn head(row: &Row, at: usize) -> Result<Head> {
@@ -176,7 +177,7 @@ pub(crate) fn entry_columns() -> String {
 }
 
 /// How many columns [`entry_columns`] has.
-pub(crate) const ENTRY_WIDTH: usize = 16;
+pub(crate) const ENTRY_WIDTH: usize = 17;
 
 /// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
-//! Rows that follow from entries and have tables of their own: changes, relations, checkpoints.
+//! Rows that follow from entries and have tables of their own: changes, relations, checkpoints, items, aliases.
 
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
-use threadkeep_model::{Derived, Timestamp};
+use threadkeep_model::{Derived, ItemIs, ItemKind, MessageId, QueuedId, Timestamp};
 use threadkeep_store::Result;
 
 use crate::codec::{key, segment_key};
@@ -15,6 +15,19 @@ pub(crate) struct DerivedRows {
     changes: Changes,
     relations: Relations,
     checkpoints: BTreeMap<(i64, String), (i64, i64, i64)>,
+    /// Items in the order in which they came and went: a key may do both.
+    items: Vec<Item>,
+    aliases: [Vec<i64>; 4],
+}
+
+/// An item that is there from now on, or gone.
+struct Item {
+    thread: i64,
+    /// The kinds under which it may be.
+    kinds: Vec<i16>,
+    key: String,
+    place: [i64; 2],
+    is: ItemIs,
 }
 
 #[derive(Default)]
@@ -43,7 +56,7 @@ impl DerivedRows {
     /// Adds the rows that follow from an entry. `order` sorts checkpoints.
     pub(crate) fn push(&mut self, place: &Place, time: Timestamp, derived: &Derived, order: i64) {
         match derived {
-            Derived::Nothing | Derived::Message { .. } => {}
+            Derived::Nothing | Derived::Message { .. } | Derived::State => {}
             Derived::Change(change) => {
                 for target in &change.targets {
                     self.changes.segment.push(segment_key(place.segment));
@@ -69,7 +82,33 @@ impl DerivedRows {
                 let row = (version.0 as i64, time.as_micros(), order);
                 self.checkpoints.insert((key(place.thread), name.clone()), row);
             }
+            Derived::Item { kind, key, is } => self.push_item(place, &[*kind], key.clone(), *is),
+            Derived::Delivered { item, .. } => {
+                let QueuedId(queued) = item;
+                let columns = [
+                    segment_key(queued.segment),
+                    queued.position.0 as i64,
+                    segment_key(place.segment),
+                    place.position.0 as i64,
+                ];
+                for (column, value) in self.aliases.iter_mut().zip(columns) {
+                    column.push(value);
+                }
+                let kinds = [ItemKind::Queued, ItemKind::QueuedSilently];
+                self.push_item(place, &kinds, Some(item.to_string()), ItemIs::Gone);
+            }
         }
+    }
+
+    fn push_item(&mut self, place: &Place, kinds: &[ItemKind], name: Option<String>, is: ItemIs) {
+        let own = MessageId { segment: place.segment, position: place.position };
+        self.items.push(Item {
+            thread: key(place.thread),
+            kinds: kinds.iter().map(|kind| i16::from(kind.code())).collect(),
+            key: name.unwrap_or_else(|| QueuedId(own).to_string()),
+            place: [segment_key(place.segment), place.position.0 as i64],
+            is,
+        });
     }
 
     /// The statements that write them. `order` says how a checkpoint's place in the feed follows from its number.
@@ -99,6 +138,26 @@ impl DerivedRows {
                     &rows.created,
                     &rows.comment,
                 ],
+            ));
+        }
+        for item in &self.items {
+            statements.push(match item.is {
+                ItemIs::There => Statement::new(
+                    "INSERT INTO items VALUES ($1, $2, $3, $4, $5, $4, $5) ON CONFLICT (thread, kind, key)
+                     DO UPDATE SET segment = excluded.segment, position = excluded.position",
+                    vec![&item.thread, &item.kinds[0], &item.key, &item.place[0], &item.place[1]],
+                ),
+                ItemIs::Gone => Statement::new(
+                    "DELETE FROM items WHERE thread = $1 AND kind = ANY($2::smallint[]) AND key = $3",
+                    vec![&item.thread, &item.kinds, &item.key],
+                ),
+            });
+        }
+        let [from_segment, from_position, to_segment, to_position] = &self.aliases;
+        if !from_segment.is_empty() {
+            statements.push(Statement::new(
+                "INSERT INTO aliases SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])",
+                vec![from_segment, from_position, to_segment, to_position],
             ));
         }
         if !checkpoints.thread.is_empty() {

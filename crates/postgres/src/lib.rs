@@ -33,12 +33,12 @@ use std::sync::atomic::AtomicI64;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
-    ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, ListQuery, MessageQuery, Result,
-    Signals, Store, StoreError, StoredEntry,
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemQuery, ListQuery,
+    MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -261,6 +261,18 @@ impl Store for PostgresStore {
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         reading!(self, |client, shared| read::checkpoints(&client, thread))
+    }
+
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        reading!(self, |client, shared| read::items(&client, &shared.actors, &query))
+    }
+
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        reading!(self, |client, shared| read::delivered(&client, queued))
+    }
+
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| read::subagents(&client, main))
     }
 }
 

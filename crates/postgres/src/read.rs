@@ -3,19 +3,19 @@
 use bytes::{Bytes, BytesMut};
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread,
-    ThreadId, ThreadName, Timestamp,
+    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
+    Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, ListQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
-    StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, Item, ItemQuery, ListQuery, MessageQuery, Order, Result, SegmentRow,
+    StoreError, StoredEntry, Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{
-    self, Actors, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position, segment_id,
-    segment_key, thread_columns,
+    self, Actors, ENTRY_WIDTH, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position,
+    segment_id, segment_key, thread_columns,
 };
 use crate::error::from_postgres;
 
@@ -176,6 +176,48 @@ pub(crate) async fn checkpoints(client: &Object, thread: ThreadId) -> Result<Vec
         Ok(Checkpoint { name: get(row, 0)?, version: position(get(row, 1)?), created })
     };
     rows(client, sql, &[&key(thread)]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn items(client: &Object, actors: &Actors, query: &ItemQuery) -> Result<Vec<Item>> {
+    let columns = entry_columns();
+    let one = if query.key.is_some() { "AND i.key = $4" } else { "" };
+    let sql = format!(
+        "SELECT {columns}, i.key, i.born_segment, i.born FROM items i
+         JOIN entries e ON e.segment = i.segment AND e.position = i.position
+         WHERE i.thread = $1 AND i.kind = $2 {one} ORDER BY i.born LIMIT $3"
+    );
+    let (thread, kind, most) = (key(query.thread), i16::from(query.kind.code()), limit(query.limit));
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&thread, &kind, &most];
+    if let Some(key) = &query.key {
+        params.push(key);
+    }
+    let found = rows(client, &sql, &params).await?;
+    let entries = actors.entries(client, &found).await?;
+    let item = |(row, entry): (&Row, StoredEntry)| -> Result<Item> {
+        let born = MessageId {
+            segment: segment_id(get(row, ENTRY_WIDTH + 1)?),
+            position: position(get(row, ENTRY_WIDTH + 2)?),
+        };
+        Ok(Item { key: get(row, ENTRY_WIDTH)?, born, entry })
+    };
+    found.iter().zip(entries).map(item).collect()
+}
+
+pub(crate) async fn delivered(client: &Object, queued: QueuedId) -> Result<Option<MessageId>> {
+    let sql = "SELECT to_segment, to_position FROM aliases WHERE segment = $1 AND position = $2";
+    let found = rows(client, sql, &[&segment_key(queued.0.segment), &bound(queued.0.position)]).await?;
+    let place = |row: &Row| Ok(MessageId { segment: segment_id(get(row, 0)?), position: position(get(row, 1)?) });
+    found.first().map(place).transpose()
+}
+
+pub(crate) async fn subagents(client: &Object, main: ThreadId) -> Result<Vec<Thread>> {
+    let columns = thread_columns();
+    let sql = format!(
+        "SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.main = $1 ORDER BY t.created, t.id"
+    );
+    let found = rows(client, &sql, &[&key(main)]).await?;
+    let threads = found.iter().map(codec::thread).collect::<Result<Vec<_>>>()?;
+    Ok(threads.into_iter().filter(|thread| thread.record.main_thread_id == Some(main)).collect())
 }
 
 pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {

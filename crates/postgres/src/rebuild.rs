@@ -1,7 +1,7 @@
 //! Building everything derived anew from the log.
 
 use deadpool_postgres::Object;
-use threadkeep_model::{Body, Derived, Entry, Kind, Position, Thread};
+use threadkeep_model::{Body, Derived, Entry, Position, Record, Thread};
 use threadkeep_store::{EntryQuery, Order, Progress, Result, SegmentRow, StoredEntry, rebuilt_head};
 
 use crate::Shared;
@@ -19,7 +19,7 @@ impl Shared {
     pub(crate) async fn rebuild(&self, progress: &Progress) -> Result<()> {
         let transaction = self.alone().await?;
         let client = transaction.client();
-        for table in ["changes", "relations", "checkpoints"] {
+        for table in ["changes", "relations", "checkpoints", "items", "aliases"] {
             rows(client, &format!("DELETE FROM {table}"), &[]).await?;
         }
         let total: i64 = match rows(client, "SELECT count(*) FROM entries", &[]).await?.first() {
@@ -46,7 +46,7 @@ impl Shared {
                 let lives: bool = get(row, ENTRY_WIDTH + 3)?;
                 let Some(derived) = decode(client, entry).await?.map(|entry| entry.derived()) else { continue };
                 messages.push(feed, &derived);
-                if !lives && matches!(derived, Derived::Relation { .. } | Derived::Checkpoint { .. }) {
+                if !lives && derived.is_of_thread() {
                     continue;
                 }
                 let place = Place { thread, segment: entry.segment, position: entry.position };
@@ -124,15 +124,15 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
     let columns = entry_columns();
     let sql = format!(
         "SELECT {columns} FROM entries e JOIN segments s ON s.id = e.segment
-         WHERE s.thread = $1 AND s.rest = $2 AND e.kind = $3 ORDER BY e.position"
+         WHERE s.thread = $1 AND s.rest = $2 AND e.kind = ANY($3::smallint[]) ORDER BY e.position"
     );
-    let kind = i16::from(Kind::ThreadChanged.code());
-    let found = rows(client, &sql, &[&key(thread.id), &rest(thread.id), &kind]).await?;
+    let kinds = Record::CHANGED_BY.map(|kind| i16::from(kind.code())).to_vec();
+    let found = rows(client, &sql, &[&key(thread.id), &rest(thread.id), &kinds]).await?;
     for entry in actors.entries(client, &found).await? {
-        if let Some(Entry::ThreadChanged(changed)) = decode(client, &entry).await?
-            && let Ok(merged) = record.merge(&changed.fields)
+        if let Some(entry) = decode(client, &entry).await?
+            && let Ok(after) = record.clone().after(&entry)
         {
-            record = merged;
+            record = after;
         }
     }
     let newest = &newest.segment;

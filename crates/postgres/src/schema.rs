@@ -15,13 +15,14 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [fn() -> String; 1] = [first];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("items.sql")];
 
-fn first() -> String {
+/// The functions, which replace those of an older version after the last step.
+fn functions() -> String {
     let append = include_str!("append.sql")
         .replace("{user}", &Role::User.code().to_string())
         .replace("{assistant}", &Role::Assistant.code().to_string());
-    format!("{}\n{append}", include_str!("schema.sql"))
+    format!("{}\n{append}", include_str!("bury.sql"))
 }
 
 /// Refuses a server that is too old, by the version it reports, such as `15.6 (Debian …)` or `9.6.24`.
@@ -67,8 +68,9 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
         refuse_foreign(&transaction, url).await?;
     }
     for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
-        transaction.batch_execute(&migration()).await.map_err(|error| no_rights(&error, url))?;
+        transaction.batch_execute(migration).await.map_err(|error| no_rights(&error, url))?;
     }
+    transaction.batch_execute(&functions()).await.map_err(|error| no_rights(&error, url))?;
     let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     transaction.execute(set, &[&known]).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)

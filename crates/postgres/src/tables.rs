@@ -73,7 +73,7 @@ struct Entries {
     position: Vec<i64>,
     time: Vec<i64>,
     actor: Vec<i64>,
-    tally: [Vec<i64>; 6],
+    tally: [Vec<i64>; 7],
     last_user: Vec<Option<i64>>,
     kind: Vec<i16>,
     format: Vec<i16>,
@@ -106,7 +106,7 @@ struct Heads {
     fence: Vec<i64>,
     updated: Vec<i64>,
     minute: Vec<i64>,
-    tally: [Vec<i64>; 6],
+    tally: [Vec<i64>; 7],
     last_user: Vec<Option<i64>>,
 }
 
@@ -119,7 +119,7 @@ struct Records {
     record: Vec<String>,
 }
 
-fn push_tally(columns: &mut [Vec<i64>; 6], last_user: &mut Vec<Option<i64>>, tally: &Tally) {
+fn push_tally(columns: &mut [Vec<i64>; 7], last_user: &mut Vec<Option<i64>>, tally: &Tally) {
     for (column, number) in columns.iter_mut().zip(tally_numbers(tally)) {
         column.push(number);
     }
@@ -338,17 +338,18 @@ impl Rows {
         if rows.n.is_empty() {
             return;
         }
-        let [ordinals, inserted, deleted, last_change, steps, bytes] = &rows.tally;
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &rows.tally;
         statements.push(Statement::new(
             "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
              INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
                  u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
-                 u.cause, u.body, u.large
+                 u.cause, u.body, u.large, u.last_state
              FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
                  $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
-                 $20::bytea[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted, last_change, steps,
-                 bytes, last_user, kind, format, role, depth, silent, cause, body, large)",
+                 $20::bytea[], $21::bigint[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
+                 last_change, steps, bytes, last_user, kind, format, role, depth, silent, cause, body, large,
+                 last_state)",
             vec![
                 &rows.n,
                 &rows.segment,
@@ -370,6 +371,7 @@ impl Rows {
                 &rows.cause,
                 &rows.body,
                 &rows.large,
+                last_state,
             ],
         ));
         if !rows.refs.0.is_empty() {
@@ -403,11 +405,13 @@ impl Rows {
                 &records.record,
             ],
         ));
-        let [ordinals, inserted, deleted, last_change, steps, bytes] = &heads.tally;
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
         statements.push(Statement::new(
-            "INSERT INTO heads SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[],
-                 $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-                 $13::bigint[], $14::bigint[])",
+            "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
+                 steps, bytes, last_user, last_state)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+                 $14::bigint[], $15::bigint[])",
             vec![
                 &heads.thread,
                 &rows.rest,
@@ -423,6 +427,7 @@ impl Rows {
                 steps,
                 bytes,
                 &heads.last_user,
+                last_state,
             ],
         ));
     }
@@ -430,15 +435,17 @@ impl Rows {
     fn push_heads<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
         let heads = &self.heads;
         if !heads.thread.is_empty() {
-            let [ordinals, inserted, deleted, last_change, steps, bytes] = &heads.tally;
+            let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
             statements.push(Statement::new(
                 "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
                      updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
-                     last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user
+                     last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user,
+                     last_state = u.last_state
                  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                     $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
+                     $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+                     $14::bigint[])
                      AS u(thread, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps,
-                     bytes, last_user)
+                     bytes, last_user, last_state)
                  WHERE h.thread = u.thread",
                 vec![
                     &heads.thread,
@@ -454,6 +461,7 @@ impl Rows {
                     steps,
                     bytes,
                     &heads.last_user,
+                    last_state,
                 ],
             ));
             statements.push(Statement::new(
@@ -477,13 +485,9 @@ impl Rows {
 
 /// The columns of `entries` that say what a message is: role, depth, silent.
 pub(crate) fn message_columns(derived: &Derived) -> (Option<i16>, Option<i16>, Option<bool>) {
-    match derived {
-        Derived::Message { role, silent, depth } => {
-            (Some(i16::from(role.code())), Some(i16::from(*depth)), Some(*silent))
-        }
-        Derived::Nothing | Derived::Change(_) | Derived::Relation { .. } | Derived::Checkpoint { .. } => {
-            (None, None, None)
-        }
+    match derived.message() {
+        Some((role, silent, depth)) => (Some(i16::from(role.code())), Some(i16::from(depth)), Some(silent)),
+        None => (None, None, None),
     }
 }
 

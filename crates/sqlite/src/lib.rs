@@ -28,11 +28,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, ListQuery, MessageQuery, Result,
-    Signals, Store, StoreError, StoredEntry,
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemQuery, ListQuery,
+    MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -317,6 +318,18 @@ impl Store for SqliteStore {
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.read(|connection, _| read::checkpoints(connection, thread))
+    }
+
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        self.read(|connection, actors| read::items(connection, actors, &query))
+    }
+
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        self.read(|connection, _| read::delivered(connection, queued))
+    }
+
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|connection, _| read::subagents(connection, main))
     }
 }
 

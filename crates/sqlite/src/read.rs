@@ -5,12 +5,12 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
-    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, Relation, RelationKind, Segment, SegmentId, Thread,
-    ThreadId, ThreadName, Timestamp,
+    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
+    Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, ListQuery, MessageQuery, Order,
-    Result, SegmentRow, StoreError, StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, Item, ItemQuery, ListQuery,
+    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
 use crate::codec::{
@@ -251,6 +251,45 @@ pub(crate) fn checkpoints(connection: &Connection, thread: ThreadId) -> Result<V
         };
         read().map_err(from_sqlite)
     })
+}
+
+pub(crate) fn items(connection: &Connection, actors: &Actors, query: &ItemQuery) -> Result<Vec<Item>> {
+    let sql = joined(&[
+        "SELECT ",
+        ENTRY_COLUMNS,
+        ", i.key, i.born_segment, i.born FROM items i CROSS JOIN entries e ON e.seq = i.seq
+          WHERE i.thread = ?1 AND i.kind = ?2",
+        if query.key.is_some() { " AND i.key = ?4" } else { " AND ?4 IS NULL" },
+        " ORDER BY i.born LIMIT ?3",
+    ]);
+    let params = params![key(query.thread), query.kind.code(), limit(query.limit), query.key];
+    rows(connection, &sql, params, |row| {
+        let entry = actors.entry(connection, row)?;
+        let read = || -> rusqlite::Result<_> { Ok((row.get(10)?, row.get::<_, i64>(11)?, row.get(12)?)) };
+        let (key, segment, born) = read().map_err(from_sqlite)?;
+        let born = MessageId { segment: SegmentId::from_bits(segment as u64), position: position(born) };
+        Ok(Item { key, born, entry })
+    })
+}
+
+pub(crate) fn delivered(connection: &Connection, queued: QueuedId) -> Result<Option<MessageId>> {
+    let sql = "SELECT to_segment, to_position FROM aliases WHERE segment = ?1 AND position = ?2";
+    let found = rows(connection, sql, [segment_key(queued.0.segment), bound(queued.0.position)], |row| {
+        let read = || -> rusqlite::Result<_> { Ok((row.get::<_, i64>(0)?, row.get(1)?)) };
+        let (segment, at) = read().map_err(from_sqlite)?;
+        Ok(MessageId { segment: SegmentId::from_bits(segment as u64), position: position(at) })
+    })?;
+    Ok(found.into_iter().next())
+}
+
+pub(crate) fn subagents(connection: &Connection, main: ThreadId) -> Result<Vec<Thread>> {
+    let sql = joined(&[
+        "SELECT ",
+        THREAD_COLUMNS,
+        " FROM threads t JOIN heads h ON h.thread = t.id WHERE t.main = ?1 ORDER BY t.created, t.id",
+    ]);
+    let found = rows(connection, &sql, [key(main)], codec::thread)?;
+    Ok(found.into_iter().filter(|thread| thread.record.main_thread_id == Some(main)).collect())
 }
 
 pub(crate) fn blob(connection: &Connection, id: BlobId) -> Result<Option<Bytes>> {

@@ -1,8 +1,8 @@
 //! The tables, and how a file gets from one version of them to the next.
 //!
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
-//! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations` and `checkpoints` are
-//! derived from the log and can be rebuilt.
+//! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items` and
+//! `aliases` are derived from the log and can be rebuilt.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -16,7 +16,7 @@ use crate::error::{CannotOpen, from_sqlite};
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 2] = [FIRST, LEASES];
+const MIGRATIONS: [&str; 3] = [FIRST, LEASES, ITEMS];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -179,6 +179,28 @@ CREATE TABLE leases (
     holder TEXT NOT NULL,
     until INTEGER NOT NULL
 );
+";
+
+/// What has a key of its own within a thread, by its newest entry; and other names of messages.
+const ITEMS: &str = "
+CREATE TABLE items (
+    thread INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    born_segment INTEGER NOT NULL,
+    born INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (thread, kind, key)
+) WITHOUT ROWID;
+
+CREATE TABLE aliases (
+    segment INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    to_segment INTEGER NOT NULL,
+    to_position INTEGER NOT NULL,
+    PRIMARY KEY (segment, position)
+) WITHOUT ROWID;
+CREATE INDEX aliases_to ON aliases (to_segment, to_position);
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

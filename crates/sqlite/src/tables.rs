@@ -1,7 +1,10 @@
 //! Single rows: how each table is written and asked. Which rows a commit writes is next door, in `commit`.
 
 use rusqlite::{Connection, params};
-use threadkeep_model::{Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, ThreadId, Timestamp};
+use threadkeep_model::{
+    Account, BlobId, Body, Derived, Head, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, SegmentId,
+    ThreadId, Timestamp,
+};
 use threadkeep_store::Result;
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
@@ -41,8 +44,8 @@ pub(crate) fn insert_derived(
     let segment = segment_key(place.segment);
     let position = place.position.0 as i64;
     let written = match derived {
-        Derived::Nothing => Ok(0),
-        Derived::Message { role, silent, depth } => {
+        Derived::Nothing | Derived::State => Ok(0),
+        Derived::Message { role, silent, depth } | Derived::Delivered { role, silent, depth, .. } => {
             connection.prepare_cached("INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6)").and_then(
                 |mut statement| statement.execute(params![segment, ordinal as i64, seq, role.code(), silent, depth]),
             )
@@ -74,8 +77,61 @@ pub(crate) fn insert_derived(
             .and_then(|mut statement| {
                 statement.execute(params![key(place.thread), name, version.0 as i64, time.as_micros(), seq])
             }),
+        Derived::Item { kind, key: name, is } => {
+            let own = MessageId { segment: place.segment, position: place.position };
+            let name = name.clone().unwrap_or_else(|| QueuedId(own).to_string());
+            set_item(connection, place, *kind, &name, *is, seq)
+        }
     };
-    written.map(|_| ()).map_err(from_sqlite)
+    written.map_err(from_sqlite)?;
+    match derived {
+        Derived::Delivered { item, .. } => deliver(connection, place, *item, seq).map_err(from_sqlite),
+        _ => Ok(()),
+    }
+}
+
+/// Puts an item in its place, or takes it away.
+fn set_item(
+    connection: &Connection,
+    place: &EntryPlace,
+    kind: ItemKind,
+    name: &str,
+    is: ItemIs,
+    seq: i64,
+) -> rusqlite::Result<usize> {
+    match is {
+        ItemIs::There => connection
+            .prepare_cached(
+                "INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (thread, kind, key) DO UPDATE SET seq = excluded.seq",
+            )?
+            .execute(params![
+                key(place.thread),
+                kind.code(),
+                name,
+                segment_key(place.segment),
+                place.position.0 as i64,
+                seq
+            ]),
+        ItemIs::Gone => connection
+            .prepare_cached("DELETE FROM items WHERE thread = ?1 AND kind = ?2 AND key = ?3")?
+            .execute(params![key(place.thread), kind.code(), name]),
+    }
+}
+
+/// What a delivery changes beside the message: the item is gone, and its name is another name of the message.
+fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId, seq: i64) -> rusqlite::Result<()> {
+    for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
+        set_item(connection, place, kind, &item.to_string(), ItemIs::Gone, seq)?;
+    }
+    let QueuedId(queued) = item;
+    connection.prepare_cached("INSERT OR REPLACE INTO aliases VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        segment_key(queued.segment),
+        queued.position.0 as i64,
+        segment_key(place.segment),
+        place.position.0 as i64
+    ])?;
+    Ok(())
 }
 
 /// The highest number of the feed so far.
@@ -168,6 +224,7 @@ pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timesta
         "DELETE FROM relations WHERE parent = ?1",
         "DELETE FROM relations WHERE child = ?1",
         "DELETE FROM checkpoints WHERE thread = ?1",
+        "DELETE FROM items WHERE thread = ?1",
         "DELETE FROM idempotency WHERE thread = ?1",
         "DELETE FROM leases WHERE thread = ?1",
     ] {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{
-    BlobId, Body, Bounds, Caller, Derived, Entry, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId,
+    BlobId, Body, Bounds, Caller, Derived, Entry, IdempotencyKey, Kind, Position, Record, SegmentId, Thread, ThreadId,
     Timestamp, reachable,
 };
 use threadkeep_store::{
@@ -202,6 +202,8 @@ fn free_entries(
                  AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.seq = messages.seq)",
                 "DELETE FROM changes WHERE segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
                  WHERE entries.segment = changes.segment AND entries.position = changes.position)",
+                "DELETE FROM aliases WHERE to_segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
+                 WHERE entries.segment = aliases.to_segment AND entries.position = aliases.to_position)",
             ] {
                 connection.execute(sql, [id]).map_err(from_sqlite)?;
             }
@@ -373,7 +375,7 @@ fn import_entry(
 fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
     let actors = Actors::default();
     in_transaction(connection, |connection| {
-        for table in ["messages", "changes", "relations", "checkpoints"] {
+        for table in ["messages", "changes", "relations", "checkpoints", "items", "aliases"] {
             connection.execute(&format!("DELETE FROM {table}"), []).map_err(from_sqlite)?;
         }
         let total: i64 =
@@ -396,7 +398,7 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
             done += walked.len() as u64;
             for (entry, seq, thread, lives) in &walked {
                 let Some(derived) = decode(connection, entry)?.map(|entry| entry.derived()) else { continue };
-                if !lives && matches!(derived, Derived::Relation { .. } | Derived::Checkpoint { .. }) {
+                if !lives && derived.is_of_thread() {
                     continue;
                 }
                 let place = EntryPlace { thread: *thread, segment: entry.segment, position: entry.position };
@@ -452,13 +454,13 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
             limit: usize::MAX,
         };
         for entry in read::entries(connection, actors, &all)? {
-            if entry.kind != Kind::ThreadChanged {
+            if !Record::CHANGED_BY.contains(&entry.kind) {
                 continue;
             }
-            if let Some(Entry::ThreadChanged(changed)) = decode(connection, &entry)?
-                && let Ok(merged) = record.merge(&changed.fields)
+            if let Some(entry) = decode(connection, &entry)?
+                && let Ok(after) = record.clone().after(&entry)
             {
-                record = merged;
+                record = after;
             }
         }
     }

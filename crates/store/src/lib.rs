@@ -19,16 +19,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
-    Timestamp,
+    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadId, ThreadName, Timestamp,
 };
 
 pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use leases::{LeaseAsk, Leases, held};
 pub use memory::MemoryStore;
-pub use query::{ChangeQuery, EntryQuery, IdPrefix, ListCursor, ListQuery, MessageFilter, MessageQuery, Order};
-pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, StoredEntry, Tombstone, rebuilt_head};
+pub use query::{
+    ChangeQuery, EntryQuery, IdPrefix, ItemQuery, ListCursor, ListQuery, MessageFilter, MessageQuery, Order,
+};
+pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
 
 /// What a store answers.
@@ -82,6 +84,15 @@ pub trait Store: Send + Sync {
 
     /// A thread's named versions, oldest first.
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>>;
+
+    /// What has a key of its own within a living thread, in the order in which it came to be.
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>>;
+
+    /// Where a message lies that waited in a queue, once it was delivered.
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>>;
+
+    /// The living threads whose main thread is `main`, oldest first.
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>>;
 }
 
 /// Large values by the hash of their content, stored once however often they occur.

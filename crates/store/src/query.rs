@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use threadkeep_model::{Account, Position, Role, SegmentId, ThreadId, Timestamp};
+use threadkeep_model::{Account, ItemKind, Position, Role, SegmentId, ThreadId, Timestamp};
 
 /// In which direction to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,6 +72,19 @@ pub struct ChangeQuery {
     pub roots: Range<u64>,
     /// The positions of the changes themselves.
     pub positions: RangeInclusive<Position>,
+}
+
+/// What has a key of its own within a thread.
+#[derive(Debug, Clone)]
+pub struct ItemQuery {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What kind of items.
+    pub kind: ItemKind,
+    /// Only the one with this key.
+    pub key: Option<String>,
+    /// At most so many.
+    pub limit: usize,
 }
 
 /// Threads of one account, newest change first.

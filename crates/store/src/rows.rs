@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, ChangeOp, Head, Kind, Position, Segment, SegmentId, Tally, ThreadId, Timestamp,
+    Account, Actor, BlobId, Body, ChangeOp, Head, Kind, MessageId, Position, Segment, SegmentId, Tally, ThreadId,
+    Timestamp,
 };
 
 use crate::{Result, StoreError};
@@ -47,6 +48,17 @@ pub struct ChangeRow {
     pub op: ChangeOp,
     /// The position of the message it does it to.
     pub target: Position,
+}
+
+/// What has a key of its own within a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Its key.
+    pub key: String,
+    /// The place of its first entry.
+    pub born: MessageId,
+    /// Its newest entry.
+    pub entry: StoredEntry,
 }
 
 /// What is left of a thread that was deleted.

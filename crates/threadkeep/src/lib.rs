@@ -48,16 +48,18 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use threadkeep_engine::{
-    Append, AppendEvent, ContentHash, CopyReport, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine,
-    Error, ExportItem, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List,
-    Logged, Mention, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page, Relationship, RelationshipRole,
-    Result, Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter, ThreadPage, Truncate,
-    TruncateFrom, Update, World,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ContentHash, CopyReport, Create, Delete, DeleteMessage,
+    DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family, FeedReader, Fork, ForkPoint,
+    Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage, ModelMessage, NewAttachment,
+    NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship, RelationshipRole,
+    RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Step, Subagent, Subscription,
+    TakeWriter, ThreadPage, Truncate, TruncateFrom, Unarchive, Update, World,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Content, Entry, Event, EventKind, IdempotencyKey, Invalid, Json, Lease, Message,
-    MessageBody, MessageId, Part, Position, Record, Role, Thread, ThreadId, ThreadName, Timestamp, Version,
+    Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus,
+    IdempotencyKey, Invalid, Json, Lease, Message, MessageBody, MessageId, MessageName, ParentCommunication, Part,
+    Position, QueuedId, Record, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Uuid, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};

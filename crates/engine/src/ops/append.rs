@@ -135,13 +135,14 @@ impl Engine {
             let mut messages = Vec::new();
             for entry in self.shared.stores.store.entries(query).await? {
                 let json = self.body(&entry).await?;
-                messages.push(message(&entry, json));
+                messages.push(message(&entry, json)?);
             }
             return Ok(messages);
         }
         let actor = Arc::new(self.caller.actor.clone());
         let appended = (place.first.0..).zip(bodies).map(|(position, json)| Message {
             id: MessageId { segment: place.segment, position: Position(position) },
+            queued: None,
             number: position,
             json,
             actor: Arc::clone(&actor),
@@ -186,6 +187,7 @@ impl Engine {
         let place = committed.threads.first().ok_or(Error::Busy)?;
         Ok(Message {
             id: MessageId { segment: place.segment, position: place.first },
+            queued: None,
             number: place.first.0,
             json,
             actor: Arc::new(self.caller.actor.clone()),
@@ -211,7 +213,7 @@ impl Engine {
         Ok(prepared)
     }
 
-    fn prepare_one(&self, message: NewMessage) -> Result<(MessageBody, Vec<(BlobId, Bytes)>)> {
+    pub(crate) fn prepare_one(&self, message: NewMessage) -> Result<(MessageBody, Vec<(BlobId, Bytes)>)> {
         let max = self.shared.limits.attachment_bytes_max;
         let mut body = message.body.checked()?;
         let mut blobs = Vec::new();
@@ -255,7 +257,7 @@ fn inline(entry: &NewEntry) -> Option<Bytes> {
 }
 
 /// What an idempotency key stands for: the same bodies in the same order.
-fn hash(bodies: &[Bytes]) -> BlobId {
+pub(crate) fn hash(bodies: &[Bytes]) -> BlobId {
     let mut all = Vec::new();
     for body in bodies {
         all.extend_from_slice(&(body.len() as u64).to_le_bytes());

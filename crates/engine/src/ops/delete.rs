@@ -2,6 +2,8 @@
 
 use threadkeep_model::{Entry, Expect, MessageId, MessagesDeleted, NewEntry, ThreadCommit, ThreadId, Version};
 
+use std::collections::HashSet;
+
 use super::{open, write};
 use crate::{Engine, Error, Result};
 
@@ -22,7 +24,8 @@ pub struct DeleteMessage {
 }
 
 impl Engine {
-    /// Deletes a thread; false if there is none. Forks of it keep what they share.
+    /// Deletes a thread and, with it, the threads of its subagents and of theirs, in one commit; false if there is
+    /// none. Forks of it keep what they share.
     ///
     /// # Errors
     /// [`Error::VersionConflict`].
@@ -30,8 +33,24 @@ impl Engine {
         let deleted = self
             .settle(thread, || async {
                 let found = self.thread(thread).await?;
-                let expect = Expect::at(found.head.era, delete.expected);
-                Ok((self.commit(vec![ThreadCommit::Delete { thread, expect }]), ()))
+                let mut going = vec![found];
+                let mut ids = HashSet::from([thread]);
+                let mut at = 0;
+                while let Some(main) = going.get(at).map(|thread| thread.id) {
+                    let subagents = self.shared.stores.store.subagents(main).await?;
+                    let own = subagents.into_iter().filter(|subagent| subagent.account == self.caller.account);
+                    going.extend(own.filter(|subagent| ids.insert(subagent.id)));
+                    at += 1;
+                }
+                let ids: Vec<ThreadId> = going.iter().map(|thread| thread.id).collect();
+                let mut threads: Vec<ThreadCommit> = Vec::with_capacity(going.len() + 1);
+                for (n, thread) in going.iter().enumerate() {
+                    let expected = delete.expected.filter(|_| n == 0);
+                    let expect = Expect::at(thread.head.era, expected);
+                    threads.push(ThreadCommit::Delete { thread: thread.id, expect });
+                }
+                threads.extend(self.unregister(&going[0], &ids).await?);
+                Ok((self.commit(threads), ()))
             })
             .await;
         match deleted {

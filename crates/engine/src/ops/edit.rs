@@ -82,7 +82,7 @@ impl Engine {
 }
 
 /// A shallow merge of two objects; null clears a field.
-fn merge(before: Option<&Json>, changes: &Json) -> Result<Json> {
+pub(crate) fn merge(before: Option<&Json>, changes: &Json) -> Result<Json> {
     let fields = |json: &Json| json.read::<BTreeMap<String, Json>>();
     let invalid = |error: serde_json::Error| Invalid::body("metadata", error.to_string());
     let mut merged = before.map_or_else(|| Ok(BTreeMap::new()), fields).map_err(invalid)?;

@@ -1,13 +1,14 @@
 //! `fork`: a new thread that shares the history up to a point. It costs the same for ten messages and for a million.
 
 use threadkeep_model::{
-    Entry, Forked, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally, Thread, ThreadCommit, ThreadId,
-    Version, fork_title,
+    AgentState, Entry, Forked, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally, Thread, ThreadCommit,
+    ThreadId, Version, fork_title,
 };
 
 use super::cut::{Cut, link};
 use super::write;
-use crate::view::Located;
+use crate::calls;
+use crate::view::{Located, View};
 use crate::{Engine, Result};
 
 /// Where to fork.
@@ -62,7 +63,9 @@ impl Fork {
 /// A decided fork: what the child sees, and what both threads are told.
 struct Decided {
     segment: NewSegment,
-    hidden: Option<NewEntry>,
+    /// What the child is told first: what to hide, and what closes open calls.
+    first: Vec<NewEntry>,
+    state: AgentState,
     index: Option<u64>,
     anchor: Option<Position>,
 }
@@ -78,19 +81,19 @@ impl Engine {
         let (committed, mut child) = self
             .settle(thread, || async {
                 let parent = self.thread(thread).await?;
-                let Decided { segment, hidden, index, anchor } = self.decide_fork(&parent, fork.at).await?;
+                let Decided { segment, first, state, index, anchor } = self.decide_fork(&parent, fork.at).await?;
                 let id = ThreadId::from_chance(self.shared.world.chance());
                 let title = match &fork.title {
                     Some(title) => title.clone(),
                     None => fork_title(parent.record.title.as_deref()),
                 };
-                let record = inherit(&parent.record, title, thread, index).checked()?;
+                let record = inherit(&parent.record, title, thread, index).with_state(state).checked()?;
                 let birth = threadkeep_model::Create {
                     thread: id,
                     account: self.caller.account.clone(),
                     record: record.clone(),
                     segment,
-                    entries: hidden.into_iter().collect(),
+                    entries: first,
                 };
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
                 let told = NewEntry::new(&Entry::Forked(Forked { child: id, index, anchor }));
@@ -136,8 +139,11 @@ impl Engine {
             None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
         };
         let index = cut.count().checked_sub(1);
-        let hidden = cut.hidden.map(|hidden| NewEntry::new(&Entry::MessagesDeleted(hidden)));
-        Ok(Decided { segment, hidden, index, anchor })
+        let closed = self.close_calls(&view, cut.count(), &[], calls::Interrupted::Fork).await?;
+        let hidden = cut.hidden.map(Entry::MessagesDeleted);
+        let first = hidden.iter().chain(&closed).map(NewEntry::new).collect();
+        let state = self.state_in(parent, &View { tally: cut.tally, ..view }).await?;
+        Ok(Decided { segment, first, state, index, anchor })
     }
 
     /// The position of the message a fork is made at, if the parent shows it now: an old version may lie on a branch
@@ -156,7 +162,6 @@ fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>)
         title: Some(title),
         agent_mode: parent.agent_mode.clone(),
         max_tokens: parent.max_tokens,
-        agent_id: parent.agent_id.clone(),
         task_id: parent.task_id.clone(),
         project_id: parent.project_id.clone(),
         user_id: parent.user_id.clone(),

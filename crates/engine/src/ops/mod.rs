@@ -1,20 +1,25 @@
 //! The operations, one file each: parameters, what is read, and the decision.
 
+pub(crate) mod agent;
 pub(crate) mod append;
+pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod create;
 pub(crate) mod cut;
 pub(crate) mod delete;
 pub(crate) mod edit;
+pub(crate) mod execution;
 pub(crate) mod fork;
 pub(crate) mod handoff;
 pub(crate) mod list;
 pub(crate) mod mention;
+pub(crate) mod queue;
 pub(crate) mod rollback;
+pub(crate) mod subagent;
 pub(crate) mod truncate;
 pub(crate) mod update;
 
-use threadkeep_model::{Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
+use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
 
 use crate::{Error, Result};
 
@@ -28,6 +33,24 @@ fn write(
 ) -> ThreadCommit {
     let expect = Expect::at(thread.head.era, expected);
     ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record })
+}
+
+/// A write of `entries`, encoded as `new`, to `thread`, and the record that follows from them.
+fn tell(
+    thread: &Thread,
+    expected: Option<Version>,
+    branch: Option<NewSegment>,
+    entries: &[Entry],
+    new: Vec<NewEntry>,
+) -> Result<(ThreadCommit, Record)> {
+    let record = entries.iter().try_fold(thread.record.clone(), Record::after)?;
+    let changed = Some(&record).filter(|record| **record != thread.record).cloned();
+    Ok((write(thread, expected, branch, new, changed), record))
+}
+
+/// The same without a branch.
+fn tell_one(thread: &Thread, expected: Option<Version>, entries: &[Entry]) -> Result<(ThreadCommit, Record)> {
+    tell(thread, expected, None, entries, entries.iter().map(NewEntry::new).collect())
 }
 
 /// Refuses a change to the content of a closed thread.

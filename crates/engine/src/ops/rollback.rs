@@ -2,11 +2,13 @@
 //! version.
 
 use threadkeep_model::{
-    Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread, ThreadId, Timestamp, Version,
+    Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged, ThreadId, Timestamp,
+    Version,
 };
 
 use super::cut::link;
-use super::write;
+use super::tell;
+use crate::calls::Interrupted;
 use crate::{Engine, Error, Result};
 
 /// Where to go back to.
@@ -55,9 +57,16 @@ impl Engine {
                 let view = self.view(thread.id, &thread.head, Some(to)).await?;
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };
                 let undo = rollback.to == RollbackTo::Undo;
-                let entry = NewEntry::new(&Entry::RolledBack(RolledBack { to, undo }));
-                let commit = self.commit(vec![write(&thread, rollback.expected, Some(segment), vec![entry], None)]);
-                Ok((commit, thread))
+                let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
+                let restored = thread.record.clone().with_state(self.state_in(&thread, &view).await?);
+                let fields = thread.record.changes_to(&restored);
+                if !fields.0.is_empty() {
+                    entries.push(Entry::ThreadChanged(ThreadChanged { fields }));
+                }
+                entries.extend(self.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
+                let new = entries.iter().map(NewEntry::new).collect();
+                let (write, record) = tell(&thread, rollback.expected, Some(segment), &entries, new)?;
+                Ok((self.commit(vec![write]), Thread { record, ..thread }))
             })
             .await?;
         if let Some(committed) = committed.threads.first() {

@@ -4,7 +4,7 @@ use threadkeep_model::{Bounds, Entry, MessageId, NewEntry, NewSegment, Tally, Th
 
 use super::cut::link;
 use super::{open, write};
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, calls};
 
 /// From where on to drop messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,13 @@ impl Engine {
                 // Messages up to the cut, everything else up to now.
                 let now = Bounds::all(thread.head.version);
                 let bounds = Bounds { messages: cut.bounds.messages, ..now };
-                let tally = Tally { last_change: view.tally.last_change, ..cut.tally };
+                let Tally { last_change, last_state, .. } = view.tally;
+                let tally = Tally { last_change, last_state, ..cut.tally };
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, bounds), birth: tally };
                 let mut entries = vec![NewEntry::new(&Entry::Truncated(Truncated { from_index: index }))];
+                let closed = self.close_calls(&view, index, &[], calls::Interrupted::Truncate).await?;
                 entries.extend(cut.hidden.map(|hidden| NewEntry::new(&Entry::MessagesDeleted(hidden))));
+                entries.extend(closed.as_ref().map(NewEntry::new));
                 let commit = self.commit(vec![write(&thread, truncate.expected, Some(segment), entries, None)]);
                 Ok((commit, thread))
             })

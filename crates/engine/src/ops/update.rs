@@ -1,9 +1,11 @@
 //! `update`: new values for fields of the record.
 
-use threadkeep_model::{Entry, FieldChanges, Json, NewEntry, Thread, ThreadChanged, ThreadId, Version};
+use threadkeep_model::{
+    AgentAssigned, AgentState, Entry, FieldChanges, Json, Lifecycle, Record, Thread, ThreadChanged, ThreadId, Version,
+};
 
-use super::write;
-use crate::{Engine, Result};
+use super::tell_one;
+use crate::{Engine, Error, Result};
 
 /// New values for fields of the record: a shallow merge, arrays and objects replaced whole, null clears.
 #[derive(Debug, Clone, Default)]
@@ -42,20 +44,17 @@ impl Engine {
     pub async fn update(&self, thread: ThreadId, update: Update) -> Result<Thread> {
         let asked = update.fields.checked()?;
         let before = self.thread(thread).await?;
-        let unchanged = before.record.merge(&asked)? == before.record;
+        let unchanged = merged(&before, &asked)? == before.record;
         if unchanged && update.expected.is_none_or(|expected| expected == before.head.version) {
             return Ok(before);
         }
         let (committed, mut after) = self
             .settle(thread, || async {
                 let mut thread = self.thread(thread).await?;
-                let record = thread.record.merge(&asked)?;
-                let fields = thread.record.changes_to(&record);
-                let entry = NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }));
-                let commit =
-                    self.commit(vec![write(&thread, update.expected, None, vec![entry], Some(record.clone()))]);
+                let entries = changes(&thread.record, &merged(&thread, &asked)?);
+                let (write, record) = tell_one(&thread, update.expected, &entries)?;
                 thread.record = record;
-                Ok((commit, thread))
+                Ok((self.commit(vec![write]), thread))
             })
             .await?;
         if let Some(committed) = committed.threads.first() {
@@ -63,4 +62,25 @@ impl Engine {
         }
         Ok(after)
     }
+}
+
+/// The record after `asked`. A thread that is put away for good is not brought back.
+fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
+    let record = thread.record.merge(asked)?;
+    if thread.record.archived && !record.archived && record.lifecycle == Lifecycle::Archived {
+        return Err(Error::ArchivedForGood);
+    }
+    Ok(record)
+}
+
+/// What to tell so that `before` becomes `after`. An assigned agent is told in its own words: a rollback restores it.
+fn changes(before: &Record, after: &Record) -> Vec<Entry> {
+    let mut fields = before.changes_to(after);
+    let assigned = fields.0.remove("agentId").map(|_| {
+        let state = AgentState { agent_id: after.agent_id.clone(), ..before.state() };
+        Entry::AgentAssigned(AgentAssigned { state })
+    });
+    // An update that changes nothing still says so where the caller expects a version.
+    let told = (!fields.0.is_empty() || assigned.is_none()).then_some(Entry::ThreadChanged(ThreadChanged { fields }));
+    told.into_iter().chain(assigned).collect()
 }

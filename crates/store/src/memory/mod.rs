@@ -10,15 +10,15 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Lease, Position, Relation, Segment, SegmentId, Thread, ThreadCommit,
-    ThreadId, ThreadName, Timestamp,
+    BlobId, Checkpoint, Commit, Committed, Head, Lease, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 
 use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
-    ImportBatch, LeaseAsk, Leases, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store,
-    StoreError, StoredEntry, Tombstone, Upkeep,
+    ImportBatch, Item, ItemQuery, LeaseAsk, Leases, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow,
+    Signals, Store, StoreError, StoredEntry, Tombstone, Upkeep,
 };
 
 /// A store in memory.
@@ -170,6 +170,35 @@ impl Store for MemoryStore {
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.read(|state| Ok(state.checkpoints.get(&thread).cloned().unwrap_or_default()))
+    }
+
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        self.read(|state| {
+            let own = state.items.iter().filter(|((thread, kind, key), _)| {
+                *thread == query.thread && *kind == query.kind && query.key.as_ref().is_none_or(|wanted| wanted == key)
+            });
+            let found = own.filter_map(|((.., key), (born, place))| {
+                let (entry, ..) = state.segments.get(&place.segment)?.entries.get(&place.position)?;
+                Some(Item { key: key.clone(), born: *born, entry: entry.clone() })
+            });
+            let mut items: Vec<Item> = found.collect();
+            items.sort_by_key(|item| item.born.position);
+            items.truncate(query.limit);
+            Ok(items)
+        })
+    }
+
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        self.read(|state| Ok(state.aliases.get(&queued.0).copied()))
+    }
+
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|state| {
+            let own = state.threads.values().filter(|thread| thread.record.main_thread_id == Some(main));
+            let mut threads: Vec<Thread> = own.cloned().collect();
+            threads.sort_by_key(|thread| (thread.created, thread.id.short()));
+            Ok(threads)
+        })
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, Kind, Lease,
-    Position, Record, Relation, Role, SegmentId, Thread, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write,
-    advance, born,
+    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, ItemIs,
+    ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId, Thread, ThreadCommit,
+    ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 
 use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
@@ -21,6 +21,10 @@ pub(super) struct State {
     pub(super) segments: BTreeMap<SegmentId, SegmentState>,
     pub(super) relations: Vec<Relation>,
     pub(super) checkpoints: HashMap<ThreadId, Vec<Checkpoint>>,
+    /// Items by thread, kind and key: where each was born, and the newest entry of it.
+    pub(super) items: BTreeMap<(ThreadId, ItemKind, String), (MessageId, MessageId)>,
+    /// Messages that waited in a queue: where each lies now.
+    pub(super) aliases: BTreeMap<MessageId, MessageId>,
     /// The last lease on each thread, held or not.
     pub(super) leases: HashMap<ThreadId, Lease>,
     pub(super) idempotency: HashMap<(ThreadId, Account, String), Remembered>,
@@ -282,12 +286,29 @@ impl State {
 
     pub(super) fn derive(&mut self, thread: ThreadId, entry: &StoredEntry, derived: &Derived) {
         let Some(segment) = self.segments.get_mut(&entry.segment) else { return };
+        let place = MessageId { segment: entry.segment, position: entry.position };
+        if let Some((role, silent, depth)) = derived.message() {
+            segment.messages.insert(entry.tally.ordinals.saturating_sub(1), (entry.position, role, silent, depth));
+        }
         match derived {
-            Derived::Nothing => {}
-            Derived::Message { role, silent, depth } => {
-                segment
-                    .messages
-                    .insert(entry.tally.ordinals.saturating_sub(1), (entry.position, *role, *silent, *depth));
+            Derived::Nothing | Derived::Message { .. } | Derived::State => {}
+            Derived::Delivered { item, .. } => {
+                for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
+                    self.items.remove(&(thread, kind, item.to_string()));
+                }
+                self.aliases.insert(item.0, place);
+            }
+            Derived::Item { kind, key, is } => {
+                let key = key.clone().unwrap_or_else(|| QueuedId(place).to_string());
+                let slot = self.items.entry((thread, *kind, key));
+                match is {
+                    ItemIs::There => slot.or_insert((place, place)).1 = place,
+                    ItemIs::Gone => {
+                        if let std::collections::btree_map::Entry::Occupied(item) = slot {
+                            item.remove();
+                        }
+                    }
+                }
             }
             Derived::Change(change) => {
                 for target in &change.targets {
@@ -298,7 +319,7 @@ impl State {
                 parent: thread,
                 child: *child,
                 kind: *kind,
-                made: threadkeep_model::MessageId { segment: entry.segment, position: entry.position },
+                made: place,
                 index: *index,
                 anchor: *anchor,
                 created: entry.time,
@@ -318,6 +339,7 @@ impl State {
         self.tombstones.insert(thread.short().bits(), tombstone);
         self.relations.retain(|relation| relation.parent != thread && relation.child != thread);
         self.checkpoints.remove(&thread);
+        self.items.retain(|(owner, ..), _| *owner != thread);
         self.leases.remove(&thread);
         self.idempotency.retain(|(owner, ..), _| *owner != thread);
         let at = self.next();

@@ -39,6 +39,8 @@ impl State {
             }
             News::Deleted => true,
         });
+        let Self { segments, aliases, .. } = self;
+        aliases.retain(|_, to| segments.get(&to.segment).is_some_and(|state| state.entries.contains_key(&to.position)));
         let entries = self.segments.values().flat_map(|state| state.entries.values());
         let named: HashSet<BlobId> = entries.flat_map(|(.., blobs)| blobs.iter().copied()).collect();
         let before = self.blobs.len();
@@ -131,6 +133,8 @@ impl State {
     pub(super) fn rebuild(&mut self) {
         self.relations.clear();
         self.checkpoints.clear();
+        self.items.clear();
+        self.aliases.clear();
         let mut entries = Vec::new();
         for state in self.segments.values_mut() {
             state.messages.clear();
@@ -143,9 +147,10 @@ impl State {
         for (thread, entry, derived) in entries {
             self.derive(thread, &entry, &derived);
         }
-        let Self { threads, relations, checkpoints, .. } = self;
+        let Self { threads, relations, checkpoints, items, .. } = self;
         let lives = |id: &ThreadId| threads.get(&id.short().bits()).is_some_and(|thread| thread.id == *id);
         relations.retain(|relation| lives(&relation.parent) && lives(&relation.child));
         checkpoints.retain(|thread, _| lives(thread));
+        items.retain(|(thread, ..), _| lives(thread));
     }
 }

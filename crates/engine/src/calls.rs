@@ -1,0 +1,121 @@
+//! Tool calls that nobody answered. What a model is given never has a call without its result: whoever cuts a
+//! conversation in the middle of a call closes the call in the same commit, with one message of the role `tool` that
+//! answers every open call with an error, and carries `{"repair": "fork"}` (or what else it was) in its metadata.
+
+use std::collections::HashSet;
+
+use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role};
+
+use crate::view::View;
+use crate::{Engine, Result};
+
+/// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was
+/// closed long ago; the model's view closes it in any case.
+const LOOKS_BACK: usize = 64;
+
+/// Why a call was left without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    Fork,
+    Rollback,
+    Truncate,
+    /// The execution ended before the tool answered.
+    End,
+    /// The execution was stopped.
+    Cancel,
+    /// The executor went away.
+    Crash,
+}
+
+impl Interrupted {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::Rollback => "rollback",
+            Self::Truncate => "truncate",
+            Self::End => "end",
+            Self::Cancel => "cancel",
+            Self::Crash => "crash",
+        }
+    }
+
+    fn said(self) -> &'static str {
+        match self {
+            Self::Fork => "The thread was forked before this call had a result.",
+            Self::Rollback => "The thread was rolled back to before this call had a result.",
+            Self::Truncate => "The thread was truncated to before this call had a result.",
+            Self::End => "The execution ended before this call had a result.",
+            Self::Cancel => "The execution was cancelled before this call had a result.",
+            Self::Crash => "The execution broke off before this call had a result.",
+        }
+    }
+}
+
+impl Engine {
+    /// The entry that closes the open calls of a view of which `count` messages are left, followed by `later`; none if
+    /// no call is open.
+    pub(crate) async fn close_calls(
+        &self,
+        view: &View,
+        count: u64,
+        later: &[MessageBody],
+        cut: Interrupted,
+    ) -> Result<Option<Entry>> {
+        let mut answered = HashSet::new();
+        for body in later.iter().rev() {
+            if let Some(open) = open_calls(body, &mut answered) {
+                return closing(open, cut);
+            }
+        }
+        // Without an assistant there is no call; the tally may count some that lie after the cut, which only costs a
+        // look.
+        if view.tally.steps == 0 || count == 0 {
+            return Ok(None);
+        }
+        for message in self.last_of(view, count, LOOKS_BACK).await? {
+            if let Some(open) = open_calls(&read(&message)?, &mut answered) {
+                return closing(open, cut);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn read(message: &Message) -> Result<MessageBody> {
+    Ok(message.body()?)
+}
+
+/// The calls of the last step that have no result yet, once that step is found; `answered` gathers results on the way.
+fn open_calls(body: &MessageBody, answered: &mut HashSet<String>) -> Option<Vec<String>> {
+    if body.depth > 0 {
+        return None;
+    }
+    let is_step = body.role == Role::Assistant;
+    if !body.content.as_json().as_str().starts_with('[') {
+        return is_step.then(Vec::new);
+    }
+    let mut calls = Vec::new();
+    for part in body.content.to_parts() {
+        match part {
+            Part::ToolUse { id, .. } => calls.push(id),
+            Part::ToolResult { tool_use_id, .. } => drop(answered.insert(tool_use_id)),
+            Part::Text { .. } | Part::Image { .. } | Part::File { .. } | Part::Thinking { .. } => {}
+        }
+    }
+    is_step.then(|| calls.into_iter().filter(|call| !answered.contains(call)).collect())
+}
+
+fn closing(open: Vec<String>, cut: Interrupted) -> Result<Option<Entry>> {
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let results: Vec<Part> = open.into_iter().map(|call| no_result(call, cut.said())).collect();
+    let body = MessageBody::with_content(Role::Tool, Content::parts(&results)?);
+    let body = body.metadata(Json::from_value("metadata", &serde_json::json!({ "repair": cut.as_str() }))?);
+    Ok(Some(Entry::MessageAppended(body)))
+}
+
+/// An error in place of a result.
+pub(crate) fn no_result(call: String, said: &str) -> Part {
+    Part::ToolResult { tool_use_id: call, content: serde_json::Value::String(said.to_owned()), is_error: true }
+}

@@ -1,0 +1,184 @@
+//! What a model is given: the conversation without a call that has no result, and without a result that has no call.
+
+use std::collections::{HashMap, HashSet};
+
+use threadkeep_model::{Content, MessageBody, MessageId, Part, Role, ThreadId, Version};
+
+use crate::calls::no_result;
+use crate::{Engine, Page, Result};
+
+/// Stands for the result of a call that never had one.
+const NO_RESULT: &str = "This call has no result.";
+
+/// A message as a model is given it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelMessage {
+    /// The message of the thread it is; none for one that only closes calls.
+    pub id: Option<MessageId>,
+    /// Its role.
+    pub role: Role,
+    /// The name of the speaker or the tool.
+    pub name: Option<String>,
+    /// What it says.
+    pub content: Content,
+}
+
+impl Engine {
+    /// The messages of a thread as a model is given them, now or as of a version: silent ones too, those of subagents
+    /// (deeper than 0) not. Results stand right after their call, each once; a call without one is closed by an error.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionInFuture`].
+    pub async fn model_messages(&self, thread: ThreadId, as_of: Option<Version>) -> Result<Vec<ModelMessage>> {
+        let mut said = Vec::new();
+        let first = Page::first();
+        let mut page = as_of.map_or(first.clone(), |version| first.as_of(version));
+        loop {
+            let wanted = page.include_silent().max_depth(0).limit(self.shared.limits.page_max);
+            let found = self.messages(thread, wanted).await?;
+            for message in &found.items {
+                said.push((message.id, message.body()?));
+            }
+            match found.next {
+                Some(cursor) => page = Page::after(cursor),
+                None => return Ok(for_model(said)?),
+            }
+        }
+    }
+}
+
+/// A step that waits for the results of its calls, and what was said meanwhile.
+#[derive(Default)]
+struct Waiting {
+    calls: Vec<String>,
+    results: HashMap<String, Part>,
+    held: Vec<ModelMessage>,
+}
+
+fn for_model(said: Vec<(MessageId, MessageBody)>) -> Result<Vec<ModelMessage>, threadkeep_model::Invalid> {
+    let mut given = Vec::with_capacity(said.len());
+    let mut waiting = Waiting::default();
+    for (id, body) in said {
+        let MessageBody { role, name, content, .. } = body;
+        if role == Role::Assistant {
+            waiting.close(&mut given)?;
+        }
+        if !content.as_json().as_str().starts_with('[') {
+            waiting.say(ModelMessage { id: Some(id), role, name, content }, &mut given);
+            continue;
+        }
+        let (mut others, mut results) = (Vec::new(), false);
+        let mut calls = Vec::new();
+        for part in content.to_parts() {
+            match part {
+                Part::ToolResult { ref tool_use_id, .. } => {
+                    results = true;
+                    if waiting.calls.contains(tool_use_id) {
+                        waiting.results.entry(tool_use_id.clone()).or_insert(part);
+                    }
+                }
+                Part::ToolUse { ref id, .. } if role == Role::Assistant => {
+                    calls.push(id.clone());
+                    others.push(part);
+                }
+                // Only a step calls.
+                Part::ToolUse { .. } => {}
+                Part::Text { .. } | Part::Image { .. } | Part::File { .. } | Part::Thinking { .. } => others.push(part),
+            }
+        }
+        let content = if results { Content::parts(&others)? } else { content };
+        if !others.is_empty() {
+            waiting.say(ModelMessage { id: Some(id), role, name, content }, &mut given);
+        }
+        if role == Role::Assistant {
+            let mut seen = HashSet::new();
+            waiting.calls = calls.into_iter().filter(|call| seen.insert(call.clone())).collect();
+        }
+        if waiting.calls.iter().all(|call| waiting.results.contains_key(call)) {
+            waiting.close(&mut given)?;
+        }
+    }
+    waiting.close(&mut given)?;
+    Ok(given)
+}
+
+impl Waiting {
+    /// Something is said: at once, or after the results that are waited for.
+    fn say(&mut self, message: ModelMessage, given: &mut Vec<ModelMessage>) {
+        if self.calls.is_empty() { given.push(message) } else { self.held.push(message) }
+    }
+
+    /// The results that are waited for are given, one for each call, then what was said meanwhile.
+    fn close(&mut self, given: &mut Vec<ModelMessage>) -> Result<(), threadkeep_model::Invalid> {
+        let Self { calls, mut results, held } = std::mem::take(self);
+        if !calls.is_empty() {
+            let parts: Vec<Part> = calls
+                .into_iter()
+                .map(|call| results.remove(&call).unwrap_or_else(|| no_result(call, NO_RESULT)))
+                .collect();
+            let content = Content::parts(&parts)?;
+            given.push(ModelMessage { id: None, role: Role::Tool, name: None, content });
+        }
+        given.extend(held);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_model::{Json, Position, SegmentId};
+
+    /// `user hi | assistant call a b | tool result a` and so on, as the model is given it.
+    fn given(said: &str) -> String {
+        let messages = said.split(" | ").enumerate().map(|(at, line)| {
+            let (role, rest) = line.split_once(' ').expect("a role and what it says");
+            let json = match rest.split_once(' ') {
+                Some(("call", ids)) => ids
+                    .split(' ')
+                    .map(|id| format!(r#"{{"type":"tool_use","id":"{id}","name":"t","input":{{}}}}"#))
+                    .collect::<Vec<_>>(),
+                Some(("result", ids)) => ids
+                    .split(' ')
+                    .map(|id| format!(r#"{{"type":"tool_result","toolUseId":"{id}","content":"ok"}}"#))
+                    .collect(),
+                _ => vec![format!(r#"{{"type":"text","text":"{rest}"}}"#)],
+            };
+            let content = Json::parse("content", &format!("[{}]", json.join(","))).expect("JSON");
+            let body =
+                MessageBody::with_content(role.parse().expect("a role"), Content::from_json(content).expect("content"));
+            (MessageId { segment: SegmentId::from_bits(1), position: Position(at as u64 + 1) }, body)
+        });
+        let given = for_model(messages.collect()).expect("messages");
+        let shown = given.iter().map(|message| {
+            let parts = message.content.to_parts().into_iter().map(|part| match part {
+                Part::Text { text } => text,
+                Part::ToolUse { id, .. } => format!("call {id}"),
+                Part::ToolResult { tool_use_id, is_error: false, .. } => format!("result {tool_use_id}"),
+                Part::ToolResult { tool_use_id, .. } => format!("none {tool_use_id}"),
+                Part::Image { .. } | Part::File { .. } | Part::Thinking { .. } => "other".to_owned(),
+            });
+            format!("{} {}", message.role, parts.collect::<Vec<_>>().join(" "))
+        });
+        shown.collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn every_call_has_one_result_right_after_it() {
+        for (said, expected) in [
+            ("user a | assistant b | user c", "user a | assistant b | user c"),
+            ("assistant call x | tool result x | assistant b", "assistant call x | tool result x | assistant b"),
+            ("assistant call x", "assistant call x | tool none x"),
+            ("assistant call x y | tool result y", "assistant call x y | tool none x result y"),
+            ("assistant call x | tool result x | tool result x", "assistant call x | tool result x"),
+            ("assistant call x | user wait | tool result x", "assistant call x | tool result x | user wait"),
+            ("assistant call x | user wait | assistant b", "assistant call x | tool none x | user wait | assistant b"),
+            ("assistant call x | assistant b | tool result x", "assistant call x | tool none x | assistant b"),
+            ("user a | tool result z", "user a"),
+            ("assistant call x x | tool result x", "assistant call x call x | tool result x"),
+            ("user call x | assistant b", "assistant b"),
+        ] {
+            assert_eq!(given(said), expected, "{said}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `assign` and `skill`: who works on a thread, and with what. A rollback restores both, and a fork inherits them.
+
+use threadkeep_model::{
+    AgentAssigned, AgentState, Code, Entry, Invalid, SegmentId, Skill, SkillActivated, Thread, ThreadId, Version,
+    strip_nulls,
+};
+use threadkeep_store::StoreError;
+
+use super::{open, tell_one};
+use crate::view::View;
+use crate::{Engine, Result};
+
+/// The thread is handed to another agent. Its history stays.
+#[derive(Debug, Clone)]
+pub struct Assign {
+    /// The agent.
+    pub agent_id: String,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl Assign {
+    /// To `agent_id`.
+    pub fn to(agent_id: &str) -> Self {
+        Self { agent_id: agent_id.to_owned(), expected: None }
+    }
+}
+
+/// A skill is activated, once for each name.
+#[derive(Debug, Clone)]
+pub struct ActivateSkill {
+    /// The skill.
+    pub skill: Skill,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl Engine {
+    /// Assigns the thread to an agent, and gives the thread as it is now. The same agent again changes nothing.
+    ///
+    /// # Errors
+    /// A blank name; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
+    pub async fn assign(&self, thread: ThreadId, assign: Assign) -> Result<Thread> {
+        let agent_id = strip_nulls(assign.agent_id);
+        if agent_id.trim().is_empty() {
+            return Err(Invalid::body("agentId", "must not be blank").into());
+        }
+        self.change_state(thread, assign.expected, |state| {
+            if state.agent_id.as_ref() == Some(&agent_id) {
+                return Ok(None);
+            }
+            let state = AgentState { agent_id: Some(agent_id.clone()), ..state };
+            Ok(Some(Entry::AgentAssigned(AgentAssigned { state })))
+        })
+        .await
+    }
+
+    /// Activates a skill, and gives the thread as it is now. A skill that is active already changes nothing.
+    ///
+    /// # Errors
+    /// A blank name, arguments that are no object; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
+    pub async fn activate_skill(&self, thread: ThreadId, activate: ActivateSkill) -> Result<Thread> {
+        let skill = activate.skill.checked()?;
+        self.change_state(thread, activate.expected, |mut state| {
+            if state.skills.iter().any(|active| active.name == skill.name) {
+                return Ok(None);
+            }
+            if state.skills.len() >= Skill::COUNT_MAX {
+                let rule = format!("a thread has at most {} skills", Skill::COUNT_MAX);
+                return Err(Invalid::new(Code::TooLarge, "skill", rule).into());
+            }
+            state.skills.push(skill.clone());
+            Ok(Some(Entry::SkillActivated(SkillActivated { name: skill.name.clone(), state })))
+        })
+        .await
+    }
+
+    async fn change_state(
+        &self,
+        thread: ThreadId,
+        expected: Option<Version>,
+        change: impl Fn(AgentState) -> Result<Option<Entry>>,
+    ) -> Result<Thread> {
+        let before = self.thread(thread).await?;
+        let unmoved = expected.is_none_or(|expected| expected == before.head.version);
+        if unmoved && change(before.record.state())?.is_none() {
+            return Ok(before);
+        }
+        let (committed, mut after) = self
+            .settle(thread, || async {
+                let mut thread = self.thread(thread).await?;
+                open(&thread)?;
+                let entries: Vec<Entry> = change(thread.record.state())?.into_iter().collect();
+                let (write, record) = tell_one(&thread, expected, &entries)?;
+                thread.record = record;
+                Ok((self.commit(vec![write]), thread))
+            })
+            .await?;
+        if let Some(committed) = committed.threads.first() {
+            after.head = committed.head;
+        }
+        Ok(after)
+    }
+
+    /// Agent and skills as they hold in a view of `thread`, which may be of the past.
+    pub(crate) async fn state_in(&self, thread: &Thread, view: &View) -> Result<AgentState> {
+        let at = view.tally.last_state;
+        if at == thread.head.tally.last_state {
+            return Ok(thread.record.state());
+        }
+        if at == threadkeep_model::Position::START {
+            return self.state_at_birth(thread).await;
+        }
+        let (holder, _) = view.lineage.at(at, view.bounds);
+        let segment = holder.segment.id;
+        let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));
+        let entry = self.entry_at(threadkeep_model::MessageId { segment, position: at }).await?.ok_or_else(missing)?;
+        match self.decode(&entry).await? {
+            Entry::SkillActivated(activated) => Ok(activated.state),
+            Entry::AgentAssigned(assigned) => Ok(assigned.state),
+            _ => Err(StoreError::corrupt(format!("entry {at} of segment {segment} tells of no agent")).into()),
+        }
+    }
+
+    /// Agent and skills with which a thread came into being.
+    async fn state_at_birth(&self, thread: &Thread) -> Result<AgentState> {
+        let own = self.shared.stores.store.segments(thread.id, threadkeep_model::Position::END, usize::MAX).await?;
+        let missing = || StoreError::corrupt(format!("thread {} has no segment", thread.id));
+        let birth = own.last().ok_or_else(missing)?.id;
+        // Segments are listed in the order of their ids, so the one after the id before it is the one itself.
+        let before = SegmentId::from_bits(birth.bits() - 1);
+        let rows = self.shared.stores.upkeep.all_segments(Some(before), 1).await?;
+        let origin = rows.into_iter().next().filter(|row| row.segment.id == birth).and_then(|row| row.origin);
+        origin.map(|(_, record)| record.state()).ok_or_else(|| missing().into())
+    }
+}

@@ -1,0 +1,14 @@
+-- Takes a thread out of everything but the log, and leaves a tombstone.
+CREATE OR REPLACE FUNCTION bury(gone bigint, gone_rest bytea, at bigint, n integer) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    DELETE FROM threads WHERE id = gone;
+    DELETE FROM heads WHERE thread = gone;
+    DELETE FROM relations WHERE parent = gone;
+    DELETE FROM relations WHERE child = gone;
+    DELETE FROM checkpoints WHERE thread = gone;
+    DELETE FROM items WHERE thread = gone;
+    DELETE FROM idempotency WHERE thread = gone;
+    INSERT INTO tombstones VALUES (gone, gone_rest, at, feed_start() + n);
+END
+$$;
