@@ -1,7 +1,7 @@
 //! Other ways through a history: `fork`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
 
 use clap::{ArgGroup, Args};
-use threadkeep::{ForkPoint, MessageId, RollbackTo, Timestamp, TruncateFrom, Version};
+use threadkeep::{ForkPoint, MessageName, RollbackTo, Timestamp, TruncateFrom, Version};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -24,7 +24,7 @@ pub(crate) struct Fork {
     message_index: Option<u64>,
     /// After this message
     #[arg(long, value_name = "MESSAGE", group = "point")]
-    message_id: Option<MessageId>,
+    message_id: Option<MessageName>,
     /// As the thread was at this version
     #[arg(long, value_name = "VERSION", group = "point")]
     version: Option<Version>,
@@ -40,7 +40,7 @@ impl Fork {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
         let at = match (self.message_index, self.message_id, self.version) {
             (Some(index), _, _) => ForkPoint::Index(index),
-            (_, Some(message), _) => ForkPoint::Message(message),
+            (_, Some(message), _) => ForkPoint::Message(context.engine.message_id(message).await?),
             (_, _, Some(version)) => ForkPoint::Version(version),
             (None, None, None) => ForkPoint::Now,
         };
@@ -105,7 +105,7 @@ pub(crate) struct Truncate {
     from_index: Option<u64>,
     /// From this message on
     #[arg(long, value_name = "MESSAGE", group = "from")]
-    from_message_id: Option<MessageId>,
+    from_message_id: Option<MessageName>,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -114,7 +114,7 @@ impl Truncate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let from = match (self.from_message_id, self.from_index) {
-            (Some(message), _) => TruncateFrom::Message(message),
+            (Some(message), _) => TruncateFrom::Message(context.engine.message_id(message).await?),
             (None, index) => TruncateFrom::Index(index.unwrap_or_default()),
         };
         let truncate = threadkeep::Truncate { from, expected: self.conditions.expected_version };

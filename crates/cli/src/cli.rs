@@ -13,7 +13,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, writer};
+use crate::{agent, branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, work, writer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,6 +78,22 @@ enum Command {
     Checkpoint(branch::Checkpoint),
     Checkpoints(branch::Checkpoints),
     Truncate(branch::Truncate),
+    Archive(agent::Archive),
+    Unarchive(agent::Unarchive),
+    Assign(agent::Assign),
+    Skill(agent::Skill),
+    Begin(work::Begin),
+    Step(work::Step),
+    End(work::End),
+    Queue(work::Queue),
+    EditQueued(work::EditQueued),
+    RemoveQueued(work::RemoveQueued),
+    ModelMessages(work::ModelMessages),
+    Subagent(agent::Subagent),
+    Children(agent::Children),
+    Parent(agent::Parent),
+    NotifyParent(agent::NotifyParent),
+    Status(agent::Status),
     Writer(writer::Writer),
     Tail(follow::Tail),
     History(follow::History),
@@ -122,6 +138,22 @@ impl Command {
             Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
             Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
             Self::Truncate(truncate) => truncate.run(context).await,
+            Self::Archive(archive) => archive.run(context).await,
+            Self::Unarchive(unarchive) => unarchive.run(context).await,
+            Self::Assign(assign) => assign.run(context).await,
+            Self::Skill(skill) => skill.run(context).await,
+            Self::Begin(begin) => begin.run(context).await,
+            Self::Step(step) => step.run(context).await,
+            Self::End(end) => end.run(context).await,
+            Self::Queue(queue) => queue.run(context).await,
+            Self::EditQueued(edit_queued) => edit_queued.run(context).await,
+            Self::RemoveQueued(remove_queued) => remove_queued.run(context).await,
+            Self::ModelMessages(model_messages) => model_messages.run(context).await,
+            Self::Subagent(subagent) => subagent.run(context).await,
+            Self::Children(children) => children.run(context).await,
+            Self::Parent(parent) => parent.run(context).await,
+            Self::NotifyParent(notify_parent) => notify_parent.run(context).await,
+            Self::Status(status) => status.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
             Self::History(history) => history.run(context).await,

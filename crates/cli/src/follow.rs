@@ -330,6 +330,21 @@ fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
         Entry::CheckpointSet(CheckpointSet { name, version }) => format!("version {version} is {}", visible(&name)),
         Entry::Forked(Forked { child, .. }) => child.to_string(),
         Entry::Related(Related { child, kind, .. }) => format!("{} {child}", kind.as_str()),
+        Entry::MessageQueued(queued) => in_brief(&queued.message, ENTRY_SHOWN_MAX),
+        Entry::QueuedEdited(edited) => format!("{}: {}", edited.item, in_brief(&edited.message, ENTRY_SHOWN_MAX)),
+        Entry::QueuedRemoved(removed) => removed.item.to_string(),
+        Entry::MessageDelivered(delivered) => in_brief(&delivered.message, ENTRY_SHOWN_MAX),
+        Entry::ExecutionBegan(began) => began.execution.id.to_string(),
+        Entry::ExecutionStepped(stepped) => stepped.id.to_string(),
+        Entry::ExecutionEnded(ended) => format!("{} {}", ended.id, ended.status.as_str()),
+        Entry::SkillActivated(activated) => brief(&activated.name, ENTRY_SHOWN_MAX),
+        Entry::AgentAssigned(assigned) => {
+            brief(assigned.state.agent_id.as_deref().unwrap_or("nobody"), ENTRY_SHOWN_MAX)
+        }
+        Entry::ChildChanged(child) => {
+            brief(&format!("{} {}: {}", child.reference, child.name, child.status), ENTRY_SHOWN_MAX)
+        }
+        Entry::ChildRemoved(removed) => removed.reference.to_string(),
     };
     let HistoryEntry { version, time, actor, kind, .. } = entry;
     let actor = visible(&actor.name);

@@ -3,6 +3,7 @@
 //! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside what it
 //! does. [`context`] opens the store and finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
 
+mod agent;
 mod branch;
 mod cli;
 mod context;
@@ -24,6 +25,7 @@ mod thread;
 mod transfer;
 mod tree;
 mod upkeep;
+mod work;
 mod writer;
 
 use std::process::ExitCode;

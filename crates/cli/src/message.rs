@@ -1,7 +1,7 @@
 //! Changes to messages: `edit`, `delete-message`.
 
 use clap::Args;
-use threadkeep::{Content, Json, MessageId};
+use threadkeep::{Content, Error, Json, MessageName};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -15,7 +15,7 @@ pub(crate) struct Edit {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     /// The id of the message
-    message: MessageId,
+    message: MessageName,
     /// The new text; - reads stdin
     #[arg(required_unless_present_any = ["content", "metadata"], conflicts_with = "content")]
     text: Option<String>,
@@ -38,6 +38,7 @@ impl Edit {
             (None, None) => None,
         };
         let Self { message, metadata, conditions: Conditions { expected_version: expected, .. }, .. } = self;
+        let message = context.engine.message_id(message).await?;
         let edit = threadkeep::EditMessage { message, content, metadata, expected };
         let message = context.engine.edit_message(thread.id, edit).await?;
         print(context, &message)
@@ -50,7 +51,7 @@ pub(crate) struct DeleteMessage {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     /// The id of the message
-    message: MessageId,
+    message: MessageName,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -58,8 +59,14 @@ pub(crate) struct DeleteMessage {
 impl DeleteMessage {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let delete = threadkeep::DeleteMessage { message: self.message, expected: self.conditions.expected_version };
-        let deleted = context.engine.delete_message(thread.id, delete).await?;
+        let deleted = match context.engine.message_id(self.message).await {
+            Ok(message) => {
+                let delete = threadkeep::DeleteMessage { message, expected: self.conditions.expected_version };
+                context.engine.delete_message(thread.id, delete).await?
+            }
+            Err(Error::MessageNotFound { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
         if context.json {
             return context.out.json(&api::Deleted { deleted });
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
-    Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageId, NewAttachment,
+    Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageName, NewAttachment,
     NewMessage, Role, SystemWorld, ThreadId, World,
 };
 use threadkeep_api as api;
@@ -76,9 +76,14 @@ pub(crate) struct MessageArgs {
 }
 
 impl MessageArgs {
+    /// Whether there is no message at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.content.is_none() && self.attach.is_empty()
+    }
+
     /// The message, with what it reads from stdin and from files.
-    fn read(self, engine: &Engine) -> Result<NewMessage, Failure> {
-        if self.text.is_empty() && self.content.is_none() && self.attach.is_empty() {
+    pub(crate) fn read(self, engine: &Engine) -> Result<NewMessage, Failure> {
+        if self.is_empty() {
             return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
         }
         let content = match &self.content {
@@ -197,7 +202,7 @@ pub(crate) struct Insert {
     thread: String,
     /// The id of the message before which it shall stand
     #[arg(long, value_name = "MESSAGE")]
-    before: MessageId,
+    before: MessageName,
     #[command(flatten)]
     message: MessageArgs,
     #[command(flatten)]
@@ -208,7 +213,8 @@ impl Insert {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let message = self.message.read(&context.engine)?;
-        let insert = threadkeep::Insert { before: self.before, message, expected: self.conditions.expected_version };
+        let before = context.engine.message_id(self.before).await?;
+        let insert = threadkeep::Insert { before, message, expected: self.conditions.expected_version };
         let message = context.engine.insert(thread.id, insert).await?;
         print(context, &message)
     }
@@ -216,7 +222,11 @@ impl Insert {
 
 /// A message: its id alone for people and scripts, whole for programs.
 pub(crate) fn print(context: &mut Context, message: &threadkeep::Message) -> Result<(), Failure> {
-    if context.json { context.out.json(&api::Message::new(message)?) } else { context.out.line(message.id.to_string()) }
+    if context.json {
+        context.out.json(&api::Message::new(message)?)
+    } else {
+        context.out.line(message.name().to_string())
+    }
 }
 
 /// `text`, or all of stdin if it is `-`, less its last line break.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
-use threadkeep::{Message, MessageBody, MessageId, MessagePage, Page, Part, Role, Thread, Version};
+use threadkeep::{Message, MessageBody, MessageName, MessagePage, Page, Part, Role, Thread, Version};
 use threadkeep_api as api;
 
 use crate::context::Context;
@@ -47,18 +47,30 @@ pub(crate) struct Show {
     /// Go on where an earlier page ended
     #[arg(long, conflicts_with_all = ["newest_first", "as_of"])]
     cursor: Option<String>,
+    /// The thread for which it is read; both then show that it mentions this one
+    #[arg(long, value_name = "THREAD")]
+    from: Option<String>,
     /// Print the bytes of this attachment instead
     #[arg(long, value_name = "ID", requires = "message")]
     attachment: Option<BlobId>,
     /// The message that has the attachment
     #[arg(long, requires = "attachment")]
-    message: Option<MessageId>,
+    message: Option<MessageName>,
 }
 
 impl Show {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let reader = match &self.from {
+            Some(reader) => Some(context.thread(reader).await?.id),
+            None => None,
+        };
         let thread = context.thread(&self.thread).await?;
+        if let Some(reader) = reader {
+            let mention = threadkeep::Mention { target: thread.id.into(), comment: None };
+            context.engine.mention(reader, mention).await?;
+        }
         if let (Some(attachment), Some(message)) = (self.attachment, self.message) {
+            let message = context.engine.message_id(message).await?;
             let bytes = context.engine.attachment(thread.id, message, attachment).await?;
             return context.out.bytes(&bytes);
         }

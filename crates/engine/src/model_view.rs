@@ -169,7 +169,7 @@ mod tests {
             ("user a | assistant b | user c", "user a | assistant b | user c"),
             ("assistant call x | tool result x | assistant b", "assistant call x | tool result x | assistant b"),
             ("assistant call x", "assistant call x | tool none x"),
-            ("assistant call x y | tool result y", "assistant call x y | tool none x result y"),
+            ("assistant call x y | tool result y", "assistant call x call y | tool none x result y"),
             ("assistant call x | tool result x | tool result x", "assistant call x | tool result x"),
             ("assistant call x | user wait | tool result x", "assistant call x | tool result x | user wait"),
             ("assistant call x | user wait | assistant b", "assistant call x | tool none x | user wait | assistant b"),

@@ -109,7 +109,12 @@ impl Engine {
             return Ok(thread.record.state());
         }
         if at == threadkeep_model::Position::START {
-            return self.state_at_birth(thread).await;
+            // Nothing was told up to there, so it is what the thread that wrote there was born with.
+            let wrote = view.lineage.segment.thread;
+            return match self.state_at_birth(wrote).await? {
+                Some(state) => Ok(state),
+                None => Ok(self.state_at_birth(thread.id).await?.unwrap_or_default()),
+            };
         }
         let (holder, _) = view.lineage.at(at, view.bounds);
         let segment = holder.segment.id;
@@ -122,15 +127,14 @@ impl Engine {
         }
     }
 
-    /// Agent and skills with which a thread came into being.
-    async fn state_at_birth(&self, thread: &Thread) -> Result<AgentState> {
-        let own = self.shared.stores.store.segments(thread.id, threadkeep_model::Position::END, usize::MAX).await?;
-        let missing = || StoreError::corrupt(format!("thread {} has no segment", thread.id));
-        let birth = own.last().ok_or_else(missing)?.id;
+    /// Agent and skills with which a thread came into being, if that is still known.
+    async fn state_at_birth(&self, thread: ThreadId) -> Result<Option<AgentState>> {
+        let own = self.shared.stores.store.segments(thread, threadkeep_model::Position::END, usize::MAX).await?;
+        let Some(birth) = own.last().map(|segment| segment.id) else { return Ok(None) };
         // Segments are listed in the order of their ids, so the one after the id before it is the one itself.
         let before = SegmentId::from_bits(birth.bits() - 1);
         let rows = self.shared.stores.upkeep.all_segments(Some(before), 1).await?;
         let origin = rows.into_iter().next().filter(|row| row.segment.id == birth).and_then(|row| row.origin);
-        origin.map(|(_, record)| record.state()).ok_or_else(|| missing().into())
+        Ok(origin.map(|(_, record)| record.state()))
     }
 }

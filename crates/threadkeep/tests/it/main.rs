@@ -1,10 +1,13 @@
 //! What users of the crate can rely on, on every store.
 
+mod agent;
+mod calls;
 mod contract;
 mod copy;
 mod follow;
 mod fork;
 mod log;
+mod queue;
 mod record;
 mod relate;
 mod resume;

@@ -104,13 +104,33 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 
 async fn every_operation_is_one_verb(keep: Keep) {
     use threadkeep::{
-        Append, AppendEvent, Content, DeleteMessage, EditMessage, Event, EventKind, Fork, Handoff, Insert, Mention,
-        MessageBody, Operation, Outcome, Rollback, RollbackTo, SetCheckpoint, Truncate, TruncateFrom,
+        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Content, DeleteMessage, EditMessage, EditQueued,
+        End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, Mention, MessageBody, NotifyParent, Operation,
+        Outcome, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent, Truncate,
+        TruncateFrom, Unarchive,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
     let event = Event { kind: EventKind::Result, data: json("{}") };
+    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
+    let first = keep.engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
+    let second = keep.engine.queue(thread, MessageBody::user("r")).await.expect("queued").id;
+    let skill = Skill { name: "pdf".into(), arguments: None };
+    let content = Some(Content::text("Q"));
     let operations = [
+        Operation::Archive(Archive::default()),
+        Operation::Unarchive(Unarchive::default()),
+        Operation::Assign(Assign::to("coder")),
+        Operation::ActivateSkill(ActivateSkill { skill, expected: None }),
+        Operation::Queue(MessageBody::user("s").into()),
+        Operation::EditQueued(EditQueued { item: first, content, metadata: None, expected: None }),
+        Operation::RemoveQueued(RemoveQueued { item: second, expected: None }),
+        Operation::Step(Step::of(run)),
+        Operation::End(End::of(run, ExecutionStatus::Completed)),
+        Operation::Begin(Begin::default()),
+        Operation::Subagent(Subagent { name: "x".into(), ..Subagent::default() }),
+        Operation::NotifyParent(NotifyParent { content: "x".into() }),
+        Operation::SetStatus(SetStatus { status: "x".into() }),
         Operation::Create(Create::new()),
         Operation::Update(Update::new().title("x")),
         Operation::Append(Append::from(MessageBody::user("d"))),

@@ -1,0 +1,312 @@
+//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and what a model is given.
+
+use std::time::Duration;
+
+use clap::Args;
+use threadkeep::model::Code;
+use threadkeep::{
+    Begin as BeginOne, Content, End as EndOne, ExecutionStatus, IdempotencyKey, Invalid, Json, NewMessage, Progressed,
+    Queued, QueuedId, Step as StepOne, Uuid, Version,
+};
+use threadkeep_api as api;
+
+use crate::context::{Conditions, Context};
+use crate::duration::duration;
+use crate::failure::Failure;
+use crate::say::{MessageArgs, or_stdin};
+use crate::show::in_brief;
+use crate::text::{brief, counted, moment, visible};
+use crate::thread;
+
+/// Characters of a message in a list.
+const MESSAGE_SHOWN_MAX: usize = 100;
+
+/// Begin an execution: print its id, and take up what waits in the queue
+#[derive(Debug, Args)]
+#[command(after_help = "\
+While an execution is open, others queue their messages (threadkeep queue); each step takes them up. Calls of tools that \
+were left without a result are closed. With --json it prints {executionId, version, delivered, messages}, where messages \
+is the conversation as a model is given it.
+
+Examples:
+  RUN=$(threadkeep begin 4e36)
+  threadkeep step 4e36 $RUN \"I am looking into it.\" --role assistant
+  threadkeep end 4e36 $RUN")]
+pub(crate) struct Begin {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Take over from an execution that is still open
+    #[arg(long)]
+    take_over: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Begin {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let (ttl_micros, expected) = (micros(self.ttl), self.conditions.expected_version);
+        let begin = BeginOne { ttl_micros, take_over: self.take_over, expected };
+        let begun = context.engine.begin(thread, begin).await?;
+        if context.json {
+            let given = context.engine.model_messages(thread, Some(begun.version)).await?;
+            return context.out.json(&api::Progressed::new(&begun, Some(&given))?);
+        }
+        context.out.line(begun.execution.to_string())?;
+        context.out.flush()?;
+        tell(context, &begun)
+    }
+}
+
+/// Go one step further in an execution: add what you say, then take up what waits in the queue
+#[derive(Debug, Args)]
+pub(crate) struct Step {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The execution, as begin printed it
+    execution: Uuid,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// How long it may rest until the next step, such as 30s, 5m or 1h [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    ttl: Option<Duration>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Step {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        refuse_expected(&self.conditions)?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let messages = read_some(context, self.message)?;
+        let step = StepOne { execution: self.execution, messages, ttl_micros: micros(self.ttl) };
+        let stepped = context.engine.step(thread, step).await?;
+        print(context, &stepped)
+    }
+}
+
+/// End an execution; anybody may cancel whichever is open
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep end 4e36 $RUN \"Done: the tests pass.\" --role assistant
+  threadkeep end 4e36 $RUN --status failed
+  threadkeep end 4e36 --cancel                 stop whoever is working on it")]
+pub(crate) struct End {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The execution, as begin printed it
+    #[arg(required_unless_present = "cancel")]
+    execution: Option<Uuid>,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// completed, failed or cancelled
+    #[arg(long, default_value = "completed", conflicts_with = "cancel")]
+    status: ExecutionStatus,
+    /// Cancel; without an execution, whichever is open
+    #[arg(long)]
+    cancel: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl End {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        refuse_expected(&self.conditions)?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let messages = read_some(context, self.message)?;
+        let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
+        let ended = context.engine.end(thread, EndOne { execution: self.execution, status, messages }).await?;
+        print(context, &ended)
+    }
+}
+
+/// Queue a message until an execution takes it up; without a message, list what waits
+#[derive(Debug, Args)]
+#[command(after_help = "\
+At most 5 messages wait on a thread; silent ones have a bound of their own. They are delivered in order when an execution \
+begins or goes a step further, and keep their id and number.
+
+Examples:
+  threadkeep queue 4e36 \"Use tabs, please.\"
+  threadkeep queue 4e36                          what waits
+  threadkeep edit-queued 4e36 queued-… \"Use spaces, please.\"
+  threadkeep remove-queued 4e36 queued-…")]
+pub(crate) struct Queue {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// A retry with the same key adds nothing and prints the first result
+    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
+    idempotency_key: Option<IdempotencyKey>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Queue {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        if self.message.is_empty() {
+            let waiting = context.engine.queued(thread).await?;
+            return list(context, &waiting);
+        }
+        let queue = threadkeep::Queue {
+            message: self.message.read(&context.engine)?,
+            expected: self.expected_version,
+            idempotency_key: self.idempotency_key,
+        };
+        let queued = context.engine.queue(thread, queue).await?;
+        print_queued(context, &queued)
+    }
+}
+
+/// Give a message that waits new content or metadata; its place in the queue stays
+#[derive(Debug, Args)]
+pub(crate) struct EditQueued {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The message that waits: queued-…
+    item: QueuedId,
+    /// The new text; - reads stdin
+    #[arg(required_unless_present_any = ["content", "metadata"], conflicts_with = "content")]
+    text: Option<String>,
+    /// Typed parts instead of text, as a JSON array; - reads stdin
+    #[arg(long, value_name = "JSON")]
+    content: Option<String>,
+    /// Fields to merge into its metadata, as a JSON object; null clears one
+    #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
+    metadata: Option<Json>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl EditQueued {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let content = match (&self.content, &self.text) {
+            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(&context.engine, json)?)?)?),
+            (None, Some(text)) => Some(Content::text(&or_stdin(&context.engine, text)?)),
+            (None, None) => None,
+        };
+        let Self { item, metadata, expected_version: expected, .. } = self;
+        let edit = threadkeep::EditQueued { item, content, metadata, expected };
+        let queued = context.engine.edit_queued(thread, edit).await?;
+        print_queued(context, &queued)
+    }
+}
+
+/// Withdraw a message that waits
+#[derive(Debug, Args)]
+pub(crate) struct RemoveQueued {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The message that waits: queued-…
+    item: QueuedId,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl RemoveQueued {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let Self { item, expected_version: expected, .. } = self;
+        let deleted = context.engine.remove_queued(thread, threadkeep::RemoveQueued { item, expected }).await?;
+        if context.json {
+            return context.out.json(&api::Deleted { deleted });
+        }
+        context.note(if deleted { format!("removed {item}") } else { format!("no message {item} waits") });
+        Ok(())
+    }
+}
+
+/// Show the conversation as a model is given it: no call without its result
+#[derive(Debug, Args)]
+pub(crate) struct ModelMessages {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// As the thread was at this version
+    #[arg(long, value_name = "VERSION")]
+    as_of: Option<Version>,
+}
+
+impl ModelMessages {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let given = context.engine.model_messages(thread, self.as_of).await?;
+        if context.json {
+            return context.out.json(&given.iter().map(api::ModelMessage::from).collect::<Vec<_>>());
+        }
+        for message in &given {
+            let said = threadkeep::MessageBody::with_content(message.role, message.content.clone());
+            context.out.line(in_brief(&said, MESSAGE_SHOWN_MAX))?;
+        }
+        Ok(())
+    }
+}
+
+/// What was appended: each message's id alone for people and scripts, everything for programs.
+fn print(context: &mut Context, progressed: &Progressed) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&api::Progressed::new(progressed, None)?);
+    }
+    for message in &progressed.messages {
+        context.out.line(message.name().to_string())?;
+    }
+    context.out.flush()?;
+    tell(context, progressed)
+}
+
+fn tell(context: &Context, progressed: &Progressed) -> Result<(), Failure> {
+    for message in &progressed.messages {
+        context.note(in_brief(&message.body()?, MESSAGE_SHOWN_MAX));
+    }
+    Ok(())
+}
+
+fn list(context: &mut Context, waiting: &[Queued]) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&waiting.iter().map(api::Queued::from).collect::<Vec<_>>());
+    }
+    if waiting.is_empty() {
+        context.note("nothing waits");
+    }
+    for queued in waiting {
+        let silent = if queued.message.silent { "  (silent)" } else { "" };
+        let said = in_brief(&queued.message, MESSAGE_SHOWN_MAX);
+        let (id, by) = (queued.id, brief(&visible(&queued.actor.name), MESSAGE_SHOWN_MAX));
+        context.out.line(format!("{id}  {}  {by}  {said}{silent}", moment(queued.created)))?;
+    }
+    if !waiting.is_empty() {
+        context.note(counted(waiting.len() as u64, "message waits", "messages wait"));
+    }
+    Ok(())
+}
+
+fn print_queued(context: &mut Context, queued: &Queued) -> Result<(), Failure> {
+    if context.json { context.out.json(&api::Queued::from(queued)) } else { context.out.line(queued.id.to_string()) }
+}
+
+/// The message, if one was given.
+fn read_some(context: &Context, message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
+    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read(&context.engine)?]) }
+}
+
+/// A step belongs to its execution, which keeps others out; it needs no expected version.
+fn refuse_expected(conditions: &Conditions) -> Result<(), Failure> {
+    if conditions.expected_version.is_none() {
+        return Ok(());
+    }
+    let rule = "an execution needs none: it is refused by itself once it is over";
+    Err(Invalid::new(Code::InvalidParameter, "expectedVersion", rule).into())
+}
+
+fn micros(time: Option<Duration>) -> Option<i64> {
+    time.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
+}
