@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use threadkeep_engine::RelationshipRole;
-use threadkeep_model::{RelationKind, ThreadId, Timestamp};
+use threadkeep_model::{Child, RelationKind, ThreadId, Timestamp};
 
 use crate::Thread;
 
@@ -87,6 +87,17 @@ impl From<&threadkeep_model::Relation> for Relation {
     }
 }
 
+/// A subagent, and the thread it works for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subagent {
+    /// The thread it works for.
+    pub parent_id: ThreadId,
+    /// What that thread's registry says of it.
+    #[serde(flatten)]
+    pub child: Child,
+}
+
 /// A thread with all it is related to, directly or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,6 +108,8 @@ pub struct Family {
     pub threads: Vec<Thread>,
     /// The relations among them.
     pub relations: Vec<Relation>,
+    /// The subagents among them, as the registry of the thread they work for knows them.
+    pub subagents: Vec<Subagent>,
     /// Whether there are more threads than were read.
     pub cut_off: bool,
 }
@@ -108,6 +121,11 @@ impl Family {
             thread_id: thread,
             threads: family.threads.iter().map(Thread::from).collect(),
             relations: family.relations.iter().map(Relation::from).collect(),
+            subagents: family
+                .subagents
+                .iter()
+                .map(|(parent, child)| Subagent { parent_id: *parent, child: child.clone() })
+                .collect(),
             cut_off: family.cut_off,
         }
     }

@@ -4,6 +4,7 @@
 //! read into a tree, so numbers and the order of keys stay exact. [`parse`] is the door for JSON from outside;
 //! [`Problem`] is the one table from an error to its status, code and exit code.
 
+mod amp;
 mod checkpoint;
 mod execution;
 mod export;
@@ -17,10 +18,11 @@ mod report;
 mod thread;
 mod writer;
 
+pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
-pub use family::{Family, Relation, Relationship};
+pub use family::{Family, Relation, Relationship, Subagent};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use page::Page;

@@ -4,6 +4,7 @@
 //! does. [`context`] opens the store and finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
 
 mod agent;
+mod amp;
 mod branch;
 mod cli;
 mod context;

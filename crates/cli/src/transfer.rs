@@ -11,6 +11,7 @@ use threadkeep::{ExportItem, Selection};
 use threadkeep_api as api;
 use threadkeep_api::{ExportReader, ExportWriter};
 
+use crate::amp;
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::progress::Bar;
@@ -24,17 +25,33 @@ const BUFFER_BYTES: usize = 256 << 10;
 #[command(after_help = "\
 Examples:
   threadkeep export -o everything.jsonl
-  threadkeep export 4e36 | threadkeep --store other.db import -")]
+  threadkeep export 4e36 | threadkeep --store other.db import -
+  threadkeep export 4e36 --format amp -o thread.json    what it shows, in Amp's own JSON, without its history")]
 pub(crate) struct Export {
     /// The thread; without one, every thread, each shared part once
     thread: Option<String>,
     /// A file to write to, instead of stdout; it is there whole or not at all
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// threadkeep, with the whole history, or amp, for one thread as it is
+    #[arg(long, default_value = "threadkeep")]
+    format: Format,
+}
+
+/// In what words threads are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// The log, exactly.
+    Threadkeep,
+    /// A thread as it is, in Amp's JSON.
+    Amp,
 }
 
 impl Export {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if self.format == Format::Amp {
+            return amp::export(context, self.thread.as_deref(), self.output.as_deref()).await;
+        }
         let selection = match &self.thread {
             Some(thread) => Selection::Thread(context.thread(thread).await?.id),
             None => Selection::All,
@@ -43,21 +60,29 @@ impl Export {
             return write(context, selection, "to stdout", io::stdout().lock()).await.map(drop);
         };
         let shown = path.display().to_string();
-        let failed = |error: io::Error| cannot_write(&shown, &error);
-        // What stands there stays until the new file is whole.
-        let unfinished = if is_special(path) { path.clone() } else { with_suffix(path, ".part") };
-        let file = File::create(&unfinished).map_err(failed)?;
-        let written = match write(context, selection, &shown, &file).await {
-            Ok(_) if unfinished == *path => Ok(()),
-            Ok(_) => file.sync_all().and_then(|()| std::fs::rename(&unfinished, path)).map_err(failed),
-            Err(failure) => Err(failure),
-        };
-        if written.is_err() && unfinished != *path {
-            // That it could not be written is what is told; what is left of it is of no use.
-            drop(std::fs::remove_file(&unfinished));
-        }
-        written
+        whole_file(path, async |file| write(context, selection, &shown, file).await).await
     }
+}
+
+/// Writes a file that is there whole or not at all: what stands there stays until the new one is whole.
+pub(crate) async fn whole_file(
+    path: &Path,
+    write: impl AsyncFnOnce(&File) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let shown = path.display().to_string();
+    let failed = |error: io::Error| cannot_write(&shown, &error);
+    let unfinished = if is_special(path) { path.to_owned() } else { with_suffix(path, ".part") };
+    let file = File::create(&unfinished).map_err(failed)?;
+    let written = match write(&file).await {
+        Ok(()) if unfinished == *path => Ok(()),
+        Ok(()) => file.sync_all().and_then(|()| std::fs::rename(&unfinished, path)).map_err(failed),
+        Err(failure) => Err(failure),
+    };
+    if written.is_err() && unfinished != *path {
+        // That it could not be written is what is told; what is left of it is of no use.
+        drop(std::fs::remove_file(&unfinished));
+    }
+    written
 }
 
 async fn write<W: Write>(context: &Context, selection: Selection, what: &str, to: W) -> Result<(), Failure> {
@@ -87,29 +112,46 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Take in what was exported; what is here already is left alone
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep import everything.jsonl
+  threadkeep import --format amp T-*.json        threads in Amp's own JSON; its other fields go to metadata.amp")]
 pub(crate) struct Import {
-    /// The file, or - for stdin
-    file: PathBuf,
+    /// The file, or - for stdin; several for --format amp
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// threadkeep, or amp for threads in Amp's JSON: one object, an array, or one a line
+    #[arg(long, default_value = "threadkeep")]
+    format: Format,
 }
 
 impl Import {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let threads = if self.file.as_os_str() == "-" {
-            read(context, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await?
-        } else {
-            let shown = self.file.display().to_string();
-            let file = File::open(&self.file).map_err(|error| cannot_read(&shown, &error))?;
-            let total = file.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
-            let done = Arc::new(AtomicU64::new(0));
-            let counting = Counting { from: file, done: Arc::clone(&done) };
-            let tell = |bar: &Bar| bar.tell("bytes", done.load(Ordering::Relaxed), total);
-            read(context, BufReader::with_capacity(BUFFER_BYTES, counting), tell).await?
-        };
+        let mut threads = 0;
+        for file in &self.files {
+            threads += match self.format {
+                Format::Threadkeep => import(context, file).await?,
+                Format::Amp => amp::import(context, file).await?,
+            };
+        }
         if context.json {
             return context.out.json(&api::Imported { threads });
         }
         context.out.line(format!("imported {}", counted(threads, "thread", "threads")))
     }
+}
+
+async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
+    if path.as_os_str() == "-" {
+        return read(context, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await;
+    }
+    let shown = path.display().to_string();
+    let file = File::open(path).map_err(|error| cannot_read(&shown, &error))?;
+    let total = file.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    let done = Arc::new(AtomicU64::new(0));
+    let counting = Counting { from: file, done: Arc::clone(&done) };
+    let tell = |bar: &Bar| bar.tell("bytes", done.load(Ordering::Relaxed), total);
+    read(context, BufReader::with_capacity(BUFFER_BYTES, counting), tell).await
 }
 
 /// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.

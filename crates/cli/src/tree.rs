@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use threadkeep::{Family, Thread, ThreadId};
+use threadkeep::model::{Child, Relation, RelationKind};
+use threadkeep::{Family, Thread, ThreadId, Timestamp};
 use threadkeep_api as api;
 
 use crate::context::Context;
@@ -16,7 +17,7 @@ const DRAWN_DEPTH_MAX: usize = 30;
 /// Characters of a title.
 const TITLE_SHOWN_MAX: usize = 60;
 
-/// Draw the whole family of a thread: where it came from, and what was forked from it
+/// Draw the whole family of a thread: forks, handoffs, subagents and mentions; * marks the thread
 #[derive(Debug, Args)]
 pub(crate) struct Tree {
     /// The thread: its id, its short id, or the beginning of either
@@ -48,33 +49,84 @@ struct Waiting<'a> {
     depth: usize,
     is_last: bool,
     label: String,
+    /// Whether it is only named here; it has its own place elsewhere.
+    named_only: bool,
+}
+
+/// How a thread hangs under another one. Siblings are grouped in this order, then by the message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Hangs {
+    group: u8,
+    index: Option<u64>,
+    created: Timestamp,
+    child: ThreadId,
+    label: String,
+}
+
+impl Hangs {
+    const MENTION: u8 = 3;
+
+    fn related(relation: &Relation) -> Self {
+        let group = match relation.kind {
+            RelationKind::Fork => 0,
+            RelationKind::Handoff => 1,
+            RelationKind::Mention => Self::MENTION,
+        };
+        let at = relation.index.map(|index| format!(" after message {index}")).unwrap_or_default();
+        let label = format!("{}{at}: ", relation.kind.as_str());
+        Self { group, index: relation.index, created: relation.created, child: relation.child, label }
+    }
+
+    fn subagent(child: &Child) -> Self {
+        let (name, status) = (brief(&child.name, TITLE_SHOWN_MAX), brief(&child.status, TITLE_SHOWN_MAX));
+        let label = format!("subagent {name}, {status}: ");
+        Self { group: 2, index: None, created: child.created_at, child: child.reference, label }
+    }
 }
 
 fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
     let threads: HashMap<ThreadId, &Thread> = family.threads.iter().map(|thread| (thread.id, thread)).collect();
-    let mut children: HashMap<ThreadId, Vec<(ThreadId, String)>> = HashMap::new();
+    let mut below: HashMap<ThreadId, Vec<Hangs>> = HashMap::new();
     let mut has_parent = HashSet::new();
-    for relation in &family.relations {
-        let at = relation.index.map(|index| format!(" after message {index}")).unwrap_or_default();
-        let label = format!("{}{at}: ", relation.kind.as_str());
-        children.entry(relation.parent).or_default().push((relation.child, label));
-        has_parent.insert(relation.child);
+    let related = family.relations.iter().map(|relation| (relation.parent, Hangs::related(relation)));
+    let subagents = family.subagents.iter().map(|(parent, child)| (*parent, Hangs::subagent(child)));
+    for (parent, hangs) in related.chain(subagents) {
+        if hangs.group != Hangs::MENTION {
+            has_parent.insert(hangs.child);
+        }
+        below.entry(parent).or_default().push(hangs);
     }
-    // Where relations form a ring nobody is first; then the thread that was asked for is.
-    let roots: Vec<&Thread> = family.threads.iter().filter(|thread| !has_parent.contains(&thread.id)).collect();
-    let roots = if roots.is_empty() { family.threads.first().into_iter().collect() } else { roots };
-    let root = |thread| Waiting { thread, indent: String::new(), depth: 0, is_last: true, label: String::new() };
-    let mut waiting: Vec<Waiting<'_>> = roots.into_iter().rev().map(root).collect();
     let mut drawn = HashSet::new();
     let mut lines = Vec::new();
-    while let Some(Waiting { thread, indent, depth, is_last, label }) = waiting.pop() {
-        let again = !drawn.insert(thread.id);
+    // Roots first. Where relations form a ring nobody is first, so whoever is left then begins.
+    let (roots, others): (Vec<&Thread>, Vec<&Thread>) =
+        family.threads.iter().partition(|thread| !has_parent.contains(&thread.id));
+    for root in roots.into_iter().chain(others) {
+        if !drawn.contains(&root.id) {
+            draw_below(root, &threads, &mut below, marked, &mut drawn, &mut lines);
+        }
+    }
+    lines
+}
+
+fn draw_below<'a>(
+    root: &'a Thread,
+    threads: &HashMap<ThreadId, &'a Thread>,
+    below: &mut HashMap<ThreadId, Vec<Hangs>>,
+    marked: ThreadId,
+    drawn: &mut HashSet<ThreadId>,
+    lines: &mut Vec<String>,
+) {
+    let (indent, label) = (String::new(), String::new());
+    let mut waiting = vec![Waiting { thread: root, indent, depth: 0, is_last: true, label, named_only: false }];
+    while let Some(Waiting { thread, indent, depth, is_last, label, named_only }) = waiting.pop() {
+        let again = named_only || !drawn.insert(thread.id);
         let branch = match depth {
             0 => String::new(),
             1..=DRAWN_DEPTH_MAX => format!("{indent}{}", if is_last { "└─ " } else { "├─ " }),
             _ => format!("{indent}…{depth} "),
         };
-        lines.push(format!("{branch}{label}{}", in_a_line(thread, marked, again)));
+        lines.push(format!("{branch}{label}{}", in_a_line(thread, marked, again && !named_only)));
         if again {
             continue;
         }
@@ -83,17 +135,19 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
             1..DRAWN_DEPTH_MAX => format!("{indent}{}", if is_last { "   " } else { "│  " }),
             _ => indent,
         };
-        let below = children.remove(&thread.id).unwrap_or_default();
-        for (at, (child, label)) in below.iter().enumerate().rev() {
-            if let Some(thread) = threads.get(child) {
-                let (indent, label) = (indent.clone(), label.clone());
-                waiting.push(Waiting { thread, indent, depth: depth + 1, is_last: at + 1 == below.len(), label });
+        let mut siblings = below.remove(&thread.id).unwrap_or_default();
+        siblings.sort();
+        for (at, hangs) in siblings.iter().enumerate().rev() {
+            if let Some(thread) = threads.get(&hangs.child) {
+                let (indent, label) = (indent.clone(), hangs.label.clone());
+                let (is_last, named_only) = (at + 1 == siblings.len(), hangs.group == Hangs::MENTION);
+                waiting.push(Waiting { thread, indent, depth: depth + 1, is_last, label, named_only });
             }
         }
     }
-    lines
 }
 
+/// A thread; `again` if it was drawn before, with what hangs under it.
 fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
     let mark = if thread.id == marked { " *" } else { "" };
     let messages = counted(thread.head.tally.messages(), "message", "messages");
@@ -104,8 +158,8 @@ fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use threadkeep::model::{Head, Relation, RelationKind, SegmentId, Tally};
-    use threadkeep::{Account, MessageId, Position, Record, Timestamp};
+    use threadkeep::model::{Head, SegmentId, Tally};
+    use threadkeep::{Account, MessageId, Position, Record};
 
     use super::*;
 
@@ -135,7 +189,8 @@ mod tests {
             comment: None,
         };
         let threads = (1..=threads).map(thread).collect();
-        Family { threads, relations: forks.iter().map(relation).collect(), cut_off: false }
+        let relations = forks.iter().map(relation).collect();
+        Family { threads, relations, subagents: Vec::new(), cut_off: false }
     }
 
     #[test]
@@ -149,6 +204,44 @@ mod tests {
 │  ├─ fork after message 2: 000000000003  t3  (3 messages) *
 │  └─ fork after message 2: 000000000004  t4  (4 messages)
 └─ fork after message 2: 000000000005  t5  (5 messages)"
+        );
+    }
+
+    #[test]
+    fn siblings_are_grouped_by_how_they_hang_and_then_by_the_message() {
+        let mut family = family(6, &[(1, 2), (1, 3), (1, 4), (2, 6), (5, 6)]);
+        family.relations[0].kind = RelationKind::Mention;
+        family.relations[1].kind = RelationKind::Handoff;
+        family.relations[2].index = Some(0);
+        family.relations[4].kind = RelationKind::Mention;
+        family.subagents.push((
+            ThreadId::from_bits(1),
+            Child {
+                reference: ThreadId::from_bits(5),
+                name: "critic".into(),
+                title: None,
+                description: String::new(),
+                resumable: None,
+                blocking: None,
+                thread_name: None,
+                spawn_group_id: None,
+                created_at: Timestamp::default(),
+                status: "running".into(),
+                parent_communication: None,
+            },
+        ));
+        let drawn = draw(&family, ThreadId::from_bits(5)).join("\n");
+        assert_eq!(
+            drawn,
+            "\
+000000000001  t1  (1 message)
+├─ fork after message 0: 000000000004  t4  (4 messages)
+├─ handoff after message 2: 000000000003  t3  (3 messages)
+├─ subagent critic, running: 000000000005  t5  (5 messages) *
+│  └─ mention after message 2: 000000000006  t6  (6 messages)
+└─ mention after message 2: 000000000002  t2  (2 messages)
+000000000002  t2  (2 messages)
+└─ fork after message 2: 000000000006  t6  (6 messages)"
         );
     }
 

@@ -1,8 +1,8 @@
-//! Relations between threads: who was forked from whom, seen from both ends.
+//! Relations between threads: who was forked from whom, who works for whom, seen from both ends.
 
 use std::collections::{HashSet, VecDeque};
 
-use threadkeep_model::{Relation, RelationKind, Thread, ThreadId, Timestamp};
+use threadkeep_model::{Child, Relation, RelationKind, Thread, ThreadId, Timestamp};
 
 use crate::{Engine, Error, Result};
 
@@ -42,6 +42,8 @@ pub struct Family {
     pub threads: Vec<Thread>,
     /// The relations among them that hold.
     pub relations: Vec<Relation>,
+    /// The subagents among them, each with the thread it works for.
+    pub subagents: Vec<(ThreadId, Child)>,
     /// Whether there are more threads than were read.
     pub cut_off: bool,
 }
@@ -74,10 +76,16 @@ impl Engine {
         let first = self.thread(thread).await?;
         let mut known: HashSet<ThreadId> = HashSet::from([thread]);
         let mut waiting = VecDeque::from([first]);
-        let mut family = Family { threads: Vec::new(), relations: Vec::new(), cut_off: false };
+        let mut family = Family { threads: Vec::new(), relations: Vec::new(), subagents: Vec::new(), cut_off: false };
         while let Some(next) = waiting.pop_front() {
+            let children = self.children(next.id).await?;
+            let mut others: Vec<ThreadId> = children.iter().map(|child| child.reference).collect();
+            family.subagents.extend(children.into_iter().map(|child| (next.id, child)));
+            others.extend(next.record.parent_id);
             for relation in self.holding(&next).await? {
-                let other = if relation.parent == next.id { relation.child } else { relation.parent };
+                others.push(if relation.parent == next.id { relation.child } else { relation.parent });
+            }
+            for other in others {
                 if known.contains(&other) {
                     continue;
                 }
@@ -100,6 +108,7 @@ impl Engine {
             let made = self.holding(thread).await?.into_iter();
             family.relations.extend(made.filter(|made| made.parent == thread.id && known.contains(&made.child)));
         }
+        family.subagents.retain(|(_, child)| known.contains(&child.reference));
         Ok(family)
     }
 

@@ -1,5 +1,6 @@
 //! The real binary, from outside: stories, hostile inputs, several processes at once, crashes, failing disks and servers.
 
+mod amp;
 mod concurrency;
 mod copy;
 mod crash;
