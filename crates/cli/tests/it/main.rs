@@ -13,4 +13,5 @@ mod shapes;
 mod stories;
 mod support;
 mod transfer;
+mod work;
 mod writer;
