@@ -11,6 +11,7 @@
 
 pub mod feed;
 mod hands;
+pub mod items;
 pub mod leases;
 pub mod log;
 pub mod threads;
@@ -89,6 +90,13 @@ macro_rules! conformance_tests {
                  a_token_is_never_given_twice,
                  a_lease_belongs_to_one_living_thread,
                  one_of_many_takes_the_lease;
+            items: an_item_is_its_newest_entry_in_the_place_of_its_first,
+                 an_item_may_come_and_go_within_one_commit,
+                 a_delivered_message_is_counted_and_found_by_both_names,
+                 items_are_one_threads_own_and_go_with_it,
+                 the_tally_says_where_agent_and_skills_are_told,
+                 subagents_are_found_by_their_main_thread,
+                 a_rebuild_brings_items_and_other_names_back;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
                  a_signal_is_there_by_the_time_the_commit_returns,
