@@ -3,7 +3,7 @@
 use threadkeep::{Error, Message, MessageId, Page, Position, ThreadId};
 use threadkeep_model::Kind;
 
-use crate::model::Item;
+use crate::model::{Item, Worker};
 use crate::run::{Follower, Reading, Run};
 
 impl Run {
@@ -60,6 +60,12 @@ impl Run {
         let now = self.engine.thread(thread).await.expect("a living thread");
         assert_eq!(now.head.version.0, known.version, "{context}");
         assert_eq!(now.record.title, known.title, "{context}");
+        let skills: Vec<String> = now.record.activated_skills.iter().map(|skill| skill.name.clone()).collect();
+        let worker = Worker { agent: now.record.agent_id, skills };
+        assert_eq!(worker, known.now.worker, "{context}: agent and skills");
+        let waiting = self.engine.queued(thread).await.expect("a queue");
+        let waiting: Vec<String> = waiting.iter().map(|item| item.message.content.to_text().into_owned()).collect();
+        assert_eq!(waiting, known.queue, "{context}: the queue");
         let limit = 1 + self.chance.below(5) as usize;
         let page = || Page::first().include_silent().limit(limit);
         let items = self.all(thread, page()).await;

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Position, Relation, Segment, SegmentId, Thread, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, ListQuery, MessageQuery, Result, Store, StoreError,
-    StoredEntry, Stores,
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery, Result, Store,
+    StoreError, StoredEntry, Stores,
 };
 
 use crate::Chance;
@@ -104,6 +105,15 @@ impl Store for Faulty {
     }
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.inner.store.checkpoints(thread)
+    }
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        self.inner.store.items(query)
+    }
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        self.inner.store.delivered(queued)
+    }
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.inner.store.subagents(main)
     }
 }
 

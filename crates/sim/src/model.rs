@@ -23,6 +23,17 @@ pub struct Item {
     pub version: u64,
     /// Whether it was deleted.
     pub deleted: bool,
+    /// Agent and skills when it was said.
+    pub worker: Worker,
+}
+
+/// Who works on a thread, and with what.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Worker {
+    /// The agent.
+    pub agent: Option<String>,
+    /// The skills, in order.
+    pub skills: Vec<String>,
 }
 
 /// What a thread shows at some version.
@@ -32,6 +43,8 @@ pub struct State {
     pub view: Vec<Item>,
     /// The versions of the thread's own entries that are in view.
     pub lineage: BTreeSet<u64>,
+    /// Agent and skills.
+    pub worker: Worker,
 }
 
 /// A living thread.
@@ -57,6 +70,8 @@ pub struct ModelThread {
     pub checkpoints: BTreeMap<String, u64>,
     /// The version before the last rollback or truncation.
     pub undo: Option<u64>,
+    /// What waits, in order.
+    pub queue: Vec<String>,
 }
 
 /// A fork, as the model knows it.
@@ -107,7 +122,7 @@ impl State {
 impl ModelThread {
     /// A thread at its birth.
     pub fn new(id: ThreadId, title: Option<String>, birth: u64, time: Timestamp, view: Vec<Item>) -> Self {
-        let now = State { view, lineage: BTreeSet::new() };
+        let now = State { view, ..State::default() };
         Self {
             id,
             title,
@@ -119,6 +134,7 @@ impl ModelThread {
             times: BTreeMap::from([(birth, time)]),
             checkpoints: BTreeMap::new(),
             undo: None,
+            queue: Vec::new(),
         }
     }
 

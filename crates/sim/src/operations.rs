@@ -1,21 +1,25 @@
 //! The operations of a random history, each carried out on the store and said again in the model.
 
 use threadkeep::{
-    Append, AppendEvent, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event, EventKind, Fork, ForkPoint,
-    Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo, SetCheckpoint, StoreError, ThreadId,
-    Truncate, TruncateFrom, Update,
+    ActivateSkill, Append, AppendEvent, Assign, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error,
+    Event, EventKind, Fork, ForkPoint, Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo,
+    SetCheckpoint, Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
 use crate::compare::metadata_of;
-use crate::model::{Item, ModelFork, ModelThread};
+use crate::model::{Item, ModelFork, ModelThread, Worker};
 use crate::run::{Run, Settled};
 
 impl Run {
     pub(crate) async fn create(&mut self) {
         let title = if self.chance.one_in(3) { None } else { Some(format!("thread {}", self.made)) };
+        let agent = if self.chance.one_in(2) { None } else { Some(format!("a{}", self.chance.below(3))) };
         let texts: Vec<String> = (0..self.chance.below(3)).map(|_| self.words()).collect();
         let mut create = title.as_deref().map_or_else(Create::new, Create::titled);
+        if let Some(agent) = &agent {
+            create = create.field("agentId", Json::string(agent));
+        }
         for text in &texts {
             create = create.message(MessageBody::user(text));
         }
@@ -26,7 +30,10 @@ impl Run {
             Settled::Refused => return,
         };
         assert_eq!(thread.head.version.0, texts.len() as u64, "{}: a new thread counts from 0", self.context());
-        self.model.threads.push(ModelThread::new(thread.id, title, 0, thread.created, Vec::new()));
+        let mut made = ModelThread::new(thread.id, title, 0, thread.created, Vec::new());
+        made.now.worker.agent = agent;
+        made.then.insert(0, made.now.clone());
+        self.model.threads.push(made);
         self.take_messages(thread.id, &texts).await;
     }
 
@@ -37,8 +44,64 @@ impl Run {
         assert_eq!(told.len(), texts.len(), "{}", self.context());
         for ((id, kind, time), text) in told.into_iter().zip(texts) {
             let known = self.model.thread(thread);
-            known.now.view.push(item(id, id, text));
+            known.now.view.push(item(id, id, text, &known.now.worker));
             known.log(kind, time);
+        }
+    }
+
+    pub(crate) async fn queue(&mut self, thread: ThreadId) {
+        let text = self.words();
+        let is_full = self.model.thread(thread).queue.len() >= 5;
+        let result = self.engine.queue(thread, MessageBody::user(&text)).await;
+        if is_full {
+            let fault = self.plan.faults > 0 && matches!(result, Err(Error::Store(StoreError::Unavailable { .. })));
+            assert!(fault || matches!(result, Err(Error::QueueFull { .. })), "{}: {result:?}", self.context());
+            return;
+        }
+        if self.settled(Some(thread), result).await.happened() {
+            self.model.thread(thread).queue.push(text);
+            self.log_rest(thread).await;
+        }
+    }
+
+    /// An execution begins, whoever was at work, and takes up what waits.
+    pub(crate) async fn begin(&mut self, thread: ThreadId) {
+        let result = self.engine.begin(thread, Begin { take_over: true, ..Begin::default() }).await;
+        if !self.settled(Some(thread), result).await.happened() {
+            return;
+        }
+        let known = self.model.thread(thread);
+        let (version, mut waiting) = (known.version, std::mem::take(&mut known.queue).into_iter());
+        for (id, kind, time) in self.after(thread, version).await {
+            let known = self.model.thread(thread);
+            if kind == Kind::MessageDelivered {
+                let text = waiting.next().expect("something that waited");
+                known.now.view.push(item(id, id, &text, &known.now.worker));
+            }
+            known.log(kind, time);
+        }
+        assert_eq!(waiting.next(), None, "{}: all of it is delivered", self.context());
+    }
+
+    pub(crate) async fn assign(&mut self, thread: ThreadId) {
+        let agent = format!("a{}", self.chance.below(3));
+        let result = self.engine.assign(thread, Assign::to(&agent)).await;
+        if self.settled_or_same(thread, result).await {
+            self.model.thread(thread).now.worker.agent = Some(agent);
+            self.log_rest(thread).await;
+        }
+    }
+
+    pub(crate) async fn skill(&mut self, thread: ThreadId) {
+        let name = format!("s{}", self.chance.below(4));
+        let skill = Skill { name: name.clone(), arguments: None };
+        let result = self.engine.activate_skill(thread, ActivateSkill { skill, expected: None }).await;
+        if self.settled_or_same(thread, result).await {
+            let skills = &mut self.model.thread(thread).now.worker.skills;
+            if !skills.contains(&name) {
+                skills.push(name);
+            }
+            self.log_rest(thread).await;
         }
     }
 
@@ -140,7 +203,8 @@ impl Run {
         let (id, ..) = self.after(thread, version).await[0];
         let view = &mut self.model.thread(thread).now.view;
         let at = view.iter().position(|item| item.id == target.id).expect("the message");
-        view.insert(at, item(id, target.root, &text));
+        let worker = view[at].worker.clone();
+        view.insert(at, item(id, target.root, &text, &worker));
         self.log_rest(thread).await;
     }
 
@@ -166,10 +230,10 @@ impl Run {
 
     pub(crate) async fn fork(&mut self, thread: ThreadId) {
         let known = self.model.thread(thread).clone();
-        let (at, view, anchor) = match self.chance.below(4) {
+        let (at, view, anchor, worker) = match self.chance.below(4) {
             0 => {
                 let anchor = known.now.shown().last().map(|item| item.root);
-                (ForkPoint::Now, (known.now.view.clone(), None), anchor)
+                (ForkPoint::Now, (known.now.view.clone(), None), anchor, known.now.worker.clone())
             }
             1 => {
                 let version = known.birth + self.chance.below(known.version - known.birth + 1);
@@ -177,12 +241,13 @@ impl Run {
                 let anchor = then.shown().last().map(|item| item.root);
                 // On an abandoned branch there is nothing a truncation could concern.
                 let anchor = anchor.filter(|anchor| known.now.view.iter().any(|item| item.id == *anchor));
-                (ForkPoint::Version(Position(version)), (then.view.clone(), None), anchor)
+                (ForkPoint::Version(Position(version)), (then.view.clone(), None), anchor, then.worker.clone())
             }
             by => {
                 let Some((index, target)) = self.some_message(thread) else { return };
                 let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id) };
-                (point, known.now.cut_after(index), Some(target.root))
+                let root = known.now.view.iter().find(|item| item.id == target.root).expect("a root is in the view");
+                (point, known.now.cut_after(index), Some(target.root), root.worker.clone())
             }
         };
         let result = self.engine.fork(thread, Fork { at, title: None, expected: None }).await;
@@ -205,6 +270,8 @@ impl Run {
         // What the cut hides is the child's first entry; everything before is its birth.
         let birth = child.head.version.0 - u64::from(hidden.is_some());
         let mut made = ModelThread::new(child.id, child.record.title.clone(), birth, child.created, view);
+        made.now.worker = worker;
+        made.then.insert(birth, made.now.clone());
         if let Some(hidden) = hidden {
             made.now.view = hidden;
             made.log(Kind::MessagesDeleted, child.head.updated);
@@ -282,6 +349,7 @@ impl Run {
     }
 }
 
-fn item(id: MessageId, root: MessageId, text: &str) -> Item {
-    Item { id, root, text: text.to_owned(), metadata: None, version: id.position.0, deleted: false }
+fn item(id: MessageId, root: MessageId, text: &str, worker: &Worker) -> Item {
+    let (text, worker) = (text.to_owned(), worker.clone());
+    Item { id, root, text, metadata: None, version: id.position.0, deleted: false, worker }
 }

@@ -141,8 +141,12 @@ impl Run {
         let thread = self.model.threads[at].id;
         match self.chance.below(100) {
             0..=4 => self.create().await,
-            5..=29 => self.append(thread).await,
-            30..=33 => self.event(thread).await,
+            5..=18 => self.append(thread).await,
+            19..=22 => self.queue(thread).await,
+            23..=25 => self.begin(thread).await,
+            26..=27 => self.assign(thread).await,
+            28..=30 => self.skill(thread).await,
+            31..=33 => self.event(thread).await,
             34..=41 => self.edit(thread).await,
             42..=47 => self.delete_message(thread).await,
             48..=55 => self.insert(thread).await,
@@ -186,6 +190,14 @@ impl Run {
                 if happened { Settled::Lost } else { Settled::Refused }
             }
             Err(other) => panic!("{}: {other}", self.context()),
+        }
+    }
+
+    /// The same for an operation that writes nothing where nothing is new.
+    pub(crate) async fn settled_or_same<T>(&self, thread: ThreadId, result: Result<T, Error>) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(_) => self.settled(Some(thread), result).await.happened(),
         }
     }
 

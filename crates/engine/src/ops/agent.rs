@@ -109,12 +109,9 @@ impl Engine {
             return Ok(thread.record.state());
         }
         if at == threadkeep_model::Position::START {
-            // Nothing was told up to there, so it is what the thread that wrote there was born with.
-            let wrote = view.lineage.segment.thread;
-            return match self.state_at_birth(wrote).await? {
-                Some(state) => Ok(state),
-                None => Ok(self.state_at_birth(thread.id).await?.unwrap_or_default()),
-            };
+            // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
+            // to its birth, nothing but the default is left untold.
+            return Ok(self.state_at_birth(view.lineage.segment.thread).await?.unwrap_or_default());
         }
         let (holder, _) = view.lineage.at(at, view.bounds);
         let segment = holder.segment.id;

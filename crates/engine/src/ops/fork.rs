@@ -142,7 +142,7 @@ impl Engine {
         let closed = self.close_calls(&view, cut.count(), &[], calls::Interrupted::Fork).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.iter().chain(&closed).map(NewEntry::new).collect();
-        let (lineage, bounds) = view.lineage.at(cut.bounds.highest(), view.bounds.min(cut.bounds));
+        let (lineage, bounds) = view.lineage.at(cut.bounds.values, view.bounds.min(cut.bounds));
         let state = self.state_in(parent, &View { lineage, bounds, tally: cut.tally }).await?;
         Ok(Decided { segment, first, state, index, anchor })
     }

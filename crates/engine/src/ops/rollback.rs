@@ -2,8 +2,8 @@
 //! version.
 
 use threadkeep_model::{
-    Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged, ThreadId, Timestamp,
-    Version,
+    AgentAssigned, AgentState, Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread,
+    ThreadChanged, ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;
@@ -58,10 +58,14 @@ impl Engine {
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };
                 let undo = rollback.to == RollbackTo::Undo;
                 let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
-                let restored = thread.record.clone().with_state(self.state_in(&thread, &view).await?);
-                let fields = thread.record.changes_to(&restored);
-                if !fields.0.is_empty() {
-                    entries.push(Entry::ThreadChanged(ThreadChanged { fields }));
+                let state = self.state_in(&thread, &view).await?;
+                if segment.link.is_none() && state != AgentState::default() {
+                    // Nothing leads from here to the thread's birth, which may be freed one day.
+                    entries.push(Entry::AgentAssigned(AgentAssigned { state }));
+                } else {
+                    let fields = thread.record.changes_to(&thread.record.clone().with_state(state));
+                    let changed = (!fields.0.is_empty()).then_some(ThreadChanged { fields });
+                    entries.extend(changed.map(Entry::ThreadChanged));
                 }
                 entries.extend(self.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
                 let new = entries.iter().map(NewEntry::new).collect();
