@@ -59,7 +59,31 @@ async fn an_expected_version_is_checked(keep: Keep) {
 
 async fn sixteen_writers_with_expected_versions_lose_nothing(keep: Keep) {
     const EACH: usize = 10;
-    let thread = keep.thread(&[]).await;
+    let thread = keep.thread(&["first", "second"]).await;
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // A reader that pages meanwhile sees the state its first page began with, each message once.
+    let reader = tokio::spawn({
+        let (engine, done) = (keep.engine.clone(), std::sync::Arc::clone(&done));
+        async move {
+            let mut rounds = 0;
+            while rounds == 0 || !done.load(std::sync::atomic::Ordering::Relaxed) {
+                rounds += 1;
+                let first = engine.messages(thread, Page::first().limit(1)).await.expect("a page");
+                let (version, total) = (first.version, first.total);
+                let (mut seen, mut next) = (first.items, first.next);
+                while let Some(cursor) = next {
+                    let page = engine.messages(thread, Page::after(cursor).limit(7)).await.expect("the next page");
+                    assert_eq!((page.version, page.total), (version, total));
+                    seen.extend(page.items);
+                    next = page.next;
+                }
+                let numbers: Vec<u64> = seen.iter().map(|message| message.number).collect();
+                assert_eq!(numbers, (1..=version.0).collect::<Vec<_>>(), "everything up to then, once");
+                assert_eq!(total, version.0);
+                tokio::task::yield_now().await;
+            }
+        }
+    });
     let writers: Vec<_> = (0..16)
         .map(|writer| {
             let engine = keep.engine.clone();
@@ -80,8 +104,10 @@ async fn sixteen_writers_with_expected_versions_lose_nothing(keep: Keep) {
     for writer in writers {
         writer.await.expect("a writer that ends");
     }
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    reader.await.expect("a reader that ends");
     let texts: Vec<String> = keep.shows(thread).await.split(' ').map(str::to_owned).collect();
-    assert_eq!(texts.len(), 16 * EACH);
+    assert_eq!(texts.len(), 2 + 16 * EACH);
     for writer in 0..16 {
         let own: Vec<_> = texts.iter().filter(|text| text.starts_with(&format!("{writer}."))).collect();
         let expected: Vec<_> = (0..EACH).map(|n| format!("{writer}.{n}")).collect();
