@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use threadkeep::{
-    Content, Create, Delete, EditMessage, Engine, Error, ExportItem, Fork, MessageBody, RollbackTo, Selection,
-    SetCheckpoint, ThreadId,
+    Assign, Begin, Content, Create, Delete, EditMessage, Engine, Error, ExportItem, Fork, MessageBody, RemoveQueued,
+    RollbackTo, Selection, SetCheckpoint, Subagent, ThreadId,
 };
 
 use crate::{Keep, on_every_store};
 
 on_every_store!(
     a_whole_store_moves_with_its_sharing,
+    what_waits_who_works_and_who_helps_moves_along,
     one_thread_moves_with_what_it_shares,
     an_import_can_be_repeated_and_completed,
     a_broken_export_is_refused,
@@ -76,6 +77,44 @@ async fn a_whole_store_moves_with_its_sharing(keep: Keep) {
         assert_eq!(other.engine.relationships(fork).await.expect("relations").len(), 1);
         healthy(&other.engine).await;
         other.engine.gc(true, Arc::new(|_, _, _| {})).await.expect("gc after the import");
+        healthy(&other.engine).await;
+    }
+}
+
+async fn what_waits_who_works_and_who_helps_moves_along(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let delivered = keep.engine.queue(thread, MessageBody::user("b")).await.expect("queued").id;
+    keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    keep.engine.assign(thread, Assign::to("coder")).await.expect("an assignment");
+    let removed = keep.engine.queue(thread, MessageBody::user("c")).await.expect("queued").id;
+    keep.engine.queue(thread, MessageBody::user(&"large ".repeat(10_000)).silent()).await.expect("queued");
+    keep.engine.rollback(thread, RollbackTo::Version(threadkeep::Position(0))).await.expect("a rollback");
+    let remove = RemoveQueued { item: removed, expected: None };
+    keep.engine.remove_queued(thread, remove).await.expect("a removal, in another segment");
+    let child = Subagent { name: "critic".into(), ..Subagent::default() };
+    let child = keep.engine.subagent(thread, child).await.expect("a subagent").id;
+    keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
+    keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo of the undo");
+    let items = exported(&keep.engine, Selection::All).await;
+    for other in [Keep::memory(), Keep::sqlite(), Keep::postgres()] {
+        assert_eq!(import(&other.engine, items.clone()).await.expect("an import"), 2);
+        assert_eq!(exported(&other.engine, Selection::All).await, items, "a round trip is exact");
+        for id in [thread, child] {
+            let both =
+                (other.engine.thread(id).await.expect("a thread"), keep.engine.thread(id).await.expect("a thread"));
+            assert_eq!(both.0, both.1);
+        }
+        let both =
+            (other.engine.queued(thread).await.expect("a queue"), keep.engine.queued(thread).await.expect("a queue"));
+        assert_eq!(both.0, both.1);
+        assert_eq!(both.0.len(), 1);
+        let both = (
+            other.engine.children(thread).await.expect("children"),
+            keep.engine.children(thread).await.expect("children"),
+        );
+        assert_eq!(both.0, both.1);
+        let place = other.engine.message_id(delivered).await.expect("a place");
+        assert_eq!(place, keep.engine.message_id(delivered).await.expect("a place"));
         healthy(&other.engine).await;
     }
 }
