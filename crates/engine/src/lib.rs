@@ -16,6 +16,7 @@ mod family;
 mod history;
 mod import;
 mod incoming;
+mod live;
 mod messages;
 mod operation;
 mod ops;
@@ -36,6 +37,10 @@ pub use export::{ExportItem, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
+pub use live::{
+    Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
+    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
+};
 pub use messages::{MessagePage, Page};
 pub use operation::{Operation, Outcome};
 pub use ops::append::{Append, AppendEvent, Insert, NewAttachment, NewMessage};

@@ -39,20 +39,32 @@
 //! ([`Engine::messages`]), as it was at any version ([`Page::as_of`]), or all that was ever logged to it
 //! ([`Engine::history`]). [`Engine::subscribe`] follows one thread, [`Engine::feed`] follows all.
 //!
+//! A thread that one program works on at a time is opened with [`Engine::exclusive`]: nobody else changes its
+//! conversation meanwhile, and updates are applied at once and kept a moment later. [`Engine::observe`] shows a thread in
+//! snapshots, [`observe_raw`] patch by patch, and [`Engine::emit`] tells those who listen of what is not logged. These
+//! work on a thread of the engine's own, and so in any runtime.
+//!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 pub mod contract;
+mod raw;
 mod world;
 
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use raw::{RawObserver, observe_raw};
+pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
     Append, AppendEvent, ContentHash, CopyReport, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine,
     Error, ExportItem, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List,
     Logged, Mention, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page, Relationship, RelationshipRole,
     Result, Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter, ThreadPage, Truncate,
     TruncateFrom, Update, World,
+};
+pub use threadkeep_engine::{
+    Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
+    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{

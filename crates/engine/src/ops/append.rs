@@ -211,7 +211,7 @@ impl Engine {
         Ok(prepared)
     }
 
-    fn prepare_one(&self, message: NewMessage) -> Result<(MessageBody, Vec<(BlobId, Bytes)>)> {
+    pub(crate) fn prepare_one(&self, message: NewMessage) -> Result<(MessageBody, Vec<(BlobId, Bytes)>)> {
         let max = self.shared.limits.attachment_bytes_max;
         let mut body = message.body.checked()?;
         let mut blobs = Vec::new();

@@ -19,7 +19,7 @@ use threadkeep_model::{Expect, NewEntry, NewSegment, Record, Thread, ThreadCommi
 use crate::{Error, Result};
 
 /// A write to `thread` that was decided at its present era.
-fn write(
+pub(crate) fn write(
     thread: &Thread,
     expected: Option<Version>,
     branch: Option<NewSegment>,
@@ -31,6 +31,6 @@ fn write(
 }
 
 /// Refuses a change to the content of a closed thread.
-fn open(thread: &Thread) -> Result<()> {
+pub(crate) fn open(thread: &Thread) -> Result<()> {
     if thread.record.lifecycle.is_open() { Ok(()) } else { Err(Error::ThreadClosed { state: thread.record.lifecycle }) }
 }

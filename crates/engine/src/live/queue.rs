@@ -1,0 +1,223 @@
+//! The updates of a live thread that are not flushed, and what the thread is with them. Pure.
+//!
+//! The version it gives is an estimate from below that only grows: what is durable as far as is known, and one for
+//! each entry that waits. Entries of others in between (back-links of forks, changes of the record) can only
+//! raise what it becomes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use threadkeep_model::{Head, MessageBody, Position, Record, Thread, Version};
+
+use super::draft::{Draft, Refused};
+use crate::Error;
+
+/// A live thread as its read-writer sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveThread {
+    /// The thread. Its record has all updates applied; its head is the durable one.
+    pub thread: Thread,
+    /// The version with all updates applied: an estimate that only grows, and never too high.
+    pub version: Version,
+    /// How many messages the thread shows with all updates applied.
+    pub message_count: u64,
+    /// The messages that were appended and are not flushed, in order. They have no ids yet.
+    pub pending: Vec<MessageBody>,
+}
+
+/// Updates that wait, in order, on top of what is durable.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    durable: Thread,
+    record: Arc<Record>,
+    version: Version,
+    /// The highest version that an update was told.
+    promised: Version,
+    updates: VecDeque<Pending>,
+    bytes: usize,
+    refused: Vec<Refused>,
+    refused_bytes: usize,
+    next: u64,
+    /// How many of the first are being committed, or may have been.
+    in_flight: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
+    number: u64,
+    draft: Arc<Draft>,
+    /// The version it was told.
+    version: Version,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(crate) fn on(durable: Thread) -> Self {
+        Self {
+            record: Arc::new(durable.record.clone()),
+            version: durable.head.version,
+            promised: durable.head.version,
+            durable,
+            updates: VecDeque::new(),
+            bytes: 0,
+            refused: Vec::new(),
+            refused_bytes: 0,
+            next: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// The record with all updates applied.
+    pub(crate) fn record(&self) -> &Arc<Record> {
+        &self.record
+    }
+
+    /// The version with all updates applied: an estimate.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What is durable, as far as is known.
+    pub(crate) fn durable(&self) -> &Thread {
+        &self.durable
+    }
+
+    /// How many updates wait.
+    pub(crate) fn len(&self) -> usize {
+        self.updates.len()
+    }
+
+    /// Updates and bytes that are kept in memory, those that were refused and not taken back among them.
+    pub(crate) fn weight(&self) -> (usize, usize) {
+        (self.updates.len() + self.refused.len(), self.bytes + self.refused_bytes)
+    }
+
+    /// The thread with all updates applied.
+    pub(crate) fn seen(&self) -> LiveThread {
+        let drafts = || self.updates.iter().map(|pending| &*pending.draft);
+        let delta: i64 = drafts().map(Draft::delta).sum();
+        LiveThread {
+            thread: Thread { record: Record::clone(&self.record), ..self.durable.clone() },
+            version: self.version,
+            message_count: self.durable.head.tally.messages().saturating_add_signed(delta),
+            pending: drafts().flat_map(Draft::appended).map(|message| message.body.clone()).collect(),
+        }
+    }
+
+    /// One more update, with the record after it.
+    pub(crate) fn push(&mut self, draft: Draft, record: Record, bytes: usize) -> Version {
+        self.version = Position(self.version.0 + draft.entries() as u64);
+        self.promised = self.version;
+        self.record = Arc::new(record);
+        self.bytes += bytes;
+        self.next += 1;
+        self.updates.push_back(Pending { number: self.next, draft: Arc::new(draft), version: self.version, bytes });
+        self.version
+    }
+
+    /// The number of the update that came last.
+    pub(crate) fn last(&self) -> u64 {
+        self.next
+    }
+
+    /// What to commit next of the updates up to `last`: one update, or as many neighbours as do nothing but append.
+    pub(crate) fn group(&mut self, last: u64, alone: bool, entries_max: usize) -> Vec<Arc<Draft>> {
+        let mut group: Vec<Arc<Draft>> = Vec::new();
+        let mut entries = 0;
+        for pending in self.updates.iter().take_while(|pending| pending.number <= last) {
+            entries += pending.draft.entries();
+            let joins = !alone && pending.draft.is_plain() && entries <= entries_max;
+            if !group.is_empty() && !joins {
+                break;
+            }
+            group.push(Arc::clone(&pending.draft));
+            if !joins {
+                break;
+            }
+        }
+        self.in_flight = group.len();
+        group
+    }
+
+    /// The first `count` updates are durable.
+    pub(crate) fn kept(&mut self, count: usize, thread: Thread) {
+        for pending in self.updates.drain(..count.min(self.updates.len())) {
+            self.bytes -= pending.bytes;
+        }
+        self.in_flight = 0;
+        self.found(thread);
+    }
+
+    /// The first `count` updates are refused.
+    pub(crate) fn refuse(&mut self, count: usize, mut why: impl FnMut() -> Error) {
+        for pending in self.updates.drain(..count.min(self.updates.len())) {
+            self.bytes -= pending.bytes;
+            self.refused_bytes += pending.bytes;
+            self.refused.push(Refused { draft: Arc::unwrap_or_clone(pending.draft), error: why() });
+        }
+        self.in_flight = 0;
+        self.replay();
+    }
+
+    /// Nothing is being committed any more.
+    pub(crate) fn landed(&mut self) {
+        self.in_flight = 0;
+    }
+
+    /// All updates that are not being committed, as refused.
+    pub(crate) fn give_up(&mut self, mut why: impl FnMut() -> Error) -> Vec<Refused> {
+        let waiting = self.updates.split_off(self.in_flight.min(self.updates.len()));
+        self.bytes -= waiting.iter().map(|pending| pending.bytes).sum::<usize>();
+        let draft = |pending: Pending| Arc::unwrap_or_clone(pending.draft);
+        let waiting = waiting.into_iter().map(|pending| Refused { draft: draft(pending), error: why() });
+        self.refused_bytes = 0;
+        self.refused.drain(..).chain(waiting).collect()
+    }
+
+    /// The thread was found like this in the store.
+    pub(crate) fn found(&mut self, thread: Thread) {
+        if thread.head.version >= self.durable.head.version {
+            self.durable = thread;
+        }
+        self.replay();
+    }
+
+    /// The thread was found at this head, its record unseen.
+    pub(crate) fn found_at(&mut self, head: Head) {
+        if head.version > self.durable.head.version {
+            self.durable.head = head;
+            self.replay();
+        }
+    }
+
+    /// Applies what waits to what is durable.
+    fn replay(&mut self) {
+        let mut record = self.durable.record.clone();
+        for fields in self.updates.iter().flat_map(|pending| pending.draft.fields()) {
+            // One that can no longer be applied is refused when its turn comes.
+            record = record.merge(fields).unwrap_or(record);
+        }
+        self.record = Arc::new(record);
+        let entries: usize = self.updates.iter().map(|pending| pending.draft.entries()).sum();
+        self.version = self.version.max(Position(self.durable.head.version.0 + entries as u64));
+    }
+
+    /// Whether every update up to the one that was told `target` is settled; a target beyond them has to be durable.
+    pub(crate) fn reached(&self, target: Version) -> bool {
+        let first = self.updates.front();
+        let begins = first.map(|pending| pending.version.0.saturating_sub(pending.draft.entries() as u64));
+        let settled = begins.is_none_or(|begins| begins >= target.0);
+        settled && (target <= self.promised || self.durable.head.version >= target)
+    }
+
+    /// Takes what was refused.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+        self.refused_bytes = 0;
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Whether anything was refused that nobody took.
+    pub(crate) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+}
