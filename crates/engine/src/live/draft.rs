@@ -57,58 +57,52 @@ impl Draft {
     }
 
     /// Appends a message. It has an id once it is flushed.
-    pub fn append(&mut self, message: impl Into<NewMessage>) -> &mut Self {
+    pub fn append(&mut self, message: impl Into<NewMessage>) {
         let message = message.into();
         if let Some(DraftStep::Append(append)) = self.steps.last_mut() {
             append.messages.push(message);
         } else {
             self.steps.push(DraftStep::Append(Append::batch([message])));
         }
-        self
     }
 
     /// Logs an event that is not a message.
-    pub fn append_event(&mut self, event: Event) -> &mut Self {
+    pub fn append_event(&mut self, event: Event) {
         self.steps.push(DraftStep::AppendEvent(AppendEvent { event, expected: None }));
-        self
     }
 
     /// Puts a message before another one.
-    pub fn insert_before(&mut self, before: MessageId, message: impl Into<NewMessage>) -> &mut Self {
+    pub fn insert_before(&mut self, before: MessageId, message: impl Into<NewMessage>) {
         self.steps.push(DraftStep::Insert(Insert { before, message: message.into(), expected: None }));
-        self
     }
 
     /// Edits a message.
-    pub fn edit(&mut self, edit: EditMessage) -> &mut Self {
+    pub fn edit(&mut self, edit: EditMessage) {
         self.steps.push(DraftStep::EditMessage(edit));
-        self
     }
 
     /// Deletes a message, which has to be there.
-    pub fn delete(&mut self, message: MessageId) -> &mut Self {
+    pub fn delete(&mut self, message: MessageId) {
         self.steps.push(DraftStep::DeleteMessage(DeleteMessage { message, expected: None }));
-        self
     }
 
     /// Sets a field of the record by its name on the wire; null clears it.
-    pub fn set(&mut self, field: &str, value: Json) -> &mut Self {
+    pub fn set(&mut self, field: &str, value: Json) {
         if let Some(DraftStep::Update(update)) = self.steps.last_mut() {
             update.fields.0.insert(field.to_owned(), value);
         } else {
             self.steps.push(DraftStep::Update(Update::new().field(field, value)));
         }
-        self
     }
 
     /// Sets the title.
-    pub fn title(&mut self, title: &str) -> &mut Self {
-        self.set("title", Json::string(title))
+    pub fn title(&mut self, title: &str) {
+        self.set("title", Json::string(title));
     }
 
     /// Clears a field of the record.
-    pub fn clear(&mut self, field: &str) -> &mut Self {
-        self.set(field, null())
+    pub fn clear(&mut self, field: &str) {
+        self.set(field, null());
     }
 
     /// Its steps, in order. Each can be carried out by itself with [`Engine::execute`].

@@ -38,7 +38,8 @@ pub struct Exclusive {
 ///
 /// let writer = keep.exclusive(thread, threadkeep::Exclusive::default()).await?;
 /// let version = writer.update(|draft| {
-///     draft.append(MessageBody::user("Hello!")).title("Greetings");
+///     draft.append(MessageBody::user("Hello!"));
+///     draft.title("Greetings");
 /// })?;
 /// writer.flush_version(version).await?; // durable now
 /// writer.dispose().await?;

@@ -2,14 +2,19 @@
 
 mod contract;
 mod copy;
+mod emit;
 mod follow;
 mod fork;
+mod live;
 mod log;
+mod observe;
+mod patches;
 mod record;
 mod relate;
 mod resume;
 mod rewind;
 mod transfer;
+mod unflushed;
 mod values;
 mod writer;
 
