@@ -13,7 +13,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, writer};
+use crate::{branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, watch, writer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,6 +80,7 @@ enum Command {
     Truncate(branch::Truncate),
     Writer(writer::Writer),
     Tail(follow::Tail),
+    Watch(watch::Watch),
     History(follow::History),
     Tree(tree::Tree),
     Relationships(relate::Relationships),
@@ -124,6 +125,7 @@ impl Command {
             Self::Truncate(truncate) => truncate.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
+            Self::Watch(watch) => watch.run(context).await,
             Self::History(history) => history.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Relationships(relationships) => relationships.run(context).await,

@@ -24,6 +24,7 @@ mod thread;
 mod transfer;
 mod tree;
 mod upkeep;
+mod watch;
 mod writer;
 
 use std::process::ExitCode;

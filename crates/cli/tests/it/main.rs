@@ -12,4 +12,5 @@ mod shapes;
 mod stories;
 mod support;
 mod transfer;
+mod watch;
 mod writer;

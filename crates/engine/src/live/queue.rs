@@ -221,3 +221,105 @@ impl Queue {
         !self.refused.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_model::{Account, Json, SegmentId, Tally, ThreadId, Timestamp};
+
+    fn thread(version: u64) -> Thread {
+        let updated = Timestamp::from_micros(0);
+        let segment = SegmentId::from_bits(1);
+        let head = Head { version: Position(version), segment, era: 0, fence: 0, updated, tally: Tally::default() };
+        let (id, account) = (ThreadId::from_chance(1), Account::local());
+        Thread { id, account, created: updated, head, record: Record::default() }
+    }
+
+    /// Messages are said with a letter each; a title is set with `!`.
+    fn push(queue: &mut Queue, what: &str) -> u64 {
+        let mut draft = Draft::on(Arc::clone(queue.record()));
+        let mut record = Record::clone(queue.record());
+        for letter in what.chars() {
+            if letter == '!' {
+                draft.set("title", Json::string(what));
+                record.title = Some(what.to_owned());
+            } else {
+                draft.append(MessageBody::user(&letter.to_string()));
+            }
+        }
+        queue.push(draft, record, 10).0
+    }
+
+    fn sizes(queue: &mut Queue, alone: bool, entries_max: usize) -> Vec<usize> {
+        let last = queue.last();
+        queue.group(last, alone, entries_max).iter().map(|draft| draft.entries()).collect()
+    }
+
+    #[test]
+    fn neighbours_that_only_append_go_together_and_all_others_alone() {
+        let mut queue = Queue::on(thread(0));
+        for what in ["a", "bc", "d!", "e", "f"] {
+            push(&mut queue, what);
+        }
+        assert_eq!(sizes(&mut queue, false, 1_000), [1, 2]);
+        assert_eq!(sizes(&mut queue, true, 1_000), [1], "one by one after a refusal");
+        assert_eq!(sizes(&mut queue, false, 2), [1], "an update is not torn apart");
+        queue.kept(2, thread(3));
+        assert_eq!(sizes(&mut queue, false, 1_000), [2]);
+        queue.kept(1, thread(5));
+        assert_eq!(queue.group(4, false, 1_000).len(), 1, "what came later waits for its own flush");
+        assert_eq!(sizes(&mut queue, false, 1_000), [1, 1]);
+    }
+
+    #[test]
+    fn the_version_only_grows_and_is_never_too_high() {
+        let mut queue = Queue::on(thread(7));
+        assert_eq!((push(&mut queue, "a"), push(&mut queue, "bc!")), (8, 11));
+        // Others took two versions before the first was kept.
+        queue.kept(1, thread(10));
+        assert_eq!(queue.version(), Position(13));
+        queue.kept(1, thread(13));
+        assert_eq!((queue.version(), queue.durable().head.version), (Position(13), Position(13)));
+    }
+
+    #[test]
+    fn a_version_is_reached_when_every_update_up_to_it_is_settled() {
+        let mut queue = Queue::on(thread(0));
+        let (first, second) = (push(&mut queue, "ab"), push(&mut queue, "c"));
+        let reached = |queue: &Queue, version: u64| queue.reached(Position(version));
+        assert!(reached(&queue, 0) && !reached(&queue, 1) && !reached(&queue, first));
+        queue.kept(1, thread(2));
+        assert!(reached(&queue, first) && !reached(&queue, second));
+        queue.refuse(1, || Error::Busy);
+        assert!(reached(&queue, second) && queue.has_refused(), "refused is settled too");
+        assert!(!reached(&queue, second + 1), "beyond the updates the thread itself has to be there");
+        queue.found(thread(second + 1));
+        assert!(reached(&queue, second + 1));
+    }
+
+    #[test]
+    fn the_record_shows_what_waits_on_top_of_what_is_there() {
+        let mut queue = Queue::on(thread(0));
+        push(&mut queue, "!");
+        let mut changed = thread(1);
+        changed.record = Record { title: Some("others".into()), draft: Some("d".into()), ..Record::default() };
+        queue.found(changed);
+        assert_eq!((queue.record().title.as_deref(), queue.record().draft.as_deref()), (Some("!"), Some("d")));
+        queue.refuse(1, || Error::Busy);
+        assert_eq!(queue.record().title.as_deref(), Some("others"));
+    }
+
+    #[test]
+    fn what_is_being_committed_is_not_given_up() {
+        let mut queue = Queue::on(thread(0));
+        for what in ["a", "!", "b"] {
+            push(&mut queue, what);
+        }
+        assert_eq!((sizes(&mut queue, false, 9).len(), queue.weight()), (1, (3, 30)));
+        assert_eq!(queue.give_up(|| Error::WriterDisposed).len(), 2);
+        assert_eq!((queue.len(), queue.weight()), (1, (1, 10)));
+        queue.landed();
+        assert_eq!(queue.give_up(|| Error::WriterDisposed).len(), 1);
+        assert_eq!(queue.weight(), (0, 0));
+    }
+}
