@@ -101,35 +101,6 @@ impl Patches {
         Ok(())
     }
 
-    /// The next patch of the steps that were taken; none if all was said.
-    pub fn next(&mut self) -> Option<Patch> {
-        if self.told {
-            return None;
-        }
-        let mut operations = Vec::new();
-        while operations.len() < OPERATIONS_MAX
-            && let Some(waiting) = self.waiting.front_mut()
-        {
-            match waiting {
-                Waiting::Remove { index, count } => {
-                    operations.push(PatchOperation::Remove { path: format!("/messages/{index}") });
-                    *count -= 1;
-                    if *count == 0 {
-                        self.waiting.pop_front();
-                    }
-                }
-                Waiting::Operation(_) => {
-                    if let Some(Waiting::Operation(operation)) = self.waiting.pop_front() {
-                        operations.push(operation);
-                    }
-                }
-            }
-        }
-        self.told = self.waiting.is_empty();
-        let complete = self.told && self.complete;
-        Some(Patch { version: self.thread.head.version, thread: self.thread.clone(), operations, complete })
-    }
-
     fn change(&mut self, change: MessageChange) -> Result<(), Error> {
         match change {
             MessageChange::Added { index, message } => {
@@ -165,6 +136,39 @@ impl Patches {
             }
         }
         Ok(())
+    }
+}
+
+/// The patches of the steps that were taken; none if all was said, until the next step.
+impl Iterator for Patches {
+    type Item = Patch;
+
+    fn next(&mut self) -> Option<Patch> {
+        if self.told {
+            return None;
+        }
+        let mut operations = Vec::new();
+        while operations.len() < OPERATIONS_MAX
+            && let Some(waiting) = self.waiting.front_mut()
+        {
+            match waiting {
+                Waiting::Remove { index, count } => {
+                    operations.push(PatchOperation::Remove { path: format!("/messages/{index}") });
+                    *count -= 1;
+                    if *count == 0 {
+                        self.waiting.pop_front();
+                    }
+                }
+                Waiting::Operation(_) => {
+                    if let Some(Waiting::Operation(operation)) = self.waiting.pop_front() {
+                        operations.push(operation);
+                    }
+                }
+            }
+        }
+        self.told = self.waiting.is_empty();
+        let complete = self.told && self.complete;
+        Some(Patch { version: self.thread.head.version, thread: self.thread.clone(), operations, complete })
     }
 }
 
@@ -221,7 +225,7 @@ mod tests {
     }
 
     fn patches(patches: &mut Patches) -> Vec<String> {
-        std::iter::from_fn(|| patches.next()).map(|patch| serde_json::to_string(&patch).expect("json")).collect()
+        patches.map(|patch| serde_json::to_string(&patch).expect("json")).collect()
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use clap::Args;
 use threadkeep::{Error, Observed, Patch, RawObserver, Snapshot, ThreadId, observe_raw};
 use threadkeep_api as api;
+use threadkeep_api::Problem;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -63,6 +64,7 @@ impl Watch {
         for _ in 0..self.lines() {
             match observer.next().await {
                 Some(Observed::Snapshot(snapshot)) => print(context, &snapshot)?,
+                Some(Observed::Unreadable(error)) => return Err(Problem::from(&*error).into()),
                 Some(Observed::Deleted) | None => return deleted(context),
             }
             context.out.flush()?;

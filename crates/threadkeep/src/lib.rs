@@ -44,6 +44,33 @@
 //! snapshots, [`observe_raw`] patch by patch, and [`Engine::emit`] tells those who listen of what is not logged. These
 //! work on a thread of the engine's own, and so in any runtime.
 //!
+//! ```
+//! use threadkeep::{Create, Exclusive, MessageBody, Observed};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> threadkeep::Result<()> {
+//! # let keep = threadkeep::open("memory:")?;
+//! let thread = keep.create(Create::titled("Live")).await?.id;
+//! let mut observer = keep.observe(thread).await?;
+//!
+//! let writer = keep.exclusive(thread, Exclusive::default()).await?;
+//! let version = writer.update(|draft| {
+//!     draft.append(MessageBody::user("Hello!"));
+//!     draft.title("Greetings");
+//! })?; // applied, and seen by observers
+//! writer.flush_version(version).await?; // durable
+//! writer.dispose().await?; // others may write
+//!
+//! while let Some(Observed::Snapshot(snapshot)) = observer.next().await {
+//!     if snapshot.version >= version {
+//!         assert_eq!(snapshot.message_count, 1);
+//!         break; // or go on for as long as the thread lives
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 pub mod contract;

@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use threadkeep_model::{Caller, Message, MessageBody, Thread, ThreadId, Version};
-use threadkeep_store::{FeedCursor, MessageFilter, Order, Signal};
+use threadkeep_store::{FeedCursor, MessageFilter, Order, Signal, StoreError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::engine::Shared;
-use crate::{Engine, Page, Result};
+use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
 const READ_AT_ONCE: usize = 256;
@@ -37,6 +37,8 @@ pub struct Snapshot {
 pub enum Observed {
     /// The thread as it is now. All observers get the same one.
     Snapshot(Arc<Snapshot>),
+    /// The thread changed, and what it is now cannot be read: the store is damaged there. Later changes are told again.
+    Unreadable(Arc<Error>),
     /// The thread was deleted. Nothing comes after it.
     Deleted,
 }
@@ -70,7 +72,7 @@ impl Engine {
     /// other processes are seen too, and updates of a read-writer in this engine before they are flushed.
     ///
     /// # Errors
-    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
+    /// [`Error::ThreadNotFound`].
     pub async fn observe(&self, thread: ThreadId) -> Result<Observer> {
         self.head(thread).await?;
         let live = &self.shared.live;
@@ -110,7 +112,7 @@ impl Engine {
         let writer = self.shared.live.writer(thread);
         let waiting = writer.and_then(|writer| {
             let state = writer.state();
-            (state.queue.len() > 0).then(|| state.queue.seen())
+            (state.queue.len() > 0).then(|| state.queue.seen_in_brief())
         });
         Ok(Some(match waiting {
             Some(mut seen) => Snapshot {
@@ -267,7 +269,11 @@ impl Watch {
                 break;
             }
         }
-        looking.dirty.extend(self.lock().touched.drain());
+        {
+            let mut state = self.lock();
+            looking.dirty.extend(state.touched.drain());
+            looking.dirty.retain(|thread| state.threads.contains_key(thread));
+        }
         let throttle = engine.shared.live.settings.observe_throttle;
         let mut next: Option<Instant> = None;
         for thread in looking.dirty.iter().copied().collect::<Vec<_>>() {
@@ -276,29 +282,35 @@ impl Watch {
                 next = Some(next.map_or(due, |next| next.min(due)));
                 continue;
             }
-            let snapshot = engine.seen_now(thread).await?;
+            let observed = match engine.seen_now(thread).await {
+                Ok(Some(snapshot)) => Observed::Snapshot(Arc::new(snapshot)),
+                Ok(None) | Err(Error::ThreadNotFound { .. }) => Observed::Deleted,
+                // One thread that is damaged does not keep the others waiting; a store that is away does.
+                Err(error @ Error::Store(StoreError::Corrupt { .. })) => Observed::Unreadable(Arc::new(error)),
+                Err(error) => return Err(error),
+            };
             looking.dirty.remove(&thread);
-            if self.show(thread, snapshot) {
+            if self.show(thread, observed) {
                 looking.shown.insert(thread, Instant::now());
             }
         }
         Ok(next)
     }
 
-    /// Hands a snapshot to all who observe the thread; none: it is deleted. Says whether there was anything new.
-    fn show(&self, thread: ThreadId, snapshot: Option<Snapshot>) -> bool {
+    /// Hands what there is to see to all who observe the thread. Says whether it was anything new.
+    fn show(&self, thread: ThreadId, observed: Observed) -> bool {
         let mut state = self.lock();
-        let Some(snapshot) = snapshot else {
+        if matches!(observed, Observed::Deleted) {
             if let Some(sender) = state.threads.remove(&thread) {
-                sender.send_replace(Some(Observed::Deleted));
+                sender.send_replace(Some(observed));
             }
             return false;
-        };
+        }
         let Some(sender) = state.threads.get(&thread) else { return false };
         sender.send_if_modified(|shown| {
-            let same = matches!(shown, Some(Observed::Snapshot(last)) if **last == snapshot);
+            let same = matches!((&*shown, &observed), (Some(Observed::Snapshot(last)), Observed::Snapshot(now)) if last == now);
             if !same {
-                *shown = Some(Observed::Snapshot(Arc::new(snapshot)));
+                *shown = Some(observed);
             }
             !same
         })

@@ -94,13 +94,19 @@ impl Queue {
 
     /// The thread with all updates applied.
     pub(crate) fn seen(&self) -> LiveThread {
-        let drafts = || self.updates.iter().map(|pending| &*pending.draft);
-        let delta: i64 = drafts().map(Draft::delta).sum();
+        let appended = self.updates.iter().flat_map(|pending| pending.draft.appended());
+        LiveThread { pending: appended.map(|message| message.body.clone()).collect(), ..self.seen_in_brief() }
+    }
+
+    /// The same with the last message alone of those that wait, if one does.
+    pub(crate) fn seen_in_brief(&self) -> LiveThread {
+        let delta: i64 = self.updates.iter().map(|pending| pending.draft.delta()).sum();
+        let last = self.updates.iter().rev().find_map(|pending| pending.draft.appended().last());
         LiveThread {
             thread: Thread { record: Record::clone(&self.record), ..self.durable.clone() },
             version: self.version,
             message_count: self.durable.head.tally.messages().saturating_add_signed(delta),
-            pending: drafts().flat_map(Draft::appended).map(|message| message.body.clone()).collect(),
+            pending: last.map(|message| message.body.clone()).into_iter().collect(),
         }
     }
 

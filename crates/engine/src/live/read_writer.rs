@@ -17,8 +17,9 @@ pub struct Exclusive {
     pub ttl: Option<Duration>,
     /// Who holds it, in words for others; the caller's name if nothing is said.
     pub holder: Option<String>,
-    /// Told of the updates that are not flushed when the handle is dropped without being disposed. Without it they are
-    /// flushed in the background, as far as the program still runs.
+    /// Told of the updates that are not flushed, and of those that were refused and not taken back, when the handle is
+    /// dropped without being disposed. Without it those that wait are flushed in the background, as far as the
+    /// program still runs.
     pub unflushed: Option<Unflushed>,
 }
 
@@ -166,9 +167,7 @@ impl ReadWriter {
         if draft.is_empty() {
             return Ok(state.queue.version());
         }
-        if state.disposed {
-            return Err(Error::WriterDisposed);
-        }
+        state.usable()?;
         let settings = &self.behind.settings;
         let (updates, held) = state.queue.weight();
         // A large update that is alone is let in, or it could never be.
@@ -227,7 +226,8 @@ impl ReadWriter {
     /// brings it about.
     ///
     /// # Errors
-    /// [`Error::UpdatesRefused`] with all updates that were refused so far; those up to `target` that are not in it are durable.
+    /// [`Error::UpdatesRefused`] hands back all updates that were refused so far; those up to `target` that are not in it are
+    /// durable, or were handed back before. [`Error::WriterLost`].
     /// [`Error::FlushTimeout`] says how far it came; what waits goes on being tried. [`Error::WriterDisposed`].
     pub async fn flush_version(&self, target: Version) -> Result<()> {
         self.flush_version_within(target, self.behind.settings.flush_timeout).await
@@ -250,13 +250,13 @@ impl ReadWriter {
         if state.queue.has_refused() {
             return Err(Error::UpdatesRefused { updates: state.queue.take_refused() });
         }
+        let durable = state.queue.durable().head.version;
+        if let Some(to) = state.lost.as_ref().filter(|_| durable < target) {
+            return Err(Error::WriterLost { to: to.clone() });
+        }
         if reached && state.queue.reached(target) {
             return Ok(());
         }
-        if let Some(to) = &state.lost {
-            return Err(Error::WriterLost { to: to.clone() });
-        }
-        let durable = state.queue.durable().head.version;
         Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
     }
 
@@ -307,12 +307,7 @@ impl ReadWriter {
     }
 
     fn usable(&self) -> Result<()> {
-        let state = self.behind.state();
-        match &state.lost {
-            _ if state.disposed => Err(Error::WriterDisposed),
-            Some(to) => Err(Error::WriterLost { to: to.clone() }),
-            None => Ok(()),
-        }
+        self.behind.state().usable()
     }
 
     async fn until(&self, holds: impl Fn(&Self) -> bool) {
@@ -329,9 +324,7 @@ impl Drop for ReadWriter {
     fn drop(&mut self) {
         let live = &self.behind.engine.shared.live;
         live.closed(&self.behind);
-        if self.behind.is_released() {
-            return;
-        }
+        live.flusher.forget(&self.behind);
         let given_up = {
             let mut state = self.behind.state();
             state.disposed = true;
@@ -340,9 +333,11 @@ impl Drop for ReadWriter {
                 None => Vec::new(),
             }
         };
-        live.flusher.forget(&self.behind);
         if let Some(unflushed) = self.unflushed.as_ref().filter(|_| !given_up.is_empty()) {
             unflushed(self.behind.thread, given_up);
+        }
+        if self.behind.is_released() {
+            return;
         }
         // If the system has no thread to give, the lease ends by itself.
         drop(live.background.spawn(Arc::clone(&self.behind).wind_down(self.unflushed.take())));

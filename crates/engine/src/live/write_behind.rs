@@ -19,6 +19,11 @@ use crate::{Engine, Error, Result};
 /// How often a decision that went stale is taken again before the thread has to wait.
 const DECIDED_AGAIN_MAX: u32 = 16;
 
+/// A lease is renewed so many times before it would end, unless the settings say otherwise.
+const RENEWALS: u32 = 3;
+/// At least so long between two signs of life.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
+
 /// Told of updates that were not flushed when a handle is dropped without being disposed.
 pub type Unflushed = Arc<dyn Fn(ThreadId, Vec<Refused>) + Send + Sync>;
 
@@ -45,6 +50,17 @@ pub(crate) struct State {
     /// Whoever took the lease over, as far as that is known, once it is lost.
     pub(crate) lost: Option<Option<Lease>>,
     pub(crate) disposed: bool,
+}
+
+impl State {
+    /// Refuses what is done with a handle that is of no use any more.
+    pub(crate) fn usable(&self) -> Result<()> {
+        match &self.lost {
+            _ if self.disposed => Err(Error::WriterDisposed),
+            Some(to) => Err(Error::WriterLost { to: to.clone() }),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -174,7 +190,8 @@ impl WriteBehind {
     async fn decide(&self, group: &[Arc<Draft>]) -> Result<Attempt> {
         let drafts: Vec<&Draft> = group.iter().map(|draft| &**draft).collect();
         let (mut commit, after) = self.engine.decide_drafts(self.thread, &drafts).await?;
-        let key = IdempotencyKey::new(format!("flush-{:032x}", self.engine.shared.world.chance()))?;
+        // Short: the store keeps it for a day.
+        let key = IdempotencyKey::new(format!("f-{:x}", self.engine.shared.world.chance() as u64))?;
         let hash = BlobId::of(key.as_str().as_bytes());
         commit.idempotency = Some(Idempotency { key, hash });
         Ok(Attempt { commit, after, updates: group.len() })
@@ -188,6 +205,12 @@ impl WriteBehind {
                 let mut after = attempt.after;
                 if let Some(place) = committed.threads.first() {
                     after.head = place.head;
+                }
+                // It was kept a while ago, and others may have changed the record since.
+                if committed.replayed
+                    && let Ok(found) = self.engine.thread(self.thread).await
+                {
+                    after = found;
                 }
                 self.state().queue.kept(attempt.updates, after);
                 self.tell();
@@ -240,7 +263,7 @@ impl WriteBehind {
     /// Signs of life, until the lease is released or lost.
     pub(crate) async fn keep_alive(self: Arc<Self>) {
         let mut released = self.released.subscribe();
-        let beat = self.settings.lease_heartbeat.unwrap_or(self.ttl / 3);
+        let beat = self.settings.lease_heartbeat.unwrap_or(self.ttl / RENEWALS).max(HEARTBEAT_MIN);
         let (mut pause, mut failures) = (beat, 0);
         loop {
             tokio::select! {

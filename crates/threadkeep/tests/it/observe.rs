@@ -20,7 +20,7 @@ on_every_store!(
 async fn next(observer: &mut Observer) -> Arc<Snapshot> {
     match observer.next().await.expect("the thread lives") {
         Observed::Snapshot(snapshot) => snapshot,
-        Observed::Deleted => panic!("it was deleted"),
+        other => panic!("{other:?}"),
     }
 }
 

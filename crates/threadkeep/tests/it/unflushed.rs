@@ -16,6 +16,7 @@ on_every_store!(
     a_lease_that_ended_hands_everything_back,
     a_lost_lease_is_known_at_once,
     a_handle_that_is_dropped_hands_over_what_waits,
+    what_a_lost_lease_left_behind_is_handed_over_too,
     a_handle_that_is_dropped_without_a_word_is_flushed_in_the_background,
     a_deleted_thread_hands_everything_back,
 );
@@ -35,6 +36,12 @@ async fn until_released(engine: &Engine, thread: ThreadId) {
     while engine.writer(thread).await.expect("a read").is_some() {
         tokio::task::yield_now().await;
     }
+}
+
+/// An engine on the same store that flushes only when it is told to, and gives many signs of life.
+fn watchful(keep: &Keep) -> Engine {
+    let (lease_heartbeat, flush_debounce) = (Some(Duration::from_millis(20)), Duration::from_secs(3_600));
+    keep.engine.with_live(LiveSettings { lease_heartbeat, flush_debounce, ..LiveSettings::default() })
 }
 
 async fn what_is_refused_comes_back_and_the_rest_goes_on(keep: Keep) {
@@ -91,12 +98,7 @@ async fn a_lease_that_ended_hands_everything_back(keep: Keep) {
 
 async fn a_lost_lease_is_known_at_once(keep: Keep) {
     let thread = keep.thread(&[]).await;
-    let settings = LiveSettings {
-        lease_heartbeat: Some(Duration::from_millis(20)),
-        flush_debounce: Duration::from_secs(3_600),
-        ..LiveSettings::default()
-    };
-    let writer = open(&keep.engine.with_live(settings), thread).await;
+    let writer = open(&watchful(&keep), thread).await;
     say(&writer, "a");
     assert!(keep.engine.release_writer(thread, writer.lease().token).await.expect("a release"));
     writer.lost().await;
@@ -124,6 +126,24 @@ async fn a_handle_that_is_dropped_hands_over_what_waits(keep: Keep) {
     assert_eq!(*told.lock().expect("a lock"), ["b", "c"]);
     until_released(&keep.engine, thread).await;
     assert_eq!(keep.shows(thread).await, "a");
+}
+
+async fn what_a_lost_lease_left_behind_is_handed_over_too(keep: Keep) {
+    let thread = keep.thread(&[]).await;
+    let told: Arc<Mutex<Vec<(String, &'static str)>>> = Arc::default();
+    let listening = Arc::clone(&told);
+    let unflushed = move |_: ThreadId, refused: Vec<Refused>| {
+        let codes = refused.iter().map(|refused| refused.error.code());
+        listening.lock().expect("a lock").extend(texts(&refused).into_iter().zip(codes));
+    };
+    let exclusive = Exclusive { unflushed: Some(Arc::new(unflushed)), ..Exclusive::default() };
+    let writer = watchful(&keep).exclusive(thread, exclusive).await.expect("a read-writer");
+    say(&writer, "a");
+    assert!(keep.engine.release_writer(thread, writer.lease().token).await.expect("a release"));
+    writer.lost().await;
+    // Nobody took what came back.
+    drop(writer);
+    assert_eq!(*told.lock().expect("a lock"), [("a".to_owned(), "writer_lost")]);
 }
 
 async fn a_handle_that_is_dropped_without_a_word_is_flushed_in_the_background(keep: Keep) {
