@@ -104,11 +104,13 @@ fn a_single_row_can_be_asked_for_as_a_table() {
 
 #[test]
 fn observers_see_what_they_should_and_no_more() {
-    let output = run(&["observe", "--quick", "--json"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let line: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");
-    assert_eq!((&line["allGotLast"], &line["observers"]), (&true.into(), &200.into()), "{line}");
-    assert!(line["residentPeakBytes"].as_u64().is_some_and(|bytes| bytes > 0), "{line}");
+    for place in [&[][..], &["--store", threadkeep_throwaway::postgres()]] {
+        let output = run(&[&["observe", "--quick", "--json"], place].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let line: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");
+        assert_eq!((&line["allGotLast"], &line["observers"]), (&true.into(), &200.into()), "{line}");
+        assert!(line["residentPeakBytes"].as_u64().is_some_and(|bytes| bytes > 0), "{line}");
+    }
 }
 
 #[test]

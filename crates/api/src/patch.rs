@@ -1,5 +1,5 @@
-//! What happens to a thread as JSON Patches (RFC 6902): against the thread as the wire shows it, with `messages`, all of
-//! them and silent ones too, as one more field. Only what changed is built.
+//! What happens to a thread as JSON Patches (RFC 6902): against the thread as the wire shows it, with `messages`, all
+//! of them and silent ones too, as one more field. Only what changed is built.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -78,8 +78,8 @@ impl Engine {
         Self::on(stores, world, limits, crate::LiveSettings::default())
     }
 
-    /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each has its
-    /// own flusher and its own observers.
+    /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each
+    /// has its own flusher and its own observers.
     #[must_use]
     pub fn with_live(&self, settings: crate::LiveSettings) -> Self {
         let shared = &self.shared;

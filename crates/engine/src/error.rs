@@ -74,7 +74,8 @@ pub enum Error {
     #[error("the read-writer was disposed: open a new one")]
     WriterDisposed,
     /// Updates of a read-writer were not kept.
-    #[error("{} not kept: {}", updates_were(updates.len()), updates.first().map_or(String::new(), |first| first.error.to_string()))]
+    #[error("{} not kept{}", updates_were(updates.len()),
+        updates.first().map_or(String::new(), |first| format!(": {}", first.error)))]
     UpdatesRefused {
         /// What they would have changed, and why each did not.
         updates: Vec<crate::Refused>,

@@ -40,9 +40,9 @@
 //! ([`Engine::history`]). [`Engine::subscribe`] follows one thread, [`Engine::feed`] follows all.
 //!
 //! A thread that one program works on at a time is opened with [`Engine::exclusive`]: nobody else changes its
-//! conversation meanwhile, and updates are applied at once and kept a moment later. [`Engine::observe`] shows a thread in
-//! snapshots, [`observe_raw`] patch by patch, and [`Engine::emit`] tells those who listen of what is not logged. These
-//! work on a thread of the engine's own, and so in any runtime.
+//! conversation meanwhile, and updates are applied at once and kept a moment later. [`Engine::observe`] shows a thread
+//! in snapshots, [`observe_raw`] patch by patch, and [`Engine::emit`] tells those who listen of what is not logged.
+//! These work on a thread of the engine's own, and so in any runtime.
 //!
 //! ```
 //! use threadkeep::{Create, Exclusive, MessageBody, Observed};
@@ -160,9 +160,9 @@ pub fn open(url: &str) -> Result<Engine> {
     Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
 }
 
-/// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its time
-/// enabled. A store on a server then has no runtime of its own, which makes short calls quicker; it can be used while
-/// that runtime lives.
+/// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its
+/// time enabled. A store on a server then has no runtime of its own, which makes short calls quicker; it can be used
+/// while that runtime lives.
 ///
 /// # Errors
 /// As [`open`].

@@ -12,10 +12,11 @@ pub struct RawObserver {
 
 /// Observes a thread patch by patch: the thread after each change, and the JSON Patch (RFC 6902) that leads there.
 ///
-/// A patch is against the thread's JSON with `messages` as an array: all messages, oldest first, silent ones too. The first
-/// one is empty and says at which version it begins: read the messages as of that version ([`Page::as_of`](crate::Page::as_of)),
-/// or do not, if only what changes is of interest. Only what is durable is seen, each change once and in order, also what other
-/// processes do; an observer that is slow catches up from the log, and keeps nobody waiting.
+/// A patch is against the thread's JSON with `messages` as an array: all messages, oldest first, silent ones too. The
+/// first one is empty and says at which version it begins: read the messages as of that version
+/// ([`Page::as_of`](crate::Page::as_of)), or do not, if only what changes is of interest. Only what is durable is seen,
+/// each change once and in order, also what other processes do; an observer that is slow catches up from the log, and
+/// keeps nobody waiting.
 ///
 /// ```
 /// # use threadkeep::{Create, MessageBody};

@@ -1,8 +1,8 @@
 //! The thread on which live threads are renewed, flushed and watched.
 //!
-//! It is one thread an engine, with a small runtime of its own, started when it is first needed and gone with the engine. So
-//! signs of life and flushes do not wait for the program's own runtime, a handle can be dropped outside of any, and
-//! the program may use another one, or none with timers.
+//! It is one thread an engine, with a small runtime of its own, started when it is first needed and gone with the
+//! engine. So signs of life and flushes do not wait for the program's own runtime, a handle can be dropped outside of
+//! any, and the program may use another one, or none with timers.
 
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! A thread step by step: what each logged entry changes in the record and in the list of messages, and nothing else.
 //!
-//! It rests on the log alone: every step once, in order, the same in every process. What a read-writer has not flushed is not
-//! in it, since nobody could resume there; snapshots ([`Engine::observe`]) show that. An observer that is slow reads the
-//! log later; no writer waits for it.
+//! It rests on the log alone: every step once, in order, the same in every process. What a read-writer has not flushed
+//! is not in it: it has no version and no message ids yet. Snapshots ([`Engine::observe`]) show that. An observer that
+//! is slow reads the log later; no writer waits for it.
 
 use std::collections::VecDeque;
 

@@ -15,7 +15,8 @@ pub struct Draft {
     record: Arc<Record>,
 }
 
-/// One thing that an update changes. The versions that its parts may expect are not looked at: the lease keeps others away.
+/// One thing that an update changes. The versions that its parts may expect are not looked at: the lease keeps others
+/// away.
 #[derive(Debug, Clone)]
 pub enum DraftStep {
     /// Appends messages.
@@ -137,6 +138,27 @@ impl Draft {
             DraftStep::Update(update) => Some(&update.fields),
             _ => None,
         })
+    }
+
+    /// The record after it, where `record` is the one before. Fields that have their value already are left out.
+    pub(crate) fn apply(&mut self, record: &Record) -> Result<Record> {
+        let mut record = record.clone();
+        let mut broken = None;
+        self.steps.retain(|step| {
+            let DraftStep::Update(update) = step else { return true };
+            match record.merge(&update.fields) {
+                Ok(merged) => {
+                    let changes = merged != record;
+                    record = merged;
+                    changes
+                }
+                Err(invalid) => {
+                    broken.get_or_insert(invalid);
+                    true
+                }
+            }
+        });
+        broken.map_or(Ok(record), |invalid| Err(invalid.into()))
     }
 
     /// The messages that it appends.

@@ -1,8 +1,9 @@
 //! Live threads: exclusive read-writers that write behind, observers, and custom events.
 //!
-//! [`draft`], [`queue`] and [`decide`] say what an update is, what waits, and what it becomes; [`write_behind`] brings it to the
-//! store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots, [`changes`] and
-//! [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one [`background`] thread.
+//! [`draft`], [`queue`] and [`decide`] say what an update is, what waits, and what it becomes; [`write_behind`] brings
+//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots,
+//! [`changes`] and [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one
+//! [`background`] thread.
 
 mod background;
 mod changes;

@@ -1,7 +1,7 @@
 //! Observing threads: snapshots, throttled, each built once for all who look.
 //!
-//! One task an engine follows the feed for all threads that are observed, and builds the snapshots. An observer holds a place where the
-//! newest one is put: whoever is slow misses some in between, never the last, and keeps nobody waiting.
+//! One task an engine follows the feed for all threads that are observed, and builds the snapshots. An observer holds a
+//! place where the newest one is put: whoever is slow misses some in between, never the last, and keeps nobody waiting.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,7 +20,8 @@ const READ_AT_ONCE: usize = 256;
 /// A thread at a moment: where it stands, and how its conversation ends. Not the conversation: that is read by pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// The thread. Its head is durable; its record has the updates applied of a read-writer that is open in this engine.
+    /// The thread. Its head is durable; its record has the updates applied of a read-writer that is open in this
+    /// engine.
     pub thread: Thread,
     /// The version, with such updates applied. Where it is the head's version, everything is durable.
     pub version: Version,
@@ -308,7 +309,10 @@ impl Watch {
         }
         let Some(sender) = state.threads.get(&thread) else { return false };
         sender.send_if_modified(|shown| {
-            let same = matches!((&*shown, &observed), (Some(Observed::Snapshot(last)), Observed::Snapshot(now)) if last == now);
+            let same = match (&*shown, &observed) {
+                (Some(Observed::Snapshot(last)), Observed::Snapshot(now)) => last == now,
+                _ => false,
+            };
             if !same {
                 *shown = Some(observed);
             }

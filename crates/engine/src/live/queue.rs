@@ -221,11 +221,6 @@ impl Queue {
         self.refused_bytes = 0;
         std::mem::take(&mut self.refused)
     }
-
-    /// Whether anything was refused that nobody took.
-    pub(crate) fn has_refused(&self) -> bool {
-        !self.refused.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -297,7 +292,7 @@ mod tests {
         queue.kept(1, thread(2));
         assert!(reached(&queue, first) && !reached(&queue, second));
         queue.refuse(1, || Error::Busy);
-        assert!(reached(&queue, second) && queue.has_refused(), "refused is settled too");
+        assert!(reached(&queue, second) && queue.take_refused().len() == 1, "refused is settled too");
         assert!(!reached(&queue, second + 1), "beyond the updates the thread itself has to be there");
         queue.found(thread(second + 1));
         assert!(reached(&queue, second + 1));

@@ -13,7 +13,8 @@ use crate::{Engine, Error, MessagePage, Operation, Outcome, Page, Result, TakeWr
 /// How to hold a thread.
 #[derive(Clone, Default)]
 pub struct Exclusive {
-    /// How long the lease lasts unless it is renewed; none: [`LiveSettings::lease_ttl`](crate::LiveSettings::lease_ttl).
+    /// How long the lease lasts unless it is renewed; none:
+    /// [`LiveSettings::lease_ttl`](crate::LiveSettings::lease_ttl).
     pub ttl: Option<Duration>,
     /// Who holds it, in words for others; the caller's name if nothing is said.
     pub holder: Option<String>,
@@ -25,9 +26,9 @@ pub struct Exclusive {
 
 /// The exclusive read-writer of a thread. Updates are applied at once, and kept a moment later.
 ///
-/// While it lives, nobody else changes the conversation, in this or any other process: they are told `writer_held`. Others can still
-/// fork the thread, mention it, and change its record. The lease is renewed in the background; should it be lost all the
-/// same, the handle says so ([`ReadWriter::is_lost`]), and what was not flushed is handed back.
+/// While it lives, nobody else changes the conversation, in this or any other process: they are told `writer_held`.
+/// Others can still fork the thread, mention it, and change its record. The lease is renewed in the background; should
+/// it be lost all the same, the handle says so ([`ReadWriter::is_lost`]), and what was not flushed is handed back.
 ///
 /// [`ReadWriter::update`] is no acknowledgement: what it did is durable once [`ReadWriter::flush_version`] or
 /// [`ReadWriter::dispose`] says so.
@@ -97,8 +98,9 @@ impl ReadWriter {
         self.behind.state().lease.clone()
     }
 
-    /// The version with all updates applied. It is an estimate that only grows, and never too high: entries of others (back-links of
-    /// forks, changes of the record) can only raise it. Updates that are refused can leave it above what becomes durable.
+    /// The version with all updates applied. It is an estimate that only grows, and never too high: entries of others
+    /// (back-links of forks, changes of the record) can only raise it. Updates that are refused can leave it above what
+    /// becomes durable.
     pub fn version(&self) -> Version {
         self.behind.state().queue.version()
     }
@@ -150,10 +152,11 @@ impl ReadWriter {
     }
 
     /// Changes the thread by a recipe: all that it records is applied together, or nothing of it. Gives the version
-    /// with it, for [`ReadWriter::flush_version`]. Nothing is loaded and nothing is waited for.
+    /// with it, for [`ReadWriter::flush_version`]. Nothing is loaded and nothing is waited for. Fields that have their
+    /// value already change nothing, not even the version.
     ///
-    /// Whether a message that the recipe names is there shows when the update is flushed. What is refused then is handed
-    /// back ([`ReadWriter::take_refused`]), and the updates after it go on.
+    /// Whether a message that the recipe names is there shows when the update is flushed. What is refused then is
+    /// handed back ([`ReadWriter::take_refused`]), and the updates after it go on.
     ///
     /// # Errors
     /// [`Error::WriterDisposed`]; [`Error::WriterLost`]; [`Error::WriteBehindFull`]: wait for [`ReadWriter::room`];
@@ -164,9 +167,6 @@ impl ReadWriter {
         recipe(&mut draft);
         let bytes = draft.weigh(&self.behind.engine)?;
         let mut state = self.behind.state();
-        if draft.is_empty() {
-            return Ok(state.queue.version());
-        }
         state.usable()?;
         let settings = &self.behind.settings;
         let (updates, held) = state.queue.weight();
@@ -174,12 +174,13 @@ impl ReadWriter {
         if updates >= settings.pending_updates_max || (updates > 0 && held + bytes > settings.pending_bytes_max) {
             return Err(Error::WriteBehindFull { updates, bytes: held });
         }
-        let mut record = Record::clone(state.queue.record());
-        if draft.is_conversation() && !record.lifecycle.is_open() {
-            return Err(Error::ThreadClosed { state: record.lifecycle });
+        let lifecycle = state.queue.record().lifecycle;
+        if draft.is_conversation() && !lifecycle.is_open() {
+            return Err(Error::ThreadClosed { state: lifecycle });
         }
-        for fields in draft.fields() {
-            record = record.merge(fields)?;
+        let record = draft.apply(state.queue.record())?;
+        if draft.is_empty() {
+            return Ok(state.queue.version());
         }
         let version = state.queue.push(draft, record, bytes);
         drop(state);
@@ -226,9 +227,9 @@ impl ReadWriter {
     /// brings it about.
     ///
     /// # Errors
-    /// [`Error::UpdatesRefused`] hands back all updates that were refused so far; those up to `target` that are not in it are
-    /// durable, or were handed back before. [`Error::WriterLost`].
-    /// [`Error::FlushTimeout`] says how far it came; what waits goes on being tried. [`Error::WriterDisposed`].
+    /// [`Error::UpdatesRefused`] hands back all updates that were refused so far; those up to `target` that are not in
+    /// it are durable, or were handed back before. [`Error::WriterLost`]. [`Error::FlushTimeout`] says how far it came;
+    /// what waits goes on being tried. [`Error::WriterDisposed`].
     pub async fn flush_version(&self, target: Version) -> Result<()> {
         self.flush_version_within(target, self.behind.settings.flush_timeout).await
     }
@@ -246,10 +247,11 @@ impl ReadWriter {
         let behind = Arc::clone(&self.behind);
         let waiting = async move { tokio::time::timeout(timeout, behind.reach(target)).await.is_ok() };
         let reached = self.behind.engine.shared.live.background.spawn(waiting)?.await.unwrap_or(false);
-        let mut state = self.behind.state();
-        if state.queue.has_refused() {
-            return Err(Error::UpdatesRefused { updates: state.queue.take_refused() });
+        let refused = self.take_refused();
+        if !refused.is_empty() {
+            return Err(Error::UpdatesRefused { updates: refused });
         }
+        let state = self.behind.state();
         let durable = state.queue.durable().head.version;
         if let Some(to) = state.lost.as_ref().filter(|_| durable < target) {
             return Err(Error::WriterLost { to: to.clone() });
@@ -278,9 +280,15 @@ impl ReadWriter {
         outcome
     }
 
-    /// The updates that were refused and not handed back yet, in order: what each would have changed, and why it did not.
+    /// The updates that were refused and not handed back yet, in order: what each would have changed, and why it did
+    /// not.
     pub fn take_refused(&self) -> Vec<Refused> {
-        self.behind.state().queue.take_refused()
+        let refused = self.behind.state().queue.take_refused();
+        if !refused.is_empty() {
+            // There is room again.
+            self.behind.tell();
+        }
+        refused
     }
 
     /// Flushes everything, then releases the lease. Whoever disposes a second time is told nothing new.
@@ -288,7 +296,8 @@ impl ReadWriter {
     /// It is tried for as long as the lease holds; a store that stays away for longer costs the lease.
     ///
     /// # Errors
-    /// [`Error::UpdatesRefused`] with all updates that were not kept: all others are durable. The thread is released in any case.
+    /// [`Error::UpdatesRefused`] with all updates that were not kept: all others are durable. The thread is released in
+    /// any case.
     pub async fn dispose(&self) -> Result<()> {
         {
             let mut state = self.behind.state();

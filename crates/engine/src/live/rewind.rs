@@ -1,8 +1,8 @@
 //! What a rollback changes in the list of messages: only where the two views part is read.
 //!
-//! Two views of a thread share a part of their lineage. Up to where they part they show the same messages, except in the
-//! slots that an edit, a deletion or an insertion touches which only one of them sees. Behind it, the messages of the
-//! one go and those of the other come.
+//! Two views of a thread share a part of their lineage. Up to where they part they show the same messages, except in
+//! the slots that an edit, a deletion or an insertion touches which only one of them sees. Behind it, the messages of
+//! the one go and those of the other come.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -39,8 +39,8 @@ impl Tail {
 }
 
 impl Engine {
-    /// What leads from the messages of `before` to those of `now`, which the thread shows at `version`; and the messages at
-    /// the end that are to be added after it.
+    /// What leads from the messages of `before` to those of `now`, which the thread shows at `version`; and the
+    /// messages at the end that are to be added after it.
     pub(crate) async fn rewound(
         &self,
         before: &View,

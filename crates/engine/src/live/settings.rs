@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-/// How live threads are written behind, renewed and shown. Plain data: see [`Engine::with_live`](crate::Engine::with_live).
+/// How live threads are written behind, renewed and shown. Plain data: see
+/// [`Engine::with_live`](crate::Engine::with_live).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSettings {
-    /// How long after its first update that is not flushed a thread is flushed: 100 ms. What comes meanwhile goes along.
+    /// How long after its first update that is not flushed a thread is flushed: 100 ms. What comes meanwhile goes
+    /// along.
     pub flush_debounce: Duration,
     /// Most threads that are flushed at the same time, the rest wait their turn: 3.
     pub flush_batch_max: usize,

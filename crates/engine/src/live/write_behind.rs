@@ -1,7 +1,7 @@
 //! A live thread behind its handle: the queue of updates, the lease, and the way from one to the store.
 //!
-//! An update is committed once. A commit whose answer was lost is sent again as it was, under the same key, until the store
-//! says whether it was kept; only then is anything decided anew. So a store that fails after it kept something
+//! An update is committed once. A commit whose answer was lost is sent again as it was, under the same key, until the
+//! store says whether it was kept; only then is anything decided anew. So a store that fails after it kept something
 //! doubles nothing, and one that fails before it loses nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -132,7 +132,7 @@ impl WriteBehind {
         self.progress.subscribe()
     }
 
-    fn tell(&self) {
+    pub(crate) fn tell(&self) {
         self.progress.send_modify(|count| *count += 1);
         self.engine.shared.live.watch.touch(self.thread);
     }
@@ -376,7 +376,8 @@ impl WriteBehind {
             tokio::select! {
                 _ = progress.changed() => {}
                 () = tokio::time::sleep(self.settings.flush_poll) => {
-                    // Only what is beyond the updates: a head found between a commit and its answer would count it twice.
+                    // Only what is beyond the updates: a head found between a commit and its answer would count it
+                    // twice.
                     let quiet = self.state().queue.len() == 0;
                     if quiet && let Ok(Some(head)) = self.engine.shared.stores.store.head(self.thread).await {
                         let mut state = self.state();

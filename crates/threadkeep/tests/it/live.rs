@@ -69,6 +69,8 @@ async fn updates_show_at_once_and_are_durable_once_flushed(keep: Keep) {
     assert_eq!(seen.pending.len(), 2);
     let title = writer.update(|draft| assert_eq!(draft.record().title.as_deref(), Some("new")));
     assert_eq!(title.expect("nothing changes"), version);
+    assert_eq!(writer.update(|draft| draft.title("new")).expect("it is called that"), version);
+    assert_eq!(writer.pending(), 1);
     assert_eq!(keep.shows(thread).await, "a");
     writer.flush_version(version).await.expect("a flush");
     assert_eq!((writer.durable_version(), writer.pending()), (Position(4), 0));
@@ -269,5 +271,39 @@ async fn many_threads_are_flushed_in_turns(keep: Keep) {
         writer.dispose().await.expect("nothing to flush");
         let delete = DeleteMessage { message: keep.ids(writer.thread()).await[0], expected: None };
         assert!(keep.engine.delete_message(writer.thread(), delete).await.expect("anybody writes again"));
+    }
+}
+
+/// Waits without any runtime.
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    let mut work = std::pin::pin!(work);
+    loop {
+        match work.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(done) => return done,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn live_threads_need_no_runtime_of_the_program() {
+    for keep in [Keep::memory(), Keep::sqlite()] {
+        let thread = wait(keep.thread(&[]));
+        let mut observer = wait(keep.engine.observe(thread)).expect("an observer");
+        let writer = wait(open(&keep.engine, thread));
+        let version = say(&writer, "a");
+        wait(writer.flush_version(version)).expect("a flush");
+        while !matches!(wait(observer.next()), Some(threadkeep::Observed::Snapshot(seen)) if seen.version == version) {}
+        say(&writer, "b");
+        drop(writer);
+        while wait(keep.engine.writer(thread)).expect("a read").is_some() {}
+        assert_eq!(wait(keep.shows(thread)), "a b");
     }
 }
