@@ -43,6 +43,9 @@ enum Command {
         /// One JSON object instead of a table.
         #[arg(long)]
         json: bool,
+        /// Updates go through read-writers, which write behind, instead of durable appends.
+        #[arg(long)]
+        behind: bool,
     },
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
@@ -81,7 +84,9 @@ struct EngineArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
-        Command::Observe { place, json } => place.bench(1).and_then(|bench| rows::observe::measure(&bench, json)),
+        Command::Observe { place, json, behind } => {
+            place.bench(1).and_then(|bench| rows::observe::measure(&bench, json, behind))
+        }
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {

@@ -104,7 +104,8 @@ fn a_single_row_can_be_asked_for_as_a_table() {
 
 #[test]
 fn observers_see_what_they_should_and_no_more() {
-    for place in [&[][..], &["--store", threadkeep_throwaway::postgres()]] {
+    let schema = threadkeep_throwaway::schema();
+    for place in [&[][..], &["--behind"], &["--store", &schema.url()]] {
         let output = run(&[&["observe", "--quick", "--json"], place].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let line: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use threadkeep::{Engine, MessageBody, Observed, ThreadId, Version};
+use threadkeep::{Engine, Exclusive, MessageBody, Observed, ThreadId, Version};
 use tokio::task::JoinHandle;
 
 use super::memory::most_resident;
@@ -46,11 +46,11 @@ struct Saw {
 }
 
 /// Observes, says what was seen as a line of JSON or in words, and fails if an observer missed the last snapshot.
-pub(crate) fn measure(bench: &Bench, as_json: bool) -> Result<()> {
+pub(crate) fn measure(bench: &Bench, as_json: bool, behind: bool) -> Result<()> {
     let (sizes, room) = (Sizes::of(bench.quick), bench.room()?);
     let ours = Ours::with_threads(bench, &room.place("ours.db"), sizes.threads)?;
     let before = most_resident()?;
-    let (saw, took) = bench.runtime.block_on(observed(&ours, &sizes))?;
+    let (saw, took) = bench.runtime.block_on(observed(&ours, &sizes, behind))?;
     let resident = most_resident()?;
     let updates = (sizes.pace * sizes.seconds) as f64 / took.as_secs_f64();
     let most = saw.iter().flatten().map(|saw| saw.most).max().unwrap_or(0);
@@ -61,7 +61,7 @@ pub(crate) fn measure(bench: &Bench, as_json: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if as_json {
         let line = json!({
-            "row": "observe", "observers": sizes.observers, "threads": sizes.threads, "updatesPerSecond": updates,
+            "row": "observe", "behind": behind, "observers": sizes.observers, "threads": sizes.threads, "updatesPerSecond": updates,
             "snapshots": snapshots, "snapshotsPerSecondMax": most, "allGotLast": all_got_last,
             "residentBeforeBytes": before, "residentPeakBytes": resident, "met": met, "quick": bench.quick,
         });
@@ -81,7 +81,7 @@ pub(crate) fn measure(bench: &Bench, as_json: bool) -> Result<()> {
 }
 
 /// What each observer saw, none if it did not get the last snapshot; and how long the updates took.
-async fn observed(ours: &Ours, sizes: &Sizes) -> Result<(Vec<Option<Saw>>, Duration)> {
+async fn observed(ours: &Ours, sizes: &Sizes, behind: bool) -> Result<(Vec<Option<Saw>>, Duration)> {
     let each = sizes.pace * sizes.seconds / sizes.threads;
     let last = threadkeep::Position(each as u64);
     let mut observers = Vec::with_capacity(sizes.observers);
@@ -100,6 +100,14 @@ async fn observed(ours: &Ours, sizes: &Sizes) -> Result<(Vec<Option<Saw>>, Durat
             let first = begun + pause * n as u32 / sizes.threads as u32;
             tokio::spawn(async move {
                 let mut ticks = tokio::time::interval_at(first.into(), pause);
+                if behind {
+                    let writer = engine.exclusive(thread, Exclusive::default()).await?;
+                    for n in 0..each {
+                        ticks.tick().await;
+                        writer.update(|draft| draft.append(MessageBody::user(text(n))))?;
+                    }
+                    return Ok(writer.dispose().await?);
+                }
                 for n in 0..each {
                     ticks.tick().await;
                     engine.append(thread, MessageBody::user(text(n))).await?;
