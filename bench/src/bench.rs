@@ -132,7 +132,7 @@ impl Bench {
             |error: std::io::Error| format!("{} cannot be used as a folder for stores: {error}", parent.display());
         std::fs::create_dir_all(&parent).map_err(unusable)?;
         let folder = tempfile::Builder::new().prefix("threadkeep-bench-").tempdir_in(&parent).map_err(unusable)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_time().build()?;
         Ok(Self { runtime, sizes: Sizes::of(quick), quick, rounds, home: Home::Folder(folder) })
     }
 

@@ -36,6 +36,17 @@ struct Cli {
 enum Command {
     /// The engine: appends, forks, reads, bytes on disk and in memory.
     Engine(EngineArgs),
+    /// 10,000 observers of 100 threads that change 1,000 times a second: what they see, and the memory it takes.
+    Observe {
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// One JSON object instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Updates go through read-writers, which write behind, instead of durable appends.
+        #[arg(long)]
+        behind: bool,
+    },
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -73,6 +84,9 @@ struct EngineArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
+        Command::Observe { place, json, behind } => {
+            place.bench(1).and_then(|bench| rows::observe::measure(&bench, json, behind))
+        }
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {

@@ -103,6 +103,18 @@ fn a_single_row_can_be_asked_for_as_a_table() {
 }
 
 #[test]
+fn observers_see_what_they_should_and_no_more() {
+    let schema = threadkeep_throwaway::schema();
+    for place in [&[][..], &["--behind"], &["--store", &schema.url()]] {
+        let output = run(&[&["observe", "--quick", "--json"], place].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let line: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");
+        assert_eq!((&line["allGotLast"], &line["observers"]), (&true.into(), &200.into()), "{line}");
+        assert!(line["residentPeakBytes"].as_u64().is_some_and(|bytes| bytes > 0), "{line}");
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     for (args, reason) in [
         (["engine", "--store", "elsewhere://here"], "use sqlite:FOLDER or postgres://"),

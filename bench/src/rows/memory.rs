@@ -70,7 +70,7 @@ pub(crate) fn work(bench: &Bench) -> Result<()> {
 }
 
 /// The most memory of this process that was resident so far, in bytes.
-fn most_resident() -> Result<u64> {
+pub(crate) fn most_resident() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")
         .map_err(|error| format!("/proc/self/status cannot be read, and it says what memory is in use: {error}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("/proc/self/status has no VmHWM")?;

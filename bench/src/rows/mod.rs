@@ -7,6 +7,7 @@ mod fork;
 mod history;
 mod list;
 pub(crate) mod memory;
+pub(crate) mod observe;
 mod read;
 mod rest;
 

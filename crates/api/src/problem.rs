@@ -113,6 +113,8 @@ impl Status {
             Error::VersionConflict { .. } => Self::PreconditionFailed,
             Error::WriterHeld { .. }
             | Error::WriterLost { .. }
+            | Error::WriterDisposed
+            | Error::UpdatesRefused { .. }
             | Error::ThreadClosed { .. }
             | Error::ThreadTerminated
             | Error::ArchivedForGood
@@ -123,7 +125,7 @@ impl Status {
             | Error::NothingToUndo
             | Error::CopyDiffers { .. } => Self::Conflict,
             Error::IdempotencyKeyReused => Self::Unprocessable,
-            Error::Busy => Self::Unavailable,
+            Error::Busy | Error::FlushTimeout { .. } | Error::WriteBehindFull { .. } => Self::Unavailable,
             Error::Store(error) => match error {
                 StoreError::DiskFull => Self::InsufficientStorage,
                 StoreError::Failed { .. }
@@ -236,6 +238,10 @@ mod tests {
             (Error::ThreadNotFound { thread }, 404, "thread_not_found", 3),
             (Error::MessageNotFound { message }, 404, "message_not_found", 3),
             (Error::WriterLost { to: None }, 409, "writer_lost", 5),
+            (Error::WriterDisposed, 409, "writer_disposed", 5),
+            (Error::UpdatesRefused { updates: Vec::new() }, 409, "updates_refused", 5),
+            (Error::WriteBehindFull { updates: 1, bytes: 1 }, 503, "write_behind_full", 6),
+            (Error::FlushTimeout { target: Position(2), durable: Position(1), pending: 1 }, 503, "flush_timeout", 6),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
             (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
             (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),

@@ -13,7 +13,9 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{agent, branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, work, writer};
+use crate::{
+    agent, branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, watch, work, writer,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,6 +98,7 @@ enum Command {
     Status(agent::Status),
     Writer(writer::Writer),
     Tail(follow::Tail),
+    Watch(watch::Watch),
     History(follow::History),
     Tree(tree::Tree),
     Relationships(relate::Relationships),
@@ -156,6 +159,7 @@ impl Command {
             Self::Status(status) => status.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
+            Self::Watch(watch) => watch.run(context).await,
             Self::History(history) => history.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Relationships(relationships) => relationships.run(context).await,

@@ -217,7 +217,7 @@ impl Tail {
 }
 
 /// Resolves on Ctrl-C, and when nobody reads any more.
-async fn over() {
+pub(crate) async fn over() {
     let closed = stdout_closed();
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}

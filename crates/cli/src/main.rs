@@ -26,6 +26,7 @@ mod thread;
 mod transfer;
 mod tree;
 mod upkeep;
+mod watch;
 mod work;
 mod writer;
 

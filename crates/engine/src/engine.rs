@@ -37,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) lineages: Lineages,
     pub(crate) shapes: Shapes,
     pub(crate) gates: Gates,
+    pub(crate) live: crate::live::Live,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
 }
@@ -80,6 +81,19 @@ impl Default for Limits {
 impl Engine {
     /// An engine on `stores`, acting for account `local`.
     pub fn new(stores: Stores, world: Arc<dyn World>, limits: Limits) -> Self {
+        Self::on(stores, world, limits, crate::LiveSettings::default())
+    }
+
+    /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each
+    /// has its own flusher and its own observers.
+    #[must_use]
+    pub fn with_live(&self, settings: crate::LiveSettings) -> Self {
+        let shared = &self.shared;
+        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, settings);
+        Self { shared: engine.shared, ..self.clone() }
+    }
+
+    fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: crate::LiveSettings) -> Self {
         let shared = Shared {
             stores,
             world,
@@ -87,6 +101,7 @@ impl Engine {
             lineages: Lineages::default(),
             shapes: Shapes::default(),
             gates: Gates::default(),
+            live: crate::live::Live::new(live),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
         Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None }

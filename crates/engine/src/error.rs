@@ -72,6 +72,34 @@ pub enum Error {
         /// The lease that somebody else took since, if it is held.
         to: Option<Lease>,
     },
+    /// The read-writer was disposed.
+    #[error("the read-writer was disposed: open a new one")]
+    WriterDisposed,
+    /// Updates of a read-writer were not kept.
+    #[error("{} not kept{}", updates_were(updates.len()),
+        updates.first().map_or(String::new(), |first| format!(": {}", first.error)))]
+    UpdatesRefused {
+        /// What they would have changed, and why each did not.
+        updates: Vec<crate::Refused>,
+    },
+    /// A version did not become durable in time. It is still being tried.
+    #[error("version {target} is not durable yet: the thread is at {durable}, and {pending} updates wait")]
+    FlushTimeout {
+        /// The version that was waited for.
+        target: Version,
+        /// The version that is durable.
+        durable: Version,
+        /// How many updates wait.
+        pending: usize,
+    },
+    /// A read-writer has too many updates that are not flushed.
+    #[error("{updates} updates with {bytes} bytes are not flushed yet: wait until there is room")]
+    WriteBehindFull {
+        /// How many updates wait, or were refused and not taken back.
+        updates: usize,
+        /// Their bytes.
+        bytes: usize,
+    },
     /// The thread's content may not change any more.
     #[error("the thread is {}: its content cannot change", state.as_str())]
     ThreadClosed {
@@ -157,6 +185,10 @@ impl Error {
             Self::VersionConflict { .. } => "version_conflict",
             Self::WriterHeld { .. } => "writer_held",
             Self::WriterLost { .. } => "writer_lost",
+            Self::WriterDisposed => "writer_disposed",
+            Self::UpdatesRefused { .. } => "updates_refused",
+            Self::FlushTimeout { .. } => "flush_timeout",
+            Self::WriteBehindFull { .. } => "write_behind_full",
             Self::ThreadClosed { .. } => "thread_closed",
             Self::ThreadTerminated => "thread_terminated",
             Self::ArchivedForGood => "invalid_transition",
@@ -210,6 +242,10 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn updates_were(count: usize) -> String {
+    if count == 1 { "1 update was".to_owned() } else { format!("{count} updates were") }
 }
 
 impl From<StoreError> for Error {

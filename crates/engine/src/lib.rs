@@ -17,6 +17,7 @@ mod family;
 mod history;
 mod import;
 mod incoming;
+mod live;
 mod messages;
 mod model_view;
 mod operation;
@@ -39,6 +40,10 @@ pub use export::{ExportItem, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
+pub use live::{
+    Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
+    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
+};
 pub use messages::{MessagePage, Page};
 pub use model_view::ModelMessage;
 pub use operation::{Operation, Outcome};

@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// All changes that are seen at `positions`, whatever they concern.
-    async fn changes_between(
+    pub(crate) async fn changes_between(
         &self,
         view: &View,
         positions: std::ops::RangeInclusive<Position>,
@@ -215,7 +215,7 @@ impl Engine {
         Ok(found)
     }
 
-    async fn base(&self, view: &View, root: u64) -> Result<StoredEntry> {
+    pub(crate) async fn base(&self, view: &View, root: u64) -> Result<StoredEntry> {
         let found = self.appended(view, root..root + 1, MessageFilter::ALL, Order::Ascending, 1).await?;
         found.into_iter().next().ok_or_else(|| StoreError::corrupt(format!("message {root} is missing")).into())
     }

@@ -39,14 +39,49 @@
 //! ([`Engine::messages`]), as it was at any version ([`Page::as_of`]), or all that was ever logged to it
 //! ([`Engine::history`]). [`Engine::subscribe`] follows one thread, [`Engine::feed`] follows all.
 //!
+//! A thread that one program works on at a time is opened with [`Engine::exclusive`]: nobody else changes its
+//! conversation meanwhile, and updates are applied at once and kept a moment later. [`Engine::observe`] shows a thread
+//! in snapshots, [`observe_raw`] patch by patch, and [`Engine::emit`] tells those who listen of what is not logged.
+//! These work on a thread of the engine's own, and so in any runtime.
+//!
+//! ```
+//! use threadkeep::{Create, Exclusive, MessageBody, Observed};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> threadkeep::Result<()> {
+//! # let keep = threadkeep::open("memory:")?;
+//! let thread = keep.create(Create::titled("Live")).await?.id;
+//! let mut observer = keep.observe(thread).await?;
+//!
+//! let writer = keep.exclusive(thread, Exclusive::default()).await?;
+//! let version = writer.update(|draft| {
+//!     draft.append(MessageBody::user("Hello!"));
+//!     draft.title("Greetings");
+//! })?; // applied, and seen by observers
+//! writer.flush_version(version).await?; // durable
+//! writer.dispose().await?; // others may write
+//!
+//! while let Some(Observed::Snapshot(snapshot)) = observer.next().await {
+//!     if snapshot.version >= version {
+//!         assert_eq!(snapshot.message_count, 1);
+//!         break; // or go on for as long as the thread lives
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 pub mod contract;
+mod raw;
 mod world;
 
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use raw::{RawObserver, observe_raw};
+pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
     ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ContentHash, CopyReport, Create, Delete, DeleteMessage,
     DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family, FeedReader, Fork, ForkPoint,
@@ -54,6 +89,10 @@ pub use threadkeep_engine::{
     NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship, RelationshipRole,
     RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Step, Subagent, Subscription,
     TakeWriter, ThreadPage, Truncate, TruncateFrom, Unarchive, Update, World,
+};
+pub use threadkeep_engine::{
+    Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
+    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
@@ -123,9 +162,9 @@ pub fn open(url: &str) -> Result<Engine> {
     Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
 }
 
-/// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its time
-/// enabled. A store on a server then has no runtime of its own, which makes short calls quicker; it can be used while
-/// that runtime lives.
+/// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its
+/// time enabled. A store on a server then has no runtime of its own, which makes short calls quicker; it can be used
+/// while that runtime lives.
 ///
 /// # Errors
 /// As [`open`].

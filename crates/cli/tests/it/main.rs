@@ -13,5 +13,6 @@ mod shapes;
 mod stories;
 mod support;
 mod transfer;
+mod watch;
 mod work;
 mod writer;

@@ -131,7 +131,8 @@ fn help_explains_every_command() {
         run(command, b"").ok()
     };
     let all = help(&["--help"]);
-    let reads = ["list", "show", "tail", "history", "tree", "relationships", "summary", "writer", "export", "copy"];
+    let reads =
+        ["list", "show", "tail", "watch", "history", "tree", "relationships", "summary", "writer", "export", "copy"];
     for command in threadkeep::Operation::NAMES.iter().chain(&reads) {
         assert!(all.contains(&format!("\n  {command} ")), "{command}: {all}");
         assert!(help(&[command, "--help"]).contains("Usage: threadkeep"), "{command}");

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use threadkeep_model::{Content, Entry, Invalid, Json, Message, MessageEdited, MessageId, NewEntry, ThreadId, Version};
+use threadkeep_model::{
+    Content, Entry, Invalid, Json, Message, MessageBody, MessageEdited, MessageId, NewEntry, ThreadId, Version,
+};
 
 use super::{open, write};
 use crate::{Engine, Error, Result};
@@ -30,6 +32,30 @@ impl EditMessage {
     pub fn metadata(message: MessageId, metadata: Json) -> Self {
         Self { message, content: None, metadata: Some(metadata), expected: None }
     }
+
+    /// Checks what its type does not already prove.
+    pub(crate) fn checked(self) -> Result<Self> {
+        if self.content.is_none() && self.metadata.is_none() {
+            return Err(Invalid::body("content", "an edit names new content, new metadata, or both").into());
+        }
+        if self.metadata.as_ref().is_some_and(|metadata| !metadata.is_object()) {
+            return Err(Invalid::body("metadata", "must be a JSON object").into());
+        }
+        Ok(Self { content: self.content.map(Content::checked).transpose()?, ..self })
+    }
+
+    /// Makes the edit on `body`, the message as it shows, in the slot of `root`; gives what goes to the log.
+    pub(crate) fn apply(&self, body: &mut MessageBody, root: u64) -> Result<MessageEdited> {
+        let changes = self.metadata.as_ref();
+        let metadata = changes.map(|changes| merge(body.metadata.as_ref(), changes)).transpose()?;
+        if let Some(content) = &self.content {
+            body.content = content.clone();
+        }
+        if metadata.is_some() {
+            body.metadata = metadata.clone();
+        }
+        Ok(MessageEdited { target: self.message, root, content: self.content.clone(), metadata })
+    }
 }
 
 impl Engine {
@@ -39,13 +65,7 @@ impl Engine {
     /// [`Error::MessageNotFound`] if the thread does not show it; [`Error::ThreadClosed`];
     /// [`Error::VersionConflict`]; content that breaks a rule.
     pub async fn edit_message(&self, thread: ThreadId, edit: EditMessage) -> Result<Message> {
-        if edit.content.is_none() && edit.metadata.is_none() {
-            return Err(Invalid::body("content", "an edit names new content, new metadata, or both").into());
-        }
-        let content = edit.content.map(Content::checked).transpose()?;
-        if edit.metadata.as_ref().is_some_and(|metadata| !metadata.is_object()) {
-            return Err(Invalid::body("metadata", "must be a JSON object").into());
-        }
+        let edit = edit.checked()?;
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
@@ -54,20 +74,9 @@ impl Engine {
                 let located = self.locate(&view, edit.message).await?;
                 let message = self.assemble(&located.base, located.item()).await?;
                 let mut body = message.body()?;
-                let metadata = match &edit.metadata {
-                    Some(changes) => Some(merge(body.metadata.as_ref(), changes)?),
-                    None => None,
-                };
-                let edited = MessageEdited {
-                    target: edit.message,
-                    root: located.root,
-                    content: content.clone(),
-                    metadata: metadata.clone(),
-                };
+                let edited = edit.apply(&mut body, located.root)?;
                 let entry = NewEntry::new(&Entry::MessageEdited(edited));
                 self.refuse_large(entry.bytes)?;
-                body.content = content.clone().unwrap_or(body.content);
-                body.metadata = metadata.or(body.metadata);
                 let json = serde_json::to_vec(&body)
                     .map_err(|error| Error::from(Invalid::body("message", error.to_string())))?;
                 let commit = self.commit(vec![write(&thread, edit.expected, None, vec![entry], None)]);

@@ -24,7 +24,7 @@ use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, Thre
 use crate::{Error, Result};
 
 /// A write to `thread` that was decided at its present era.
-fn write(
+pub(crate) fn write(
     thread: &Thread,
     expected: Option<Version>,
     branch: Option<NewSegment>,
@@ -54,6 +54,6 @@ fn tell_one(thread: &Thread, expected: Option<Version>, entries: &[Entry]) -> Re
 }
 
 /// Refuses a change to the content of a closed thread.
-fn open(thread: &Thread) -> Result<()> {
+pub(crate) fn open(thread: &Thread) -> Result<()> {
     if thread.record.lifecycle.is_open() { Ok(()) } else { Err(Error::ThreadClosed { state: thread.record.lifecycle }) }
 }

@@ -65,7 +65,7 @@ impl Engine {
 }
 
 /// The record after `asked`. A thread that is put away for good is not brought back.
-fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
+pub(crate) fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
     let record = thread.record.merge(asked)?;
     if thread.record.archived && !record.archived && record.lifecycle == Lifecycle::Archived {
         return Err(Error::ArchivedForGood);
@@ -74,7 +74,7 @@ fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
 }
 
 /// What to tell so that `before` becomes `after`. An assigned agent is told in its own words: a rollback restores it.
-fn changes(before: &Record, after: &Record) -> Vec<Entry> {
+pub(crate) fn changes(before: &Record, after: &Record) -> Vec<Entry> {
     let mut fields = before.changes_to(after);
     let assigned = fields.0.remove("agentId").map(|_| {
         let state = AgentState { agent_id: after.agent_id.clone(), ..before.state() };

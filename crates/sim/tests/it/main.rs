@@ -1,5 +1,7 @@
 //! Whole histories by seed, on every store. A seed that found something stays as a test of its own.
 
+mod live;
+
 use threadkeep_sim::{Plan, Where, simulate};
 
 fn seeds(seeds: std::ops::Range<u64>, steps: usize, on: Where, faults: u64) {

@@ -1,0 +1,132 @@
+//! From drafts to one commit. Each step sees what the steps before it did, although none of it is kept yet.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Commit, Entry, Inserted, MessageBody, MessageId, MessagesDeleted, NewEntry, Thread, ThreadChanged, ThreadId,
+};
+
+use super::draft::{Draft, DraftStep};
+use crate::ops::append::Prepared;
+use crate::ops::update::{changes, merged};
+use crate::ops::{open, write};
+use crate::view::View;
+use crate::{Engine, Error, Result};
+
+/// A commit that is being put together.
+struct Deciding<'a> {
+    engine: &'a Engine,
+    thread: Thread,
+    view: Option<View>,
+    entries: Vec<NewEntry>,
+    blobs: Vec<(BlobId, Bytes)>,
+    /// Messages that this commit deletes.
+    deleted: HashSet<MessageId>,
+    /// Messages that this commit edits, as they are after it.
+    edited: HashMap<MessageId, MessageBody>,
+    record_changed: bool,
+}
+
+impl Engine {
+    /// Decides `drafts`, in order, on the thread as it is now; gives the commit, and the thread with its new record.
+    ///
+    /// # Errors
+    /// What any of them refuses refuses all.
+    pub(crate) async fn decide_drafts(&self, thread: ThreadId, drafts: &[&Draft]) -> Result<(Commit, Thread)> {
+        let thread = self.thread(thread).await?;
+        let mut deciding = Deciding {
+            engine: self,
+            thread,
+            view: None,
+            entries: Vec::new(),
+            blobs: Vec::new(),
+            deleted: HashSet::new(),
+            edited: HashMap::new(),
+            record_changed: false,
+        };
+        for step in drafts.iter().flat_map(|draft| draft.steps()) {
+            deciding.step(step).await?;
+        }
+        let Deciding { thread, entries, blobs, record_changed, .. } = deciding;
+        let record = record_changed.then(|| thread.record.clone());
+        let mut commit = self.commit(vec![write(&thread, None, None, entries, record)]);
+        commit.blobs.extend(blobs);
+        Ok((commit, thread))
+    }
+}
+
+impl Deciding<'_> {
+    async fn step(&mut self, step: &DraftStep) -> Result<()> {
+        if let DraftStep::Update(update) = step {
+            let asked = update.fields.clone().checked()?;
+            let record = merged(&self.thread, &asked)?;
+            // What somebody else has set to the same value meanwhile is logged all the same: the version counts on it.
+            let told = if record == self.thread.record {
+                vec![Entry::ThreadChanged(ThreadChanged { fields: asked })]
+            } else {
+                changes(&self.thread.record, &record)
+            };
+            self.entries.extend(told.iter().map(NewEntry::new));
+            self.thread.record = record;
+            self.record_changed = true;
+            return Ok(());
+        }
+        open(&self.thread)?;
+        match step {
+            DraftStep::Update(_) => {}
+            DraftStep::Append(append) => {
+                let Prepared { entries, blobs } = self.engine.prepare(append.messages.clone())?;
+                self.entries.extend(entries);
+                self.blobs.extend(blobs);
+            }
+            DraftStep::AppendEvent(event) => {
+                let entry = NewEntry::new(&Entry::EventLogged(event.event.clone().checked()?));
+                self.engine.refuse_large(entry.bytes)?;
+                self.entries.push(entry);
+            }
+            DraftStep::Insert(insert) => {
+                let (message, blobs) = self.engine.prepare_one(insert.message.clone())?;
+                let (root, _) = self.find(insert.before).await?;
+                let inserted = Inserted { before: insert.before, root, message };
+                self.entries.push(NewEntry::new(&Entry::MessageInserted(inserted)));
+                self.blobs.extend(blobs);
+            }
+            DraftStep::EditMessage(edit) => {
+                let edit = edit.clone().checked()?;
+                let (root, mut body) = self.find(edit.message).await?;
+                let entry = NewEntry::new(&Entry::MessageEdited(edit.apply(&mut body, root)?));
+                self.engine.refuse_large(entry.bytes)?;
+                self.entries.push(entry);
+                self.edited.insert(edit.message, body);
+            }
+            DraftStep::DeleteMessage(delete) => {
+                let (root, _) = self.find(delete.message).await?;
+                let targets = vec![delete.message];
+                self.entries.push(NewEntry::new(&Entry::MessagesDeleted(MessagesDeleted { targets, root })));
+                self.deleted.insert(delete.message);
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot of a message that shows, and the message as it is now.
+    async fn find(&mut self, message: MessageId) -> Result<(u64, MessageBody)> {
+        if self.deleted.contains(&message) {
+            return Err(Error::MessageNotFound { message: message.into() });
+        }
+        let view = match &self.view {
+            Some(view) => view,
+            None => {
+                let view = self.engine.view(self.thread.id, &self.thread.head, None).await?;
+                self.view.insert(view)
+            }
+        };
+        let located = self.engine.locate(view, message).await?;
+        let body = match self.edited.get(&message) {
+            Some(body) => body.clone(),
+            None => self.engine.assemble(&located.base, located.item()).await?.body()?,
+        };
+        Ok((located.root, body))
+    }
+}

@@ -1,0 +1,180 @@
+//! Custom events: what subscribers of a thread are told, and the log is not.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use threadkeep_model::{Actor, Code, Entry, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::{Engine, Result};
+
+/// Longest name of an event, in bytes.
+const NAME_BYTES_MAX: usize = 100;
+
+/// A custom event of a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmittedEvent {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name: 1 to 100 bytes, lower_snake_case recommended.
+    pub event: String,
+    /// What it carries.
+    pub data: Json,
+    /// Who emitted it.
+    pub actor: Actor,
+    /// When.
+    pub time: Timestamp,
+}
+
+/// What a subscriber of custom events hears.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Emitted {
+    /// An event.
+    Event(Arc<EmittedEvent>),
+    /// So many events came and went while the subscriber did not listen. They are nowhere else: custom events are
+    /// not logged.
+    Missed(u64),
+}
+
+/// The custom events of a thread, from now on. See [`Engine::emitted`].
+pub struct Events {
+    receiver: broadcast::Receiver<Arc<EmittedEvent>>,
+    /// Keeps the engine in being.
+    _engine: Engine,
+}
+
+impl Events {
+    /// The next event, in the order in which they were emitted. Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Emitted {
+        match self.receiver.recv().await {
+            Ok(event) => Emitted::Event(event),
+            Err(RecvError::Lagged(missed)) => Emitted::Missed(missed),
+            // The engine is kept in being, and its emitter with it.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// Who listens, thread by thread.
+#[derive(Default)]
+pub(crate) struct Emitter(Mutex<HashMap<ThreadId, broadcast::Sender<Arc<EmittedEvent>>>>);
+
+impl Emitter {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, broadcast::Sender<Arc<EmittedEvent>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Tells all who listen to the thread's custom events ([`Engine::emitted`]) of one, and says how many they are.
+    /// It is not logged and has no version. It reaches subscribers of this engine and its clones; other processes are
+    /// reached once a server stands between them.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
+    pub async fn emit(&self, thread: ThreadId, event: &str, data: Json) -> Result<usize> {
+        let event = strip_nulls(event.to_owned());
+        if event.trim().is_empty() || event.len() > NAME_BYTES_MAX {
+            let rule = format!("has 1 to {NAME_BYTES_MAX} bytes, and is not blank");
+            return Err(Invalid::parameter("event", rule).into());
+        }
+        let max = self.shared.limits.message_bytes_max;
+        if data.as_str().len() > max {
+            return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
+        }
+        self.head(thread).await?;
+        let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
+        let mut listeners = self.shared.live.emitter.lock();
+        let Some(sender) = listeners.get(&thread) else { return Ok(0) };
+        match sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })) {
+            Ok(told) => Ok(told),
+            Err(_) => {
+                listeners.remove(&thread);
+                Ok(0)
+            }
+        }
+    }
+
+    /// Listens to the custom events of a thread, from now on.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
+    pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
+        self.head(thread).await?;
+        let live = &self.shared.live;
+        let mut listeners = live.emitter.lock();
+        // Those whom nobody listens to any more go when somebody new comes.
+        listeners.retain(|_, sender| sender.receiver_count() > 0);
+        let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
+        let receiver = listeners.entry(thread).or_insert_with(new).subscribe();
+        Ok(Events { receiver, _engine: self.clone() })
+    }
+}
+
+/// The events that have a meaning of their own. Custom events may have any other name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ThreadEvent {
+    /// The thread's lifecycle or its status changed.
+    StatusChanged,
+    /// A file came into being.
+    ArtifactCreated,
+    /// A file changed.
+    ArtifactUpdated,
+    /// Something went wrong.
+    ErrorOccurred,
+    /// Somebody has to approve something.
+    ApprovalRequested,
+    /// The work is done.
+    Done,
+}
+
+impl ThreadEvent {
+    /// All of them.
+    pub const ALL: [ThreadEvent; 6] = [
+        Self::StatusChanged,
+        Self::ArtifactCreated,
+        Self::ArtifactUpdated,
+        Self::ErrorOccurred,
+        Self::ApprovalRequested,
+        Self::Done,
+    ];
+
+    /// The name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StatusChanged => "status_changed",
+            Self::ArtifactCreated => "artifact_created",
+            Self::ArtifactUpdated => "artifact_updated",
+            Self::ErrorOccurred => "error_occurred",
+            Self::ApprovalRequested => "approval_requested",
+            Self::Done => "done",
+        }
+    }
+
+    /// The events that an entry of the log stands for. Files, approvals and failures are not logged yet.
+    pub fn of(entry: &Entry) -> Vec<Self> {
+        let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
+        let mut events = Vec::new();
+        if changed.fields.0.contains_key("status") || changed.fields.0.contains_key("lifecycle") {
+            events.push(Self::StatusChanged);
+        }
+        let lifecycle = changed.fields.0.get("lifecycle").and_then(|json| json.read::<Lifecycle>().ok());
+        if lifecycle == Some(Lifecycle::Completed) {
+            events.push(Self::Done);
+        }
+        events
+    }
+}
+
+impl FromStr for ThreadEvent {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|event| event.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Invalid::parameter("event", format!("'{text}' is not one of {known}"))
+        })
+    }
+}

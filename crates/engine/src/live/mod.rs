@@ -1,0 +1,76 @@
+//! Live threads: exclusive read-writers that write behind, observers, and custom events.
+//!
+//! [`draft`], [`queue`] and [`decide`] say what an update is, what waits, and what it becomes; [`write_behind`] brings
+//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots,
+//! [`changes`] and [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one
+//! [`background`] thread.
+
+mod background;
+mod changes;
+mod decide;
+mod draft;
+mod emit;
+mod flusher;
+mod observe;
+mod queue;
+mod read_writer;
+mod rewind;
+mod settings;
+mod write_behind;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use threadkeep_model::ThreadId;
+
+pub use changes::{MessageChange, ThreadChanges, ThreadStep};
+pub use draft::{Draft, DraftStep, Refused};
+pub use emit::{Emitted, EmittedEvent, Events, ThreadEvent};
+pub use observe::{Observed, Observer, Snapshot};
+pub use queue::LiveThread;
+pub use read_writer::{Exclusive, ReadWriter};
+pub use settings::LiveSettings;
+pub use write_behind::Unflushed;
+
+use self::background::Background;
+use self::emit::Emitter;
+use self::flusher::Flusher;
+use self::observe::Watch;
+use self::write_behind::WriteBehind;
+
+/// What an engine's live threads share.
+#[derive(Default)]
+pub(crate) struct Live {
+    pub(crate) settings: LiveSettings,
+    background: Background,
+    flusher: Arc<Flusher>,
+    watch: Arc<Watch>,
+    emitter: Emitter,
+    writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,
+}
+
+impl Live {
+    pub(crate) fn new(settings: LiveSettings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    fn opened(&self, writer: &Arc<WriteBehind>) {
+        self.writers().insert(writer.thread, Arc::downgrade(writer));
+    }
+
+    fn closed(&self, writer: &Arc<WriteBehind>) {
+        let mut writers = self.writers();
+        if writers.get(&writer.thread).is_some_and(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(writer))) {
+            writers.remove(&writer.thread);
+        }
+    }
+
+    /// The read-writer of a thread, if one is open here.
+    fn writer(&self, thread: ThreadId) -> Option<Arc<WriteBehind>> {
+        self.writers().get(&thread).and_then(Weak::upgrade)
+    }
+
+    fn writers(&self) -> MutexGuard<'_, HashMap<ThreadId, Weak<WriteBehind>>> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

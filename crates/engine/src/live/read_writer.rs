@@ -1,0 +1,360 @@
+//! The exclusive read-writer of a thread: the handle.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
+
+use super::draft::{Draft, Refused, null};
+use super::queue::LiveThread;
+use super::write_behind::{Unflushed, WriteBehind};
+use crate::{Engine, Error, MessagePage, Operation, Outcome, Page, Result, TakeWriter};
+
+/// How to hold a thread.
+#[derive(Clone, Default)]
+pub struct Exclusive {
+    /// How long the lease lasts unless it is renewed; none:
+    /// [`LiveSettings::lease_ttl`](crate::LiveSettings::lease_ttl).
+    pub ttl: Option<Duration>,
+    /// Who holds it, in words for others; the caller's name if nothing is said.
+    pub holder: Option<String>,
+    /// Told of the updates that are not flushed, and of those that were refused and not taken back, when the handle is
+    /// dropped without being disposed. Without it those that wait are flushed in the background, as far as the
+    /// program still runs.
+    pub unflushed: Option<Unflushed>,
+}
+
+/// The exclusive read-writer of a thread. Updates are applied at once, and kept a moment later.
+///
+/// While it lives, nobody else changes the conversation, in this or any other process: they are told `writer_held`.
+/// Others can still fork the thread, mention it, and change its record. The lease is renewed in the background; should
+/// it be lost all the same, the handle says so ([`ReadWriter::is_lost`]), and what was not flushed is handed back.
+///
+/// [`ReadWriter::update`] is no acknowledgement: what it did is durable once [`ReadWriter::flush_version`] or
+/// [`ReadWriter::dispose`] says so.
+///
+/// ```
+/// # use threadkeep_engine as threadkeep;
+/// # async fn example(keep: threadkeep::Engine, thread: threadkeep_model::ThreadId) -> threadkeep::Result<()> {
+/// use threadkeep_model::MessageBody;
+///
+/// let writer = keep.exclusive(thread, threadkeep::Exclusive::default()).await?;
+/// let version = writer.update(|draft| {
+///     draft.append(MessageBody::user("Hello!"));
+///     draft.title("Greetings");
+/// })?;
+/// writer.flush_version(version).await?; // durable now
+/// writer.dispose().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct ReadWriter {
+    behind: Arc<WriteBehind>,
+    unflushed: Option<Unflushed>,
+}
+
+impl Engine {
+    /// Opens the exclusive read-writer of a thread.
+    ///
+    /// # Errors
+    /// [`Error::WriterHeld`] while there is one, in this or any other process: it says who holds it, and until when.
+    pub async fn exclusive(&self, thread: ThreadId, exclusive: Exclusive) -> Result<ReadWriter> {
+        let mut settings = self.shared.live.settings.clone();
+        settings.lease_ttl = exclusive.ttl.unwrap_or(settings.lease_ttl);
+        let taken = Instant::now();
+        let take = TakeWriter { ttl: Some(settings.lease_ttl), holder: exclusive.holder };
+        let lease = self.take_writer(thread, take).await?;
+        let engine = self.writing_under(thread, lease.token);
+        // Whoever is not there to release it leaves the lease to end by itself; here nobody knows of it yet.
+        let opened = async {
+            let found = self.thread(thread).await?;
+            let live = &self.shared.live;
+            let behind = Arc::new(WriteBehind::new(engine, found, lease.clone(), taken, settings));
+            if live.flusher.is_idle() {
+                live.background.spawn(Arc::clone(&live.flusher).run(live.settings.flush_batch_max))?;
+            }
+            live.background.spawn(Arc::clone(&behind).keep_alive())?;
+            live.opened(&behind);
+            Ok(ReadWriter { behind, unflushed: exclusive.unflushed })
+        };
+        match opened.await {
+            Ok(writer) => Ok(writer),
+            Err(error) => {
+                drop(self.release_writer(thread, lease.token).await);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl ReadWriter {
+    /// The thread it holds.
+    pub fn thread(&self) -> ThreadId {
+        self.behind.thread
+    }
+
+    /// The lease under which it writes.
+    pub fn lease(&self) -> Lease {
+        self.behind.state().lease.clone()
+    }
+
+    /// The version with all updates applied. It is an estimate that only grows, and never too high: entries of others
+    /// (back-links of forks, changes of the record) can only raise it. Updates that are refused can leave it above what
+    /// becomes durable.
+    pub fn version(&self) -> Version {
+        self.behind.state().queue.version()
+    }
+
+    /// The version that is durable, as far as is known here.
+    pub fn durable_version(&self) -> Version {
+        self.behind.state().queue.durable().head.version
+    }
+
+    /// How many updates are not flushed.
+    pub fn pending(&self) -> usize {
+        self.behind.state().queue.len()
+    }
+
+    /// Whether the lease was lost: nothing more can be written, and what was not flushed is handed back.
+    pub fn is_lost(&self) -> bool {
+        self.behind.state().lost.is_some()
+    }
+
+    /// Resolves once the lease is lost.
+    pub async fn lost(&self) {
+        self.until(|writer| writer.is_lost()).await;
+    }
+
+    /// The thread with all updates applied: its record, its versions, how many messages it shows.
+    ///
+    /// # Errors
+    /// [`Error::WriterDisposed`]; [`Error::WriterLost`].
+    pub async fn read(&self) -> Result<LiveThread> {
+        self.usable()?;
+        // What others changed of the record is seen, unless updates wait: they are decided on it when they are flushed.
+        if self.pending() == 0 {
+            let found = self.behind.engine.thread(self.behind.thread).await?;
+            let mut state = self.behind.state();
+            if state.queue.len() == 0 {
+                state.queue.found(found);
+            }
+        }
+        Ok(self.behind.state().queue.seen())
+    }
+
+    /// A page of the messages that are durable. Those that are not flushed are in [`LiveThread::pending`].
+    ///
+    /// # Errors
+    /// [`Error::WriterDisposed`]; [`Error::WriterLost`]; else as [`Engine::messages`].
+    pub async fn messages(&self, page: Page) -> Result<MessagePage> {
+        self.usable()?;
+        self.behind.engine.messages(self.behind.thread, page).await
+    }
+
+    /// Changes the thread by a recipe: all that it records is applied together, or nothing of it. Gives the version
+    /// with it, for [`ReadWriter::flush_version`]. Nothing is loaded and nothing is waited for. Fields that have their
+    /// value already change nothing, not even the version.
+    ///
+    /// Whether a message that the recipe names is there shows when the update is flushed. What is refused then is
+    /// handed back ([`ReadWriter::take_refused`]), and the updates after it go on.
+    ///
+    /// # Errors
+    /// [`Error::WriterDisposed`]; [`Error::WriterLost`]; [`Error::WriteBehindFull`]: wait for [`ReadWriter::room`];
+    /// [`Error::ThreadClosed`]; a value that breaks a rule. Nothing has changed then.
+    pub fn update(&self, recipe: impl FnOnce(&mut Draft)) -> Result<Version> {
+        self.usable()?;
+        let mut draft = Draft::on(Arc::clone(self.behind.state().queue.record()));
+        recipe(&mut draft);
+        let bytes = draft.weigh(&self.behind.engine)?;
+        let mut state = self.behind.state();
+        state.usable()?;
+        let settings = &self.behind.settings;
+        let (updates, held) = state.queue.weight();
+        // A large update that is alone is let in, or it could never be.
+        if updates >= settings.pending_updates_max || (updates > 0 && held + bytes > settings.pending_bytes_max) {
+            return Err(Error::WriteBehindFull { updates, bytes: held });
+        }
+        let lifecycle = state.queue.record().lifecycle;
+        if draft.is_conversation() && !lifecycle.is_open() {
+            return Err(Error::ThreadClosed { state: lifecycle });
+        }
+        let record = draft.apply(state.queue.record())?;
+        if draft.is_empty() {
+            return Ok(state.queue.version());
+        }
+        let version = state.queue.push(draft, record, bytes);
+        drop(state);
+        let live = &self.behind.engine.shared.live;
+        live.flusher.mark(&self.behind, settings.flush_debounce);
+        live.watch.touch(self.behind.thread);
+        Ok(version)
+    }
+
+    /// Replaces the record: fields that are not named are cleared, as far as they can be set directly. Otherwise as
+    /// [`ReadWriter::update`].
+    ///
+    /// # Errors
+    /// As [`ReadWriter::update`].
+    pub fn write(&self, fields: FieldChanges) -> Result<Version> {
+        self.update(|draft| {
+            for field in Record::UPDATABLE.iter().filter(|field| !fields.0.contains_key(**field)) {
+                draft.set(field, null());
+            }
+            for (field, value) in fields.0 {
+                draft.set(&field, value);
+            }
+        })
+    }
+
+    /// Resolves once there is room for more updates.
+    ///
+    /// # Errors
+    /// [`Error::WriterDisposed`]; [`Error::WriterLost`].
+    pub async fn room(&self) -> Result<()> {
+        let settings = &self.behind.settings;
+        let has_room = |writer: &Self| {
+            let (updates, bytes) = writer.behind.state().queue.weight();
+            updates == 0 || (updates < settings.pending_updates_max && bytes < settings.pending_bytes_max)
+        };
+        self.until(|writer| writer.usable().is_err() || has_room(writer)).await;
+        self.usable()
+    }
+
+    /// Flushes now, and waits until every update up to the one that gave `target` is durable. It waits for as long as
+    /// [`LiveSettings::flush_timeout`](crate::LiveSettings::flush_timeout) says.
+    ///
+    /// A target above all that [`ReadWriter::update`] gave is one of the thread itself: it is waited for too, whoever
+    /// brings it about.
+    ///
+    /// # Errors
+    /// [`Error::UpdatesRefused`] hands back all updates that were refused so far; those up to `target` that are not in
+    /// it are durable, or were handed back before. [`Error::WriterLost`]. [`Error::FlushTimeout`] says how far it came;
+    /// what waits goes on being tried. [`Error::WriterDisposed`].
+    pub async fn flush_version(&self, target: Version) -> Result<()> {
+        self.flush_version_within(target, self.behind.settings.flush_timeout).await
+    }
+
+    /// The same, with a timeout of its own.
+    ///
+    /// # Errors
+    /// As [`ReadWriter::flush_version`].
+    pub async fn flush_version_within(&self, target: Version, timeout: Duration) -> Result<()> {
+        if self.behind.state().disposed {
+            return Err(Error::WriterDisposed);
+        }
+        self.behind.engine.shared.live.flusher.mark(&self.behind, Duration::ZERO);
+        // In the background, since the caller's runtime may have no timers.
+        let behind = Arc::clone(&self.behind);
+        let waiting = async move { tokio::time::timeout(timeout, behind.reach(target)).await.is_ok() };
+        let reached = self.behind.engine.shared.live.background.spawn(waiting)?.await.unwrap_or(false);
+        let refused = self.take_refused();
+        if !refused.is_empty() {
+            return Err(Error::UpdatesRefused { updates: refused });
+        }
+        let state = self.behind.state();
+        let durable = state.queue.durable().head.version;
+        if let Some(to) = state.lost.as_ref().filter(|_| durable < target) {
+            return Err(Error::WriterLost { to: to.clone() });
+        }
+        if reached && state.queue.reached(target) {
+            return Ok(());
+        }
+        Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
+    }
+
+    /// Flushes everything that waits, then carries out `operation` at once, under the lease: for what a draft cannot
+    /// record, such as a rollback. What it did is durable.
+    ///
+    /// # Errors
+    /// As [`ReadWriter::flush_version`]; whatever the operation refuses.
+    pub async fn execute(&self, operation: Operation) -> Result<Outcome> {
+        self.usable()?;
+        self.flush_version(self.version()).await?;
+        let outcome = self.behind.engine.execute(self.behind.thread, operation).await;
+        if let Ok(found) = self.behind.engine.thread(self.behind.thread).await {
+            let mut state = self.behind.state();
+            if state.queue.len() == 0 {
+                state.queue.found(found);
+            }
+        }
+        outcome
+    }
+
+    /// The updates that were refused and not handed back yet, in order: what each would have changed, and why it did
+    /// not.
+    pub fn take_refused(&self) -> Vec<Refused> {
+        let refused = self.behind.state().queue.take_refused();
+        if !refused.is_empty() {
+            // There is room again.
+            self.behind.tell();
+        }
+        refused
+    }
+
+    /// Flushes everything, then releases the lease. Whoever disposes a second time is told nothing new.
+    ///
+    /// It is tried for as long as the lease holds; a store that stays away for longer costs the lease.
+    ///
+    /// # Errors
+    /// [`Error::UpdatesRefused`] with all updates that were not kept: all others are durable. The thread is released in
+    /// any case.
+    pub async fn dispose(&self) -> Result<()> {
+        {
+            let mut state = self.behind.state();
+            if state.disposed {
+                return Ok(());
+            }
+            state.disposed = true;
+        }
+        self.behind.engine.shared.live.flusher.mark(&self.behind, Duration::ZERO);
+        self.until(|writer| writer.pending() == 0).await;
+        // If the store is away, the lease ends by itself; everything that was to be kept is.
+        drop(self.behind.release().await);
+        self.behind.engine.shared.live.closed(&self.behind);
+        let refused = self.take_refused();
+        if refused.is_empty() { Ok(()) } else { Err(Error::UpdatesRefused { updates: refused }) }
+    }
+
+    fn usable(&self) -> Result<()> {
+        self.behind.state().usable()
+    }
+
+    async fn until(&self, holds: impl Fn(&Self) -> bool) {
+        let mut progress = self.behind.progress();
+        while !holds(self) {
+            if progress.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for ReadWriter {
+    fn drop(&mut self) {
+        let live = &self.behind.engine.shared.live;
+        live.closed(&self.behind);
+        live.flusher.forget(&self.behind);
+        let given_up = {
+            let mut state = self.behind.state();
+            state.disposed = true;
+            match &self.unflushed {
+                Some(_) => state.queue.give_up(|| Error::WriterDisposed),
+                None => Vec::new(),
+            }
+        };
+        if let Some(unflushed) = self.unflushed.as_ref().filter(|_| !given_up.is_empty()) {
+            unflushed(self.behind.thread, given_up);
+        }
+        if self.behind.is_released() {
+            return;
+        }
+        // If the system has no thread to give, the lease ends by itself.
+        drop(live.background.spawn(Arc::clone(&self.behind).wind_down(self.unflushed.take())));
+    }
+}
+
+impl std::fmt::Debug for ReadWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadWriter").field("thread", &self.behind.thread).finish_non_exhaustive()
+    }
+}
