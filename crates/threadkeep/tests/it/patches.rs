@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use threadkeep::{
-    Content, Delete, DeleteMessage, EditMessage, Engine, Fork, Insert, Json, Mention, MessageBody, MessageId, Page,
-    Patch, PatchOperation, Position, RawObserver, RollbackTo, SetCheckpoint, ThreadId, Truncate, TruncateFrom, Update,
-    Version,
+    ActivateSkill, Assign, Begin, Content, Delete, DeleteMessage, EditMessage, End, Engine, Fork, Insert, Json,
+    Mention, MessageBody, MessageId, Page, Patch, PatchOperation, Position, RawObserver, Role, RollbackTo,
+    SetCheckpoint, Skill, Step, ThreadId, Truncate, TruncateFrom, Update, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -194,7 +194,7 @@ impl Chance {
 
 async fn patches_lead_from_each_version_to_the_next_whatever_happens(keep: Keep) {
     let engine = &keep.engine;
-    for seed in 0..6 {
+    for seed in 0..8 {
         let mut chance = Chance(seed);
         let origin = keep.thread(&["a", "b", "c"]).await;
         // A fork, so that its lineage reaches into another thread.
@@ -234,7 +234,25 @@ async fn patches_lead_from_each_version_to_the_next_whatever_happens(keep: Keep)
                     Ok(_) => {}
                     Err(error) => assert_eq!(error.code(), "nothing_to_undo"),
                 },
-                (_, Some(_)) => match chance.below(4) {
+                (_, Some(_)) => match chance.below(8) {
+                    // A queue that is full is emptied by the next execution.
+                    4 => drop(engine.queue(thread, MessageBody::user(&text)).await),
+                    5 => {
+                        let begin = Begin { take_over: true, ..Begin::default() };
+                        let run = engine.begin(thread, begin).await.expect("an execution").execution;
+                        let call = r#"[{"type":"tool_use","id":"1","name":"t","input":{}}]"#;
+                        let call = Content::from_json(Json::parse("content", call).expect("json")).expect("content");
+                        let call = MessageBody::with_content(Role::Assistant, call);
+                        engine.step(thread, Step::of(run).message(call)).await.expect("a step");
+                        if chance.below(2) == 0 {
+                            engine.end(thread, End::cancel()).await.expect("an end");
+                        }
+                    }
+                    6 => drop(engine.assign(thread, Assign::to(&text)).await.expect("an assignment")),
+                    7 => {
+                        let skill = Skill { name: text, arguments: None };
+                        engine.activate_skill(thread, ActivateSkill { skill, expected: None }).await.expect("a skill");
+                    }
                     0 => drop(engine.update(thread, Update::new().title(&text)).await.expect("an update")),
                     1 => drop(engine.fork(thread, Fork::default()).await.expect("a fork")),
                     2 => drop(
