@@ -13,6 +13,7 @@ use crate::{Keep, on_every_store};
 
 on_every_store!(
     what_is_refused_comes_back_and_the_rest_goes_on,
+    whoever_waits_for_refusals_is_told,
     a_lease_that_ended_hands_everything_back,
     a_lost_lease_is_known_at_once,
     a_handle_that_is_dropped_hands_over_what_waits,
@@ -71,6 +72,23 @@ async fn what_is_refused_comes_back_and_the_rest_goes_on(keep: Keep) {
     let refused = writer.dispose().await.expect_err("still gone");
     assert!(matches!(refused, Error::UpdatesRefused { updates } if updates.len() == 1));
     assert_eq!(keep.engine.writer(thread).await.expect("a read"), None, "released in any case");
+}
+
+async fn whoever_waits_for_refusals_is_told(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let ids = keep.ids(thread).await;
+    let writer = open(&keep.engine, thread).await;
+    for _ in 0..2 {
+        writer.update(|draft| draft.delete(ids[0])).expect("an update");
+    }
+    say(&writer, "b");
+    // The flusher comes by itself.
+    let refused = writer.refused().await;
+    assert_eq!((refused.len(), refused[0].error.code()), (1, "message_not_found"));
+    let (none, disposed) = tokio::join!(writer.refused(), writer.dispose());
+    assert!(none.is_empty());
+    disposed.expect("all was flushed");
+    assert_eq!(keep.shows(thread).await, "b");
 }
 
 async fn a_lease_that_ended_hands_everything_back(keep: Keep) {
