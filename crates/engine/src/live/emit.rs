@@ -178,3 +178,22 @@ impl FromStr for ThreadEvent {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_model::{FieldChanges, MessageBody, ThreadChanged};
+
+    #[test]
+    fn an_entry_stands_for_the_events_it_brings_about() {
+        let changed = |field: &str, value: &str| {
+            let fields = FieldChanges([(field.to_owned(), Json::string(value))].into());
+            ThreadEvent::of(&Entry::ThreadChanged(ThreadChanged { fields }))
+        };
+        assert_eq!(changed("status", "thinking"), [ThreadEvent::StatusChanged]);
+        assert_eq!(changed("lifecycle", "suspended"), [ThreadEvent::StatusChanged]);
+        assert_eq!(changed("lifecycle", "completed"), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
+        assert_eq!(changed("title", "completed"), []);
+        assert_eq!(ThreadEvent::of(&Entry::MessageAppended(MessageBody::user("done"))), []);
+    }
+}

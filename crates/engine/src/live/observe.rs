@@ -16,6 +16,8 @@ use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
 const READ_AT_ONCE: usize = 256;
+/// So often, before what changed is shown and reading goes on: a busy store does not keep observers waiting.
+const READS_MAX: usize = 16;
 
 /// A thread at a moment: where it stands, and how its conversation ends. Not the conversation: that is read by pages.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,7 +225,6 @@ impl Watch {
                     state.runs = false;
                     return;
                 }
-                looking.shown.retain(|thread, _| state.threads.contains_key(thread));
             }
             let Some(shared) = shared.upgrade() else { return };
             let settings = shared.live.settings.clone();
@@ -256,7 +257,8 @@ impl Watch {
             // Before anything is shown for the first time, so that nothing falls in between.
             None => *looking.cursor.insert(feed.latest().await?),
         };
-        loop {
+        let mut next: Option<Instant> = Some(Instant::now());
+        for _ in 0..READS_MAX {
             let items = feed.feed(cursor, READ_AT_ONCE).await?;
             let state = self.lock();
             for item in &items {
@@ -267,6 +269,7 @@ impl Watch {
             }
             looking.cursor = Some(cursor);
             if items.len() < READ_AT_ONCE {
+                next = None;
                 break;
             }
         }
@@ -274,9 +277,17 @@ impl Watch {
             let mut state = self.lock();
             looking.dirty.extend(state.touched.drain());
             looking.dirty.retain(|thread| state.threads.contains_key(thread));
+            for thread in &looking.dirty {
+                // Whoever has seen nothing yet does not wait.
+                if state.threads.get(thread).is_some_and(|sender| sender.borrow().is_none()) {
+                    looking.shown.remove(thread);
+                }
+            }
+            if looking.shown.len() > 2 * state.threads.len() {
+                looking.shown.retain(|thread, _| state.threads.contains_key(thread));
+            }
         }
         let throttle = engine.shared.live.settings.observe_throttle;
-        let mut next: Option<Instant> = None;
         for thread in looking.dirty.iter().copied().collect::<Vec<_>>() {
             let due = looking.shown.get(&thread).map(|shown| *shown + throttle);
             if let Some(due) = due.filter(|due| *due > Instant::now()) {

@@ -221,6 +221,11 @@ impl Queue {
         self.refused_bytes = 0;
         std::mem::take(&mut self.refused)
     }
+
+    /// Whether anything was refused that nobody took.
+    pub(crate) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -291,6 +291,17 @@ impl ReadWriter {
         refused
     }
 
+    /// Resolves once updates were refused, and hands them back; with none once the handle is disposed. For whoever wants to
+    /// be told, instead of asking [`ReadWriter::take_refused`] or waiting for a flush.
+    pub async fn refused(&self) -> Vec<Refused> {
+        let settled = |writer: &Self| {
+            let state = writer.behind.state();
+            state.queue.has_refused() || state.disposed
+        };
+        self.until(settled).await;
+        self.take_refused()
+    }
+
     /// Flushes everything, then releases the lease. Whoever disposes a second time is told nothing new.
     ///
     /// It is tried for as long as the lease holds; a store that stays away for longer costs the lease.
@@ -306,6 +317,7 @@ impl ReadWriter {
             }
             state.disposed = true;
         }
+        self.behind.tell();
         self.behind.engine.shared.live.flusher.mark(&self.behind, Duration::ZERO);
         self.until(|writer| writer.pending() == 0).await;
         // If the store is away, the lease ends by itself; everything that was to be kept is.

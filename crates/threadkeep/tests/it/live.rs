@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use threadkeep::{
-    Content, DeleteMessage, EditMessage, Engine, Error, Exclusive, Fork, Json, LiveSettings, MessageBody, MessageId,
-    Operation, Page, Position, ReadWriter, RollbackTo, ThreadId, Update,
+    Content, DeleteMessage, EditMessage, Engine, Error, Exclusive, Fork, Json, LiveSettings, Mention, MessageBody,
+    MessageId, Operation, Page, Position, ReadWriter, RollbackTo, ThreadId, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -120,8 +120,10 @@ async fn others_fork_and_change_the_record_while_it_is_held(keep: Keep) {
     let writer = open(&unhurried(&keep), thread).await;
     say(&writer, "b");
     let version = writer.update(|draft| draft.set("draft", Json::string("d"))).expect("an update");
-    // Both take versions that the estimate did not count on.
+    // All of them take versions that the estimate did not count on.
     let fork = keep.engine.fork(thread, Fork::default()).await.expect("a fork").id;
+    let mention = Mention { target: keep.thread(&[]).await.into(), comment: None };
+    keep.engine.mention(thread, mention).await.expect("a mention");
     keep.engine.update(thread, Update::new().title("others")).await.expect("an update");
     writer.flush_version(version).await.expect("decided again on what is there now");
     assert!(writer.durable_version() >= version && writer.version() >= writer.durable_version());

@@ -13,10 +13,12 @@ use crate::{Keep, on_every_store};
 
 on_every_store!(
     what_is_refused_comes_back_and_the_rest_goes_on,
+    whoever_waits_for_refusals_is_told,
     a_lease_that_ended_hands_everything_back,
     a_lost_lease_is_known_at_once,
     a_handle_that_is_dropped_hands_over_what_waits,
     what_a_lost_lease_left_behind_is_handed_over_too,
+    whenever_a_handle_is_dropped_each_update_is_kept_or_handed_over,
     a_handle_that_is_dropped_without_a_word_is_flushed_in_the_background,
     a_deleted_thread_hands_everything_back,
 );
@@ -70,6 +72,23 @@ async fn what_is_refused_comes_back_and_the_rest_goes_on(keep: Keep) {
     let refused = writer.dispose().await.expect_err("still gone");
     assert!(matches!(refused, Error::UpdatesRefused { updates } if updates.len() == 1));
     assert_eq!(keep.engine.writer(thread).await.expect("a read"), None, "released in any case");
+}
+
+async fn whoever_waits_for_refusals_is_told(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let ids = keep.ids(thread).await;
+    let writer = open(&keep.engine, thread).await;
+    for _ in 0..2 {
+        writer.update(|draft| draft.delete(ids[0])).expect("an update");
+    }
+    say(&writer, "b");
+    // The flusher comes by itself.
+    let refused = writer.refused().await;
+    assert_eq!((refused.len(), refused[0].error.code()), (1, "message_not_found"));
+    let (none, disposed) = tokio::join!(writer.refused(), writer.dispose());
+    assert!(none.is_empty());
+    disposed.expect("all was flushed");
+    assert_eq!(keep.shows(thread).await, "b");
 }
 
 async fn a_lease_that_ended_hands_everything_back(keep: Keep) {
@@ -144,6 +163,45 @@ async fn what_a_lost_lease_left_behind_is_handed_over_too(keep: Keep) {
     // Nobody took what came back.
     drop(writer);
     assert_eq!(*told.lock().expect("a lock"), [("a".to_owned(), "writer_lost")]);
+}
+
+async fn whenever_a_handle_is_dropped_each_update_is_kept_or_handed_over(keep: Keep) {
+    let engine = keep.engine.with_live(LiveSettings { flush_debounce: Duration::ZERO, ..LiveSettings::default() });
+    for round in 0..24 {
+        let thread = keep.thread(&[]).await;
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let listening = Arc::clone(&told);
+        let unflushed = move |_: ThreadId, refused: Vec<Refused>| {
+            listening.lock().expect("a lock").extend(texts(&refused));
+        };
+        let exclusive = Exclusive { unflushed: Some(Arc::new(unflushed)), ..Exclusive::default() };
+        let writer = engine.exclusive(thread, exclusive).await.expect("a read-writer");
+        for n in 0..8 {
+            say(&writer, &n.to_string());
+            for _ in 0..round % 6 {
+                tokio::task::yield_now().await;
+            }
+        }
+        if round % 2 == 1 {
+            // Given up in the middle: whoever wanted to dispose went away.
+            let mut disposing = Box::pin(writer.dispose());
+            for _ in 0..round {
+                let _ = std::future::poll_fn(|context| std::task::Poll::Ready(disposing.as_mut().poll(context))).await;
+                if writer.pending() == 0 {
+                    break;
+                }
+            }
+        }
+        drop(writer);
+        until_released(&keep.engine, thread).await;
+        let kept = keep.shows(thread).await;
+        let mut all: Vec<String> = kept.split_whitespace().map(str::to_owned).collect();
+        let in_order = all.clone();
+        all.extend(told.lock().expect("a lock").clone());
+        assert!(in_order.is_sorted(), "{kept}");
+        all.sort();
+        assert_eq!(all, ["0", "1", "2", "3", "4", "5", "6", "7"], "round {round}: kept {kept}");
+    }
 }
 
 async fn a_handle_that_is_dropped_without_a_word_is_flushed_in_the_background(keep: Keep) {
