@@ -168,7 +168,7 @@ fn print(context: &mut Context, message: &Message, first: bool) -> Result<(), Fa
         return context.out.json_part(&api::Message::new(message)?);
     }
     let body = message.body()?;
-    context.out.line(format!("\n{}  {}  {}", speaker(&body), message.id, moment(message.created)))?;
+    context.out.line(format!("\n{}  {}  {}", speaker(&body), message.name(), moment(message.created)))?;
     for part in body.content.to_parts() {
         for line in visible(&summary(&part)).lines() {
             context.out.line(format!("  {line}"))?;
