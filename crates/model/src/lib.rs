@@ -8,6 +8,7 @@
 mod actor;
 mod blob;
 mod commit;
+mod contain;
 mod content;
 mod entry;
 mod error;
@@ -30,6 +31,7 @@ pub use commit::{
     Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
     ThreadCommit, ThreadCommitted, Write, advance, born,
 };
+pub use contain::Value;
 pub use content::{Content, Part};
 pub use entry::{
     Body, Change, ChangeOp, CheckpointSet, Class, Derived, Entry, Forked, Inserted, Kind, MessageEdited,
