@@ -9,19 +9,24 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::error::cannot_open;
+use crate::terms;
 use crate::url::PostgresUrl;
 
 /// The oldest server we work with.
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [fn() -> String; 1] = [first];
+const MIGRATIONS: [fn() -> String; 2] = [first, lists];
 
 fn first() -> String {
     let append = include_str!("append.sql")
         .replace("{user}", &Role::User.code().to_string())
         .replace("{assistant}", &Role::Assistant.code().to_string());
     format!("{}\n{append}", include_str!("schema.sql"))
+}
+
+fn lists() -> String {
+    include_str!("lists.sql").to_owned()
 }
 
 /// Refuses a server that is too old, by the version it reports, such as `15.6 (Debian …)` or `9.6.24`.
@@ -66,8 +71,12 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
     if found == 0 {
         refuse_foreign(&transaction, url).await?;
     }
-    for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+    for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.batch_execute(&migration()).await.map_err(|error| no_rights(&error, url))?;
+        // Rows that SQL cannot make.
+        if version == 2 {
+            terms::migrate(transaction.client()).await.map_err(failed)?;
+        }
     }
     let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     transaction.execute(set, &[&known]).await.map_err(failed)?;
