@@ -13,6 +13,7 @@ mod page;
 mod parse;
 mod problem;
 mod report;
+mod summary;
 mod thread;
 mod writer;
 
@@ -25,5 +26,6 @@ pub use page::Page;
 pub use parse::parse;
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Released, Summary};
+pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
 pub use writer::Writer;

@@ -13,7 +13,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
-use crate::{branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, writer};
+use crate::{branch, copy, follow, list, message, relate, say, show, thread, transfer, tree, upkeep, writer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ enum Command {
     #[command(visible_alias = "new")]
     Create(thread::Create),
     #[command(visible_alias = "ls")]
-    List(thread::List),
+    List(list::List),
     Show(show::Show),
     #[command(visible_alias = "say")]
     Append(say::Append),

@@ -45,7 +45,7 @@ pub use ops::delete::{Delete, DeleteMessage};
 pub use ops::edit::EditMessage;
 pub use ops::fork::{Fork, ForkPoint};
 pub use ops::handoff::Handoff;
-pub use ops::list::{List, ThreadPage};
+pub use ops::list::{Changed, DiffStats, List, ThreadPage, ThreadSummary};
 pub use ops::mention::Mention;
 pub use ops::rollback::{Rollback, RollbackTo};
 pub use ops::truncate::{Truncate, TruncateFrom};

@@ -48,11 +48,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use threadkeep_engine::{
-    Append, AppendEvent, ContentHash, CopyReport, Create, Delete, DeleteMessage, DoctorReport, EditMessage, Engine,
-    Error, ExportItem, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List,
-    Logged, Mention, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page, Relationship, RelationshipRole,
-    Result, Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter, ThreadPage, Truncate,
-    TruncateFrom, Update, World,
+    Append, AppendEvent, Changed, ContentHash, CopyReport, Create, Delete, DeleteMessage, DiffStats, DoctorReport,
+    EditMessage, Engine, Error, ExportItem, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer,
+    Insert, Limits, List, Logged, Mention, MessagePage, NewAttachment, NewMessage, Operation, Outcome, Page,
+    Relationship, RelationshipRole, Result, Rollback, RollbackTo, Selection, SetCheckpoint, Subscription, TakeWriter,
+    ThreadPage, ThreadSummary, Truncate, TruncateFrom, Update, World,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
@@ -62,7 +62,9 @@ pub use threadkeep_model::{
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
-pub use threadkeep_store::{FeedCursor, FeedItem, FeedNews, GcReport, MemoryStore, Progress, StoreError, Stores};
+pub use threadkeep_store::{
+    Archived, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
+};
 pub use world::SystemWorld;
 
 /// Which store to open, by its URL.
