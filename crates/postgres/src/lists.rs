@@ -112,9 +112,14 @@ fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
         Drive::Term { term, .. } => sql.bind("terms WHERE term = ", term),
-        Drive::All | Drive::Column(_) => {
+        Drive::All | Drive::Born | Drive::Column(_) => {
             sql.push("threads t");
             whose(&mut sql, query, lane);
+            if lane.drive == Drive::Born {
+                let (first, end) = query.filter.created.micros();
+                sql.bind(" AND t.created >= ", first);
+                sql.bind(" AND t.created < ", end);
+            }
             if let Drive::Column(column) = lane.drive {
                 sql.bind_column(query, column, true);
             }
@@ -151,9 +156,9 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
 /// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell.
 fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
     let (filter, sort, after) = (&query.filter, query.sort, scan.after);
-    let minutes = filter.updated.minutes();
+    let minutes = scan.updated.minutes();
     match scan.lane.drive {
-        Drive::All | Drive::Column(_) => {
+        Drive::All | Drive::Born | Drive::Column(_) => {
             sql.push(" FROM threads t JOIN heads h ON h.thread = t.id");
             whose(sql, query, &scan.lane);
         }
@@ -180,13 +185,15 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
     match sort {
         ListSort::Updated => {
             let last = after.map_or(i64::MAX, |after| after.time.minute());
-            if !matches!(scan.lane.drive, Drive::Term { .. }) {
+            let is_born = scan.lane.drive == Drive::Born;
+            if !is_born && !matches!(scan.lane.drive, Drive::Term { .. }) {
                 sql.bind(" AND t.minute >= ", minutes.0);
                 sql.bind(" AND t.minute <= ", minutes.1.min(last));
             }
             if !filter.created.is_open() {
-                sql.bind(" AND t.created + 0 >= ", created.0);
-                sql.bind(" AND t.created + 0 < ", created.1);
+                let hidden = if is_born { "" } else { " + 0" };
+                sql.bind(&format!(" AND t.created{hidden} >= "), created.0);
+                sql.bind(&format!(" AND t.created{hidden} < "), created.1);
             }
         }
         ListSort::Created => {
@@ -196,8 +203,8 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.bind(&format!(" AND t.created{hidden} <= "), created.1.saturating_sub(1).min(last));
         }
     }
-    if !filter.updated.is_open() {
-        let micros = filter.updated.micros();
+    if !scan.updated.is_open() {
+        let micros = scan.updated.micros();
         sql.bind(" AND h.updated >= ", micros.0);
         sql.bind(" AND h.updated < ", micros.1);
     }
@@ -227,7 +234,7 @@ fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
         (Drive::All | Drive::Column(_), ListSort::Updated) => "t.minute DESC, ",
         (Drive::All | Drive::Column(_), ListSort::Created) => "",
         (Drive::Term { .. }, sort) if scan.lane.is_sorted(sort) => "w.bucket DESC, ",
-        (Drive::Term { .. }, _) => "",
+        (Drive::Term { .. } | Drive::Born, _) => "",
     };
     let mut sql = Sql::default();
     sql.push(&format!("SELECT {}", thread_columns()));

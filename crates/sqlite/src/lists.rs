@@ -105,6 +105,7 @@ fn column_value(query: &ListQuery, column: Column) -> Value {
 /// The index that gives the threads of a lane in order.
 fn index(lane: &Lane, sort: ListSort) -> String {
     let by = match lane.drive {
+        Drive::Born => return "threads_created".to_owned(),
         Drive::All | Drive::Term { .. } => "threads",
         Drive::Column(column) => match column {
             Column::Agent => "threads_agent",
@@ -127,9 +128,12 @@ fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
         Drive::Term { term, .. } => sql.bind("terms WHERE term = ", i64::from(term)),
-        Drive::All | Drive::Column(_) => {
+        Drive::All | Drive::Born | Drive::Column(_) => {
             sql.push(&format!("threads t INDEXED BY {}", index(lane, query.sort)));
             whose(&mut sql, query, lane);
+            if lane.drive == Drive::Born {
+                born(&mut sql, query);
+            }
             if let Drive::Column(column) = lane.drive {
                 sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
             }
@@ -178,11 +182,17 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
     sql.bind(" AND t.archived = ", lane.archived);
 }
 
+fn born(sql: &mut Sql, query: &ListQuery) {
+    let micros = query.filter.created.micros();
+    sql.bind(" AND t.created >= ", micros.0);
+    sql.bind(" AND t.created < ", micros.1);
+}
+
 /// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell.
 fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
     let (filter, sort) = (&query.filter, query.sort);
     match scan.lane.drive {
-        Drive::All | Drive::Column(_) => {
+        Drive::All | Drive::Born | Drive::Column(_) => {
             sql.push(&format!(" FROM threads t INDEXED BY {}", index(&scan.lane, sort)));
             sql.push(" CROSS JOIN heads h ON h.thread = t.id");
             whose(sql, query, &scan.lane);
@@ -191,7 +201,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.push(" FROM terms w CROSS JOIN threads t ON t.id = w.thread CROSS JOIN heads h ON h.thread = t.id");
             whose(sql, query, &scan.lane);
             sql.bind(" AND w.term = ", i64::from(term));
-            let updated = filter.updated.minutes();
+            let updated = scan.updated.minutes();
             let bounds = match bucket {
                 Bucket::Minute => updated,
                 Bucket::Day => (threadkeep_store::terms::day(updated.0), threadkeep_store::terms::day(updated.1)),
@@ -206,17 +216,15 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
     for column in Column::asked(filter) {
         sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
     }
-    if !filter.updated.is_open() {
-        let (minutes, micros) = (filter.updated.minutes(), filter.updated.micros());
+    if !scan.updated.is_open() {
+        let (minutes, micros) = (scan.updated.minutes(), scan.updated.micros());
         sql.bind(" AND t.minute BETWEEN ", minutes.0);
         sql.bind(" AND ", minutes.1);
         sql.bind(" AND h.updated >= ", micros.0);
         sql.bind(" AND h.updated < ", micros.1);
     }
     if !filter.created.is_open() {
-        let micros = filter.created.micros();
-        sql.bind(" AND t.created >= ", micros.0);
-        sql.bind(" AND t.created < ", micros.1);
+        born(sql, query);
     }
     if let Some(after) = scan.after {
         match sort {
@@ -257,7 +265,7 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
         (Drive::Term { bucket, .. }, _) if scan.lane.is_sorted(query.sort) => {
             ("w.bucket DESC, ", bucket == Bucket::Day)
         }
-        (Drive::Term { .. }, _) => ("", true),
+        (Drive::Term { .. } | Drive::Born, _) => ("", true),
     };
     let mut sql = Sql::default();
     sql.push(&if only_ids { format!("SELECT t.id AS id, {time} AS time") } else { format!("SELECT {THREAD_COLUMNS}") });

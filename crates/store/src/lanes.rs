@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use threadkeep_model::{Thread, Timestamp};
 
-use crate::list::{ListCursor, ListFilter, ListQuery, ListSort};
-use crate::terms::{Bucket, Need};
+use crate::list::{ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
+use crate::terms::{Bucket, Need, day};
 
 /// Rows that are counted to find the lane with the fewest.
 pub const COUNTED_MAX: usize = 1_000;
@@ -19,7 +19,7 @@ const READ_MAX: usize = 4_096;
 /// Rows read from one lane first, where there are many lanes.
 const READ_OF_MANY: usize = 16;
 const FEW_LANES: usize = 4;
-/// Weeks of birth that are read side by side; a longer range is looked for among all threads.
+/// Weeks of birth that are looked at side by side; a longer range is looked for among all threads.
 const WEEKS_MAX: usize = 520;
 /// Needs that the store checks itself, beside the one that leads to a thread.
 const NEEDS_MAX: usize = 3;
@@ -61,6 +61,8 @@ impl Column {
 pub enum Drive {
     /// All threads of the account.
     All,
+    /// Those born in the asked range, in the order of their births.
+    Born,
     /// Those with the asked value in a column.
     Column(Column),
     /// Those with a term.
@@ -86,6 +88,7 @@ impl Lane {
     pub fn is_sorted(&self, sort: ListSort) -> bool {
         match (self.drive, sort) {
             (Drive::All | Drive::Column(_), _) => true,
+            (Drive::Born, sort) => sort == ListSort::Created,
             (Drive::Term { bucket: Bucket::Minute | Bucket::Day, .. }, ListSort::Updated) => true,
             (Drive::Term { bucket: Bucket::Born, .. }, ListSort::Created) => true,
             (Drive::Term { .. }, ListSort::Updated | ListSort::Created) => false,
@@ -100,6 +103,8 @@ pub struct Scan {
     pub lane: Lane,
     /// What threads need beside; those that lack it may be left out.
     pub needs: Vec<Need>,
+    /// Only those last changed in this range; it lies within the one that is asked.
+    pub updated: TimeRange,
     /// Only what comes after this place.
     pub after: Option<ListCursor>,
     /// So many are passed over.
@@ -165,6 +170,7 @@ enum Phase {
 struct LaneState {
     lane: Lane,
     needs: Vec<Need>,
+    updated: TimeRange,
     rows: VecDeque<Thread>,
     /// All that is not read yet comes after this…
     after: Option<ListCursor>,
@@ -212,19 +218,13 @@ impl ListRun {
             Phase::Tops => {
                 let terms = self.lanes.iter().filter_map(|state| match state.lane.drive {
                     Drive::Term { term, .. } => Some(term),
-                    Drive::All | Drive::Column(_) => None,
+                    Drive::All | Drive::Born | Drive::Column(_) => None,
                 });
                 let last = self.query.after.map_or(i64::MAX, |after| Bucket::Day.of(after.time));
-                Some(Ask::Tops(terms.collect(), last.min(Bucket::Day.of(self.latest()))))
+                Some(Ask::Tops(terms.collect(), last.min(day(self.query.filter.updated.minutes().1))))
             }
             Phase::Counting(_) | Phase::Reading(_) | Phase::Totalling => self.merge(),
         }
-    }
-
-    /// The last moment that can be in the list.
-    fn latest(&self) -> Timestamp {
-        let before = self.query.filter.updated.before;
-        before.map_or(Timestamp::from_micros(i64::MAX), |before| before.plus_micros(-1))
     }
 
     /// Takes in what was asked for.
@@ -235,10 +235,11 @@ impl ListRun {
                 self.counted = counts.iter().sum();
                 self.lanes.clear();
             }
-            (Phase::Span, Answer::Span(span)) => self.by_weeks(span),
+            (Phase::Span, Answer::Span(span)) => self.by_births(span),
             (Phase::Tops, Answer::Tops(tops)) => {
-                for (state, top) in self.lanes.iter_mut().zip(tops) {
-                    match top {
+                let by_term = |state: &&mut LaneState| matches!(state.lane.drive, Drive::Term { .. });
+                for (state, top) in self.lanes.iter_mut().filter(by_term).zip(tops) {
+                    match top.filter(|top| *top >= day(state.updated.minutes().0)) {
                         Some(top) => state.bound = (Bucket::Day.end(top), u64::MAX),
                         None => state.is_done = true,
                     }
@@ -258,11 +259,6 @@ impl ListRun {
         let candidates = self.candidates();
         match &candidates[..] {
             [] => {
-                let is_exact_total = self.goal == Goal::Total && self.is_exact();
-                if self.query.sort == ListSort::Updated && !self.query.filter.created.is_open() && !is_exact_total {
-                    self.phase = Phase::Span;
-                    return Some(Ask::Span);
-                }
                 let all = self.all();
                 self.read(all, &[]);
                 self.merge()
@@ -309,6 +305,10 @@ impl ListRun {
         let tagged =
             |archived: &bool| filter.tag_need(account, *archived, bucket).map(|need| lanes_of(archived, &need));
         candidates.extend(self.flags().iter().map(tagged).collect::<Option<Vec<_>>>().map(|lanes| lanes.concat()));
+        if *sort == ListSort::Updated && !filter.created.is_open() {
+            let born = |archived: &bool| Lane { archived: *archived, drive: Drive::Born };
+            candidates.push(self.flags().iter().map(born).collect());
+        }
         let words: Vec<(bool, Vec<Need>)> =
             self.flags().iter().map(|archived| (*archived, filter.word_needs(account, *archived))).collect();
         let fewest = words.iter().map(|(_, needs)| needs.len()).min().unwrap_or(0);
@@ -329,34 +329,54 @@ impl ListRun {
         let usable = counted
             .into_iter()
             .filter(|(count, lanes)| *count < COUNTED_MAX as u64 || lanes.iter().all(|lane| lane.is_sorted(sort)));
-        let lanes = usable.min_by_key(|(count, _)| *count).map_or_else(|| self.all(), |(_, lanes)| lanes);
-        self.read(lanes, &known);
+        match usable.min_by_key(|(count, _)| *count) {
+            Some((_, lanes)) => self.read(lanes, &known),
+            None if self.spans() => self.phase = Phase::Span,
+            None => {
+                let all = self.all();
+                self.read(all, &known);
+            }
+        }
     }
 
-    /// Reads the weeks in which threads were born that the filter asks for.
-    fn by_weeks(&mut self, span: Option<(Timestamp, Timestamp)>) {
+    /// Whether threads that were born in the asked range may have changed after its end. Among those that changed before
+    /// it, most were born in it, too; among those that changed later there may be any number that were not.
+    fn spans(&self) -> bool {
+        let filter = &self.query.filter;
+        let is_counted_at_once = self.goal == Goal::Total && self.is_exact();
+        self.query.sort == ListSort::Updated && filter.created.before.is_some() && !is_counted_at_once
+    }
+
+    /// Reads all threads that changed before the end of the range of births, and beside them, by their births, those that
+    /// changed after it.
+    fn by_births(&mut self, span: Option<(Timestamp, Timestamp)>) {
         let ListQuery { account, filter, .. } = &self.query;
-        let Some((oldest, newest)) = span else { return };
+        let (Some((oldest, newest)), Some(end)) = (span, filter.created.before) else { return };
         let first = filter.created.after.map_or(oldest, |after| after.max(oldest));
-        let last = filter.created.before.map_or(newest, |before| before.plus_micros(-1).min(newest));
+        let last = end.plus_micros(-1).min(newest);
         if first > last {
             return;
         }
-        let weeks = |archived: &bool| {
-            let need = filter.week_need(account, *archived, (first, last), WEEKS_MAX)?;
+        let births = |archived: &bool| {
+            let need = filter.birth_need(account, *archived, (first, last), WEEKS_MAX)?;
             let lane = |term| Lane { archived: *archived, drive: Drive::Term { term, bucket: need.bucket } };
             Some(need.any_of.iter().copied().map(lane).collect::<Vec<_>>())
         };
-        match self.flags().iter().map(weeks).collect::<Option<Vec<_>>>() {
-            Some(lanes) => {
-                self.read(lanes.concat(), &[]);
-                self.phase = Phase::Tops;
-            }
-            None => {
-                let all = self.all();
-                self.read(all, &[]);
+        let births = self.flags().iter().map(births).collect::<Option<Vec<_>>>().map(|lanes| lanes.concat());
+        let all = self.all();
+        let Some(births) = births else { return self.read(all, &[]) };
+        let updated = filter.updated;
+        self.read([all, births].concat(), &[]);
+        let wanted = self.query.limit.saturating_add(self.skip);
+        for state in &mut self.lanes {
+            if state.lane.drive == Drive::All {
+                state.updated.before = Some(updated.before.map_or(end, |before| before.min(end)));
+                state.at_once = wanted.clamp(1, READ_MAX);
+            } else {
+                state.updated.after = Some(updated.after.map_or(end, |after| after.max(end)));
             }
         }
+        self.phase = Phase::Tops;
     }
 
     /// Reads these lanes from now on. `known` are lanes with how many threads they have at the most.
@@ -386,6 +406,7 @@ impl ListRun {
                 LaneState {
                     lane,
                     needs: needs[usize::from(lane.archived)].iter().filter(leads).take(NEEDS_MAX).cloned().collect(),
+                    updated: filter.updated,
                     rows: VecDeque::new(),
                     after: self.query.after,
                     bound: (Timestamp::from_micros(TOP.0), TOP.1),
@@ -404,7 +425,8 @@ impl ListRun {
 
     fn scan(&self, at: usize, skip: usize, limit: usize) -> Scan {
         let state = &self.lanes[at];
-        Scan { lane: state.lane, needs: state.needs.clone(), after: state.after, skip, limit }
+        let LaneState { lane, updated, after, .. } = *state;
+        Scan { lane, needs: state.needs.clone(), updated, after, skip, limit }
     }
 
     /// Takes threads in order as long as it is known which comes next.

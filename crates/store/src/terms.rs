@@ -51,6 +51,7 @@ impl Bucket {
 }
 
 const MINUTES_A_DAY: i64 = 1_440;
+const DAYS_A_WEEK: i64 = 7;
 
 /// The day of a minute, as the stores compute it too: all that was before the epoch is one day.
 pub fn day(minute: i64) -> i64 {
@@ -81,6 +82,7 @@ enum Kind {
     Trigram = 7,
     ManyTrigrams = 8,
     Week = 9,
+    Day = 10,
 }
 
 /// Makes the terms of an account's threads that are archived, or of the others.
@@ -109,6 +111,10 @@ impl Maker<'_> {
         self.term(Kind::Week, &week.to_le_bytes())
     }
 
+    fn day(&self, day: i64) -> i32 {
+        self.term(Kind::Day, &day.to_le_bytes())
+    }
+
     /// The terms of all `values`, or the one that stands for too many.
     fn all_or(&self, many: Kind, values: Vec<i32>, max: usize) -> Vec<i32> {
         if values.len() > max { vec![self.term(many, &[])] } else { values }
@@ -134,9 +140,14 @@ fn distinct(mut terms: Vec<i32>) -> Vec<i32> {
     terms
 }
 
-/// The week of a moment.
-fn week(time: Timestamp) -> i64 {
-    time.minute().div_euclid(7 * MINUTES_A_DAY)
+/// The day of a birth.
+fn birthday(created: Timestamp) -> i64 {
+    created.minute().div_euclid(MINUTES_A_DAY)
+}
+
+/// The week of a birth.
+fn birthweek(created: Timestamp) -> i64 {
+    birthday(created).div_euclid(DAYS_A_WEEK)
 }
 
 impl Terms {
@@ -152,7 +163,7 @@ impl Terms {
         let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.trigrams(title));
         let mut day = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
         day.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
-        day.push(maker.week(week(created)));
+        day.extend([maker.week(birthweek(created)), maker.day(birthday(created))]);
         Self {
             minute: tagged(Kind::Tag, Kind::ManyTags),
             day: distinct(day),
@@ -208,20 +219,21 @@ impl ListFilter {
         leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams))).collect()
     }
 
-    /// The terms of the weeks in which threads were born that lie between `first` and `last`; none if there are more
-    /// than `max`.
-    pub(crate) fn week_need(
+    /// The terms of births from `first` to `last`: those of the weeks, and in the last week those of the days, so that few
+    /// others are among them; none if there are more than `max`.
+    pub(crate) fn birth_need(
         &self,
         account: &Account,
         archived: bool,
-        span: (Timestamp, Timestamp),
+        (first, last): (Timestamp, Timestamp),
         max: usize,
     ) -> Option<Need> {
         let maker = Maker { account, archived };
-        let (first, last) = (week(span.0), week(span.1));
-        let count = usize::try_from(last.saturating_sub(first)).unwrap_or(0);
-        let weeks = || (first..=last).map(|week| maker.week(week)).collect();
-        (count < max).then(|| Need { any_of: weeks(), bucket: Bucket::Day })
+        let weeks = birthweek(first)..birthweek(last);
+        let days = birthday(first).max(weeks.end * DAYS_A_WEEK)..=birthday(last);
+        let few = usize::try_from(weeks.end.saturating_sub(weeks.start)).is_ok_and(|weeks| weeks < max);
+        let terms = || weeks.clone().map(|week| maker.week(week)).chain(days.map(|day| maker.day(day))).collect();
+        few.then(|| Need { any_of: terms(), bucket: Bucket::Day })
     }
 }
 
@@ -285,7 +297,7 @@ mod tests {
         let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(r#"{"tags":["a"]}"#, "abc"));
         assert_eq!(
             (terms.minute, terms.born, terms.day),
-            (vec![-2015588268], vec![1203452584], vec![-1280331438, -258327116, 1337876842])
+            (vec![-2015588268], vec![1203452584], vec![-1280331438, -258327116, 1337876842, 1564098058])
         );
     }
 }
