@@ -132,7 +132,7 @@ fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
 fn total(query: &ListQuery, scan: &Scan) -> Sql {
     let mut sql = Sql::default();
     sql.push("SELECT count(*)");
-    threads(&mut sql, query, scan);
+    threads(&mut sql, query, scan, None);
     sql
 }
 
@@ -153,8 +153,8 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
     sql.bind(" AND t.archived = ", lane.archived);
 }
 
-/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell.
-fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
+/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell; of one bucket only, if that is said.
+fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
     let (filter, sort, after) = (&query.filter, query.sort, scan.after);
     let minutes = scan.updated.minutes();
     match scan.lane.drive {
@@ -167,14 +167,19 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.bind(" WHERE t.account || '' = ", query.account.as_str().to_owned());
             sql.bind(" AND t.archived IS NOT DISTINCT FROM ", scan.lane.archived);
             sql.bind(" AND w.term = ", term);
+            if let Some(only) = only {
+                sql.push(&format!(" AND w.bucket = {only}"));
+            }
             let bounds = match bucket {
                 Bucket::Minute => minutes,
                 Bucket::Day => (day(minutes.0), day(minutes.1)),
                 Bucket::Born => filter.created.minutes(),
             };
             let last = after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| bucket.of(after.time));
-            sql.bind(" AND w.bucket BETWEEN ", bounds.0);
-            sql.bind(" AND ", bounds.1.min(last));
+            if only.is_none() {
+                sql.bind(" AND w.bucket BETWEEN ", bounds.0);
+                sql.bind(" AND ", bounds.1.min(last));
+            }
         }
     }
     for column in Column::asked(filter) {
@@ -237,9 +242,35 @@ fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
         (Drive::Term { .. } | Drive::Born, _) => "",
     };
     let mut sql = Sql::default();
+    if let (Drive::Term { term, bucket: Bucket::Day }, true) = (scan.lane.drive, scan.lane.is_sorted(query.sort)) {
+        return by_days(query, scan, term);
+    }
     sql.push(&format!("SELECT {}", thread_columns()));
-    threads(&mut sql, query, scan);
+    threads(&mut sql, query, scan, None);
     sql.push(&format!(" ORDER BY {bucket}{time} DESC, t.id DESC"));
+    sql.bind(" LIMIT ", limit(scan.limit));
+    sql.bind(" OFFSET ", limit(scan.skip));
+    sql
+}
+
+/// Day by day, the last one first, and sorted within each: as many days as it takes. Written so that there is no other
+/// way to do it: the planner would rather sort all days than believe that one holds enough.
+fn by_days(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
+    let mut sql = Sql::default();
+    let minutes = scan.updated.minutes();
+    let last = scan.after.map_or(i64::MAX, |after| Bucket::Day.of(after.time));
+    sql.bind("WITH RECURSIVE d(bucket) AS ((SELECT bucket FROM terms WHERE term = ", term);
+    sql.bind(" AND bucket >= ", day(minutes.0));
+    sql.bind(" AND bucket <= ", day(minutes.1).min(last));
+    sql.push(
+        " ORDER BY bucket DESC LIMIT 1) UNION ALL
+         SELECT (SELECT w.bucket FROM terms w WHERE w.term = $1 AND w.bucket < d.bucket AND w.bucket >= $2
+                 ORDER BY w.bucket DESC LIMIT 1) FROM d WHERE d.bucket IS NOT NULL)
+         SELECT x.* FROM d CROSS JOIN LATERAL (",
+    );
+    sql.push(&format!("SELECT {}", thread_columns()));
+    threads(&mut sql, query, scan, Some("d.bucket"));
+    sql.push(" ORDER BY h.updated DESC, t.id DESC) x");
     sql.bind(" LIMIT ", limit(scan.limit));
     sql.bind(" OFFSET ", limit(scan.skip));
     sql

@@ -13,14 +13,16 @@ use crate::list::{ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 use crate::terms::{Bucket, Need, day};
 
 /// Rows that are counted to find the lane with the fewest.
-pub const COUNTED_MAX: usize = 1_000;
+pub const COUNTED_MAX: usize = 500;
 /// Rows read from one lane at once.
 const READ_MAX: usize = 4_096;
 /// Rows read from one lane first, where there are many lanes.
 const READ_OF_MANY: usize = 16;
 const FEW_LANES: usize = 4;
-/// Weeks of birth that are looked at side by side; a longer range is looked for among all threads.
-const WEEKS_MAX: usize = 520;
+/// Lanes that are read without a look at where each begins.
+const LANES_AT_ONCE: usize = 12;
+/// Seasons of birth that are looked at side by side; a longer range is looked for among all threads.
+const SEASONS_MAX: usize = 400;
 /// Needs that the store checks itself, beside the one that leads to a thread.
 const NEEDS_MAX: usize = 3;
 
@@ -358,7 +360,7 @@ impl ListRun {
             return;
         }
         let births = |archived: &bool| {
-            let need = filter.birth_need(account, *archived, (first, last), WEEKS_MAX)?;
+            let need = filter.birth_need(account, *archived, (first, last), SEASONS_MAX)?;
             let lane = |term| Lane { archived: *archived, drive: Drive::Term { term, bucket: need.bucket } };
             Some(need.any_of.iter().copied().map(lane).collect::<Vec<_>>())
         };
@@ -376,7 +378,9 @@ impl ListRun {
                 state.updated.after = Some(updated.after.map_or(end, |after| after.max(end)));
             }
         }
-        self.phase = Phase::Tops;
+        if self.lanes.len() > LANES_AT_ONCE {
+            self.phase = Phase::Tops;
+        }
     }
 
     /// Reads these lanes from now on. `known` are lanes with how many threads they have at the most.

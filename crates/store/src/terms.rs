@@ -52,6 +52,7 @@ impl Bucket {
 
 const MINUTES_A_DAY: i64 = 1_440;
 const DAYS_A_WEEK: i64 = 7;
+const WEEKS_A_SEASON: i64 = 13;
 
 /// The day of a minute, as the stores compute it too: all that was before the epoch is one day.
 pub fn day(minute: i64) -> i64 {
@@ -83,6 +84,7 @@ enum Kind {
     ManyTrigrams = 8,
     Week = 9,
     Day = 10,
+    Season = 11,
 }
 
 /// Makes the terms of an account's threads that are archived, or of the others.
@@ -113,6 +115,10 @@ impl Maker<'_> {
 
     fn day(&self, day: i64) -> i32 {
         self.term(Kind::Day, &day.to_le_bytes())
+    }
+
+    fn season(&self, season: i64) -> i32 {
+        self.term(Kind::Season, &season.to_le_bytes())
     }
 
     /// The terms of all `values`, or the one that stands for too many.
@@ -150,6 +156,11 @@ fn birthweek(created: Timestamp) -> i64 {
     birthday(created).div_euclid(DAYS_A_WEEK)
 }
 
+/// The season of a birth.
+fn birthseason(created: Timestamp) -> i64 {
+    birthweek(created).div_euclid(WEEKS_A_SEASON)
+}
+
 impl Terms {
     /// The terms of a thread with this record, born at `created`.
     pub fn of(account: &Account, created: Timestamp, record: &Record) -> Self {
@@ -163,7 +174,7 @@ impl Terms {
         let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.trigrams(title));
         let mut day = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
         day.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
-        day.extend([maker.week(birthweek(created)), maker.day(birthday(created))]);
+        day.extend([maker.season(birthseason(created)), maker.week(birthweek(created)), maker.day(birthday(created))]);
         Self {
             minute: tagged(Kind::Tag, Kind::ManyTags),
             day: distinct(day),
@@ -219,8 +230,8 @@ impl ListFilter {
         leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams))).collect()
     }
 
-    /// The terms of births from `first` to `last`: those of the weeks, and in the last week those of the days, so that few
-    /// others are among them; none if there are more than `max`.
+    /// The terms of births from `first` to `last`: those of the seasons, in the last season those of the weeks, and in the
+    /// last week those of the days, so that few others are among them; none if there are more than `max` seasons.
     pub(crate) fn birth_need(
         &self,
         account: &Account,
@@ -229,11 +240,13 @@ impl ListFilter {
         max: usize,
     ) -> Option<Need> {
         let maker = Maker { account, archived };
-        let weeks = birthweek(first)..birthweek(last);
+        let seasons = birthseason(first)..birthseason(last);
+        let weeks = birthweek(first).max(seasons.end * WEEKS_A_SEASON)..birthweek(last);
         let days = birthday(first).max(weeks.end * DAYS_A_WEEK)..=birthday(last);
-        let few = usize::try_from(weeks.end.saturating_sub(weeks.start)).is_ok_and(|weeks| weeks < max);
-        let terms = || weeks.clone().map(|week| maker.week(week)).chain(days.map(|day| maker.day(day))).collect();
-        few.then(|| Need { any_of: terms(), bucket: Bucket::Day })
+        let few = usize::try_from(seasons.end.saturating_sub(seasons.start)).is_ok_and(|seasons| seasons < max);
+        let seasons = seasons.map(|season| maker.season(season));
+        let terms = seasons.chain(weeks.map(|week| maker.week(week))).chain(days.map(|day| maker.day(day)));
+        few.then(|| Need { any_of: terms.collect(), bucket: Bucket::Day })
     }
 }
 
@@ -295,9 +308,7 @@ mod tests {
     #[test]
     fn terms_stay_the_same() {
         let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(r#"{"tags":["a"]}"#, "abc"));
-        assert_eq!(
-            (terms.minute, terms.born, terms.day),
-            (vec![-2015588268], vec![1203452584], vec![-1280331438, -258327116, 1337876842, 1564098058])
-        );
+        let day = vec![-1710135943, -1280331438, -258327116, 1337876842, 1564098058];
+        assert_eq!((terms.minute, terms.born, terms.day), (vec![-2015588268], vec![1203452584], day));
     }
 }

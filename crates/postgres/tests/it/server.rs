@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_model::{Caller, Commit, Expect, Timestamp};
 use threadkeep_postgres::PostgresStore;
-use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError};
+use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError, Upkeep};
 
 use crate::keep::{Keep, block_on, changed, commit, create, now, said, say};
 
@@ -223,5 +223,28 @@ fn a_cause_with_a_null_byte_is_kept_without_it() {
             store.commit(Commit { caller, ..commit(threads) }).await.expect("a commit");
         }
         assert_eq!(keep.sql("SELECT DISTINCT cause FROM entries"), [[Some("run 1".to_owned())]]);
+    });
+}
+
+#[test]
+fn damaged_rows_of_lists_are_found_and_rebuilt() {
+    let keep = Keep::new();
+    let store = keep.open();
+    block_on(async {
+        let thread = create(&store).await;
+        say(&store, thread, "hello").await.expect("an append");
+        for damage in [
+            "DELETE FROM terms",
+            "INSERT INTO terms VALUES (7, 7, 7)",
+            "UPDATE thread_terms SET by_day = '{}'",
+            "UPDATE threads SET lifecycle = 3",
+            "UPDATE threads SET minute = minute - 9",
+        ] {
+            assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+            keep.sql(damage);
+            assert!(!store.check_lists(9).await.expect("a check").is_empty(), "{damage} is not noticed");
+            store.rebuild(Arc::new(|_: &str, _: u64, _: Option<u64>| {})).await.expect("a rebuild");
+        }
+        assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
     });
 }

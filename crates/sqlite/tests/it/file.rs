@@ -257,3 +257,36 @@ fn what_was_freed_is_gone_from_the_disk() {
         assert_eq!(texts(&store, kept).await, ["kept"]);
     });
 }
+
+#[test]
+fn damaged_rows_of_lists_are_found_and_rebuilt() {
+    use threadkeep_store::{ListFilter, ListQuery, Upkeep};
+    for damage in [
+        "DELETE FROM terms WHERE term % 2 = 0",
+        "INSERT INTO terms VALUES (7, 7, 7)",
+        "UPDATE threads SET lifecycle = 3",
+        "UPDATE threads SET minute = minute - 9",
+        "UPDATE threads SET tagged = 1 - tagged",
+    ] {
+        let folder = Folder::new();
+        block_on(async {
+            let store = folder.open();
+            let record = Record { title: Some("Release notes".into()), ..Record::default() };
+            let segment = NewSegment { id: SegmentId::from_chance(1), link: None, birth: Tally::default() };
+            let entries = Vec::new();
+            let create = Create { thread: thread(1), account: Account::local(), record, segment, entries };
+            store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
+            assert!(store.check_lists(9).await.expect("a check").is_empty());
+            let raw = rusqlite::Connection::open(folder.file()).expect("the file");
+            raw.execute_batch(damage).expect("damage");
+            drop(raw);
+            assert!(!store.check_lists(9).await.expect("a check").is_empty(), "{damage} is not noticed");
+            let quiet = std::sync::Arc::new(|_: &str, _: u64, _: Option<u64>| {});
+            store.rebuild(quiet).await.expect("a rebuild");
+            assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new(), "{damage} is repaired");
+            let filter = ListFilter { title: Some("notes".into()), ..ListFilter::default() };
+            let query = ListQuery { filter, ..ListQuery::of(Account::local(), 9) };
+            assert_eq!(store.list(query).await.expect("a list").len(), 1);
+        });
+    }
+}
