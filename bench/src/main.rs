@@ -4,6 +4,7 @@
 //! and `report` the table; `bench` is what they share, on files or on a `server`. The README says how to read it.
 
 mod bench;
+mod lists;
 mod meter;
 mod opponents;
 mod ours;
@@ -47,6 +48,9 @@ enum Command {
         #[arg(long)]
         behind: bool,
     },
+    /// Lists of 50 by every filter, beside the unfiltered list. Two accounts of 100,000 threads each are made first, spread
+    /// over about two years; the threads that a filter matches lie among the newest, or among the oldest.
+    List(ListArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -81,11 +85,32 @@ struct EngineArgs {
     rows: Vec<String>,
 }
 
+#[derive(Args)]
+struct ListArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+    /// Threads of each account [default: 100000, or 4000 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2_000..=10_000_000))]
+    threads: Option<u32>,
+}
+
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
         Command::Observe { place, json, behind } => {
             place.bench(1).and_then(|bench| rows::observe::measure(&bench, json, behind))
+        }
+        Command::List(args) => {
+            let threads = args.threads.unwrap_or(if args.place.quick { 4_000 } else { 100_000 });
+            args.place
+                .bench(usize::from(args.rounds))
+                .and_then(|bench| lists::measure(&bench, threads as usize, args.json))
         }
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };

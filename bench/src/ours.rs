@@ -58,6 +58,11 @@ impl Ours {
         Ok(ours)
     }
 
+    /// The open store.
+    pub(crate) fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
     /// An engine on the same open store that remembers nothing yet.
     pub(crate) fn fresh_engine(&self) -> Engine {
         Engine::new(self.stores.clone(), Arc::clone(&self.world), Limits::default())

@@ -17,6 +17,7 @@ mod patch;
 mod problem;
 mod report;
 mod snapshot;
+mod summary;
 mod thread;
 mod writer;
 
@@ -33,5 +34,6 @@ pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use snapshot::Snapshot;
+pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
 pub use writer::Writer;

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use threadkeep::{Invalid, Json, List, Message, Page, ThreadId};
+use threadkeep::{Archived, Invalid, Json, List, Message, Page, ThreadId};
 use threadkeep_api as api;
 use threadkeep_api::AmpSource;
 
@@ -44,18 +44,15 @@ pub(crate) async fn export(context: &mut Context, thread: Option<&str>, output: 
 /// Every thread of the account, archived ones too.
 async fn everything(context: &Context) -> Result<Vec<ThreadId>, Failure> {
     let mut all = Vec::new();
-    for archived in [false, true] {
-        let mut cursor = None;
-        loop {
-            let page = context.engine.list(List { archived, cursor, ..List::default() }).await?;
-            all.extend(page.items.iter().map(|thread| thread.id));
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
+    let mut cursor = None;
+    loop {
+        let page = context.engine.list(List { archived: Archived::Any, cursor, ..List::default() }).await?;
+        all.extend(page.items.iter().map(|row| row.thread.id));
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(all);
         }
     }
-    Ok(all)
 }
 
 async fn read(context: &Context, thread: ThreadId) -> Result<serde_json::Value, Failure> {

@@ -14,7 +14,7 @@ use threadkeep_api::{Problem, Status};
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
 use crate::{
-    agent, branch, copy, follow, message, relate, say, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, branch, copy, follow, list, message, relate, say, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -64,7 +64,7 @@ enum Command {
     #[command(visible_alias = "new")]
     Create(thread::Create),
     #[command(visible_alias = "ls")]
-    List(thread::List),
+    List(list::List),
     Show(show::Show),
     #[command(visible_alias = "say")]
     Append(say::Append),

@@ -14,6 +14,7 @@ mod exclusive;
 mod failure;
 mod follow;
 mod lines;
+mod list;
 mod message;
 mod out;
 mod progress;

@@ -1,4 +1,4 @@
-//! Threads as such: `create`, `list`, `update`, `delete`.
+//! Threads as such: `create`, `update`, `delete`.
 
 use clap::Args;
 use threadkeep::model::FieldChanges;
@@ -7,10 +7,10 @@ use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
-use crate::text::{brief, counted, moment, visible};
+use crate::text::{brief, counted, visible};
 
 /// Characters of a title in a list.
-const TITLE_SHOWN_MAX: usize = 48;
+pub(crate) const TITLE_SHOWN_MAX: usize = 48;
 
 /// Make a thread, and a store if there is none; print its id
 #[derive(Debug, Args)]
@@ -64,69 +64,6 @@ impl Create {
         context.note(format!("created {}; say something: {next}", named(&thread)));
         Ok(())
     }
-}
-
-/// Show the threads, the newest change first
-#[derive(Debug, Args)]
-pub(crate) struct List {
-    /// The archived ones instead
-    #[arg(long)]
-    archived: bool,
-    /// Only those of this agent
-    #[arg(long, value_name = "ID")]
-    agent_id: Option<String>,
-    /// At most so many [default: 50]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Go on where an earlier list ended
-    #[arg(long)]
-    cursor: Option<String>,
-}
-
-impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Self { archived, agent_id, limit, cursor } = self;
-        let list = threadkeep::List { archived, agent_id, limit, cursor };
-        let page = context.engine.list(list).await?;
-        if context.json {
-            let threads: Vec<api::Thread> = page.items.iter().map(api::Thread::from).collect();
-            context.out.json(&threads)?;
-        } else if page.items.is_empty() {
-            context.note("there are no such threads");
-        } else {
-            table(context, &page.items)?;
-        }
-        if let Some(cursor) = page.next {
-            context.out.flush()?;
-            // For programs too: a list that ends early must not look complete.
-            crate::failure::note(&format!("there are more: go on with --cursor {cursor}"));
-        }
-        Ok(())
-    }
-}
-
-fn table(context: &mut Context, threads: &[Thread]) -> Result<(), Failure> {
-    let rows: Vec<[String; 4]> = threads.iter().map(row).collect();
-    let header = ["THREAD", "TITLE", "MESSAGES", "UPDATED"].map(str::to_owned);
-    let width = |column: usize| {
-        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
-        cells.max().unwrap_or_default()
-    };
-    let widths = [width(0), width(1), width(2)];
-    for [id, title, messages, updated] in [&header].into_iter().chain(&rows) {
-        let [ids, titles, counts] = widths;
-        context.out.line(format!("{id:ids$}  {title:titles$}  {messages:>counts$}  {updated}"))?;
-    }
-    Ok(())
-}
-
-fn row(thread: &Thread) -> [String; 4] {
-    [
-        thread.id.short().to_string(),
-        brief(title(thread), TITLE_SHOWN_MAX),
-        thread.head.tally.messages().to_string(),
-        moment(thread.head.updated),
-    ]
 }
 
 /// Change fields of a thread's record

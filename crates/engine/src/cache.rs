@@ -1,6 +1,6 @@
 //! What the engine remembers: lineages, which cannot change, and the gates of threads, which a commit checks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +19,8 @@ const SHAPE_SLOTS_MAX: usize = 4_096;
 const GATES_MAX: usize = 4_096;
 /// Links followed in one query.
 const LINKS_AT_ONCE: usize = 2_048;
+/// Segments of several lineages read in one query.
+const SEGMENTS_AT_ONCE: usize = 16_384;
 
 /// A map that forgets everything when it is full: simple, bounded, and cheap to refill.
 #[derive(Debug)]
@@ -95,6 +97,58 @@ impl Lineages {
             tail = Some(lineage);
         }
         tail.ok_or_else(|| StoreError::corrupt(format!("segment {segment} is missing")).into())
+    }
+}
+
+impl Lineages {
+    /// The lineages whose nearest segments are these, with one read for all that are not known.
+    pub(crate) async fn get_all(
+        &self,
+        store: &dyn Store,
+        segments: HashSet<SegmentId>,
+    ) -> Result<HashMap<SegmentId, Arc<Lineage>>> {
+        let mut found = HashMap::new();
+        let mut unknown = Vec::new();
+        for segment in segments {
+            match self.0.get(&segment) {
+                Some(lineage) => drop(found.insert(segment, lineage)),
+                None => unknown.push(segment),
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(found);
+        }
+        let read = store.chains(unknown.clone(), SEGMENTS_AT_ONCE).await?;
+        let read: HashMap<SegmentId, Segment> = read.into_iter().map(|segment| (segment.id, segment)).collect();
+        for wanted in unknown {
+            let mut links = Vec::new();
+            let mut tail = None;
+            let mut next = Some(wanted);
+            while let Some(id) = next {
+                tail = found.get(&id).cloned();
+                let link = read.get(&id).filter(|_| tail.is_none());
+                // Positions rise along every lineage; where they do not, following the links might never end.
+                let Some(link) =
+                    link.filter(|link| links.last().is_none_or(|child: &&Segment| child.first > link.first))
+                else {
+                    break;
+                };
+                links.push(link);
+                next = link.link.map(|link| link.parent);
+            }
+            if next.is_some() && tail.is_none() {
+                // It is longer than what was read, or damaged, which a read of its own tells.
+                found.insert(wanted, self.get(store, wanted).await?);
+                continue;
+            }
+            while let Some(segment) = links.pop() {
+                let lineage = Arc::new(Lineage { segment: segment.clone(), parent: tail.take() });
+                self.0.insert(segment.id, Arc::clone(&lineage));
+                found.insert(segment.id, Arc::clone(&lineage));
+                tail = Some(lineage);
+            }
+        }
+        Ok(found)
     }
 }
 

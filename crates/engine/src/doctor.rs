@@ -89,6 +89,9 @@ pub(crate) async fn examine(engine: &Engine, progress: &Progress) -> Result<Doct
         report.threads += 1;
         compare(engine, thread, told.remove(&thread.id).unwrap_or_default(), &mut report).await?;
     }
+    for finding in engine.shared.stores.upkeep.check_lists(FINDINGS_MAX).await? {
+        report.derived(finding);
+    }
     blobs(engine, progress, &mut report).await?;
     Ok(report)
 }

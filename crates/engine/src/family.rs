@@ -1,8 +1,9 @@
 //! Relations between threads: who was forked from whom, who works for whom, seen from both ends.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
-use threadkeep_model::{Child, Relation, RelationKind, Thread, ThreadId, Timestamp};
+use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId, Timestamp};
 
 use crate::{Engine, Error, Result};
 
@@ -134,13 +135,40 @@ impl Engine {
 
     /// Whether the entry that made a relation, and the message it was made at, are in the parent's view.
     async fn holds(&self, parent: &Thread, relation: &Relation) -> Result<bool> {
-        let view = self.view(parent.id, &parent.head, None).await?;
-        let Some(bounds) = view.lineage.bounds_of(relation.made.segment, view.bounds) else { return Ok(false) };
-        if relation.made.position > bounds.changes {
-            return Ok(false);
-        }
-        let Some(anchor) = relation.anchor else { return Ok(true) };
-        let (_, seen) = view.lineage.at(anchor, view.bounds);
-        Ok(seen.messages == anchor)
+        let lineage = self.lineage(parent.head.segment).await?;
+        Ok(is_in_view(&lineage, &parent.head, relation))
     }
+
+    /// The relations that hold in which `threads` are children, by the child, in the order they were made. The number of
+    /// reads does not depend on how many threads there are. A parent in another account is told too: the child knows it.
+    pub(crate) async fn parents_of(&self, threads: &[Thread]) -> Result<HashMap<ThreadId, Vec<Relationship>>> {
+        let mut above: HashMap<ThreadId, Vec<Relationship>> = HashMap::new();
+        if threads.is_empty() {
+            return Ok(above);
+        }
+        let store = &self.shared.stores.store;
+        let relations = store.parents(threads.iter().map(|thread| thread.id).collect()).await?;
+        let segments = relations.iter().map(|(_, head)| head.segment).collect();
+        let lineages = self.shared.lineages.get_all(&**store, segments).await?;
+        for (relation, head) in relations {
+            let lineage = lineages.get(&head.segment);
+            if lineage.is_some_and(|lineage| is_in_view(lineage, &head, &relation)) {
+                let Relation { parent, child, kind, index, created, comment, .. } = relation;
+                let role = RelationshipRole::Child;
+                let seen = Relationship { thread: parent, kind, role, message_index: index, created, comment };
+                above.entry(child).or_default().push(seen);
+            }
+        }
+        Ok(above)
+    }
+}
+
+/// Whether the entry that made a relation, and the message it was made at, are in view from the parent's head.
+fn is_in_view(lineage: &Arc<Lineage>, head: &Head, relation: &Relation) -> bool {
+    let all = Bounds::all(head.version);
+    let Some(bounds) = lineage.bounds_of(relation.made.segment, all) else { return false };
+    if relation.made.position > bounds.changes {
+        return false;
+    }
+    relation.anchor.is_none_or(|anchor| lineage.at(anchor, all).1.messages == anchor)
 }

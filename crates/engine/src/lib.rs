@@ -57,7 +57,7 @@ pub use ops::edit::EditMessage;
 pub use ops::execution::{Begin, End, Progressed, Step};
 pub use ops::fork::{Fork, ForkPoint};
 pub use ops::handoff::Handoff;
-pub use ops::list::{List, ThreadPage};
+pub use ops::list::{Changed, DiffStats, List, ThreadPage, ThreadSummary};
 pub use ops::mention::Mention;
 pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
 pub use ops::rollback::{Rollback, RollbackTo};

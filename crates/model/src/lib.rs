@@ -9,6 +9,7 @@ mod actor;
 mod agent;
 mod blob;
 mod commit;
+mod contain;
 mod content;
 mod entry;
 mod error;
@@ -32,6 +33,7 @@ pub use commit::{
     Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
     ThreadCommit, ThreadCommitted, Write, advance, born,
 };
+pub use contain::Value;
 pub use content::{Content, Part};
 pub use entry::{
     AgentAssigned, Body, Change, ChangeOp, CheckpointSet, ChildRemoved, Class, Derived, Entry, ExecutionBegan,

@@ -113,6 +113,7 @@ pub(crate) fn head(row: &Row, at: usize) -> Result<Head> {
 
 /// Columns of `heads` that [`lease`] reads.
 pub(crate) const LEASE_COLUMNS: &str = "h.lease_token, h.lease_until, h.lease_holder";
+pub(crate) const LEASE_WIDTH: usize = 3;
 
 /// Reads [`LEASE_COLUMNS`] from `at` on: the last lease, held or not.
 pub(crate) fn lease(row: &Row, at: usize) -> Result<Option<Lease>> {

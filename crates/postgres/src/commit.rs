@@ -5,14 +5,15 @@ use std::collections::HashMap;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    Advanced, BlobId, Commit, Committed, Create, Head, IdempotencyKey, Kind, Lease, NewEntry, ThreadCommit,
+    Account, Advanced, BlobId, Commit, Committed, Create, Head, IdempotencyKey, Kind, Lease, NewEntry, ThreadCommit,
     ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError};
 use tokio_postgres::Row;
 
 use crate::codec::{
-    HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, get, head, key, lease, position, segment_id, segment_key, thread_id,
+    self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, position, segment_id,
+    segment_key, thread_id,
 };
 use crate::connect::thread_lock;
 use crate::error::{from_commit, from_postgres};
@@ -29,6 +30,8 @@ enum Step<'a> {
 /// What the checks need to know.
 struct Found {
     heads: HashMap<i64, (ThreadId, Head, Option<Lease>)>,
+    /// Whose each thread is, and when it was born.
+    owners: HashMap<ThreadId, (Account, Timestamp)>,
     taken: Vec<i64>,
     segments: Vec<i64>,
     blobs: Vec<BlobId>,
@@ -97,7 +100,7 @@ pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed>
             return Err(refused);
         }
     };
-    let committed = write(transaction.client(), commit, steps, actor).await;
+    let committed = write(transaction.client(), commit, &found, steps, actor).await;
     match committed {
         Ok(committed) => {
             transaction.ended();
@@ -134,8 +137,10 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found
     };
     let first = heads.first().copied().unwrap_or(-1);
     let since = commit.time.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
-    let sql_heads =
-        format!("SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS} FROM heads h WHERE h.thread = ANY($1)");
+    let sql_heads = format!(
+        "SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS}, t.account, t.created
+         FROM heads h JOIN threads t ON t.id = h.thread WHERE h.thread = ANY($1)"
+    );
     let sql_taken = "SELECT id FROM threads WHERE id = ANY($1) UNION ALL SELECT id FROM tombstones WHERE id = ANY($1)";
     let sql_earlier = "SELECT hash, segment, first, count, time FROM idempotency
                        WHERE thread = $1 AND account = $2 AND key = $3 AND time >= $4";
@@ -166,10 +171,13 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found
     );
     begun.map_err(from_postgres)?;
     locked.map_err(from_postgres)?;
-    let mut known = HashMap::new();
+    let (mut known, mut owners) = (HashMap::new(), HashMap::new());
     for row in heads.map_err(from_postgres)? {
         let id: i64 = get(&row, 0)?;
         let found = (thread_id(id, get(&row, 1)?)?, head(&row, 2)?, lease(&row, 2 + HEAD_WIDTH)?);
+        let owner = codec::account(get(&row, 2 + HEAD_WIDTH + LEASE_WIDTH)?)?;
+        let created = Timestamp::from_micros(get(&row, 3 + HEAD_WIDTH + LEASE_WIDTH)?);
+        owners.insert(found.0, (owner, created));
         known.insert(id, found);
     }
     let ids = |rows: Vec<Row>| rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>();
@@ -183,6 +191,7 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found
     };
     Ok(Found {
         heads: known,
+        owners,
         taken: ids(taken.map_err(from_postgres)?)?,
         segments: ids(segments.map_err(from_postgres)?)?,
         blobs: blobs.map_err(from_postgres)?.iter().map(hash).collect::<Result<_>>()?,
@@ -268,6 +277,7 @@ fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
 async fn write(
     client: &Object,
     commit: &Commit,
+    found: &Found,
     steps: Vec<Step<'_>>,
     actor: i64,
 ) -> Result<Committed, tokio_postgres::Error> {
@@ -290,8 +300,8 @@ async fn write(
                 }
                 push_entries(&mut rows, commit, write.thread, actor, &advanced, &write.entries);
                 rows.head(write.thread, &advanced.head);
-                if let Some(record) = &write.record {
-                    rows.record(write.thread, record);
+                if let (Some(record), Some((account, created))) = (&write.record, found.owners.get(&write.thread)) {
+                    rows.record(write.thread, account, *created, &advanced.head, record);
                 }
                 threads.push(advanced.committed(write.thread));
             }

@@ -18,11 +18,13 @@ mod error;
 mod feed;
 mod import;
 mod lease;
+mod lists;
 mod quick;
 mod read;
 mod rebuild;
 mod schema;
 mod tables;
+mod terms;
 mod tls;
 mod upkeep;
 mod url;
@@ -232,11 +234,19 @@ impl Store for PostgresStore {
     }
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
-        reading!(self, |client, shared| read::list(&client, &query))
+        reading!(self, |client, shared| lists::list(&client, query.clone()))
+    }
+
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        reading!(self, |client, shared| lists::count(&client, query.clone()))
     }
 
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
         reading!(self, |client, shared| read::chain(&client, segment, limit))
+    }
+
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::chains(&client, &segments, limit))
     }
 
     fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
@@ -257,6 +267,10 @@ impl Store for PostgresStore {
 
     fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
         reading!(self, |client, shared| read::relations(&client, thread))
+    }
+
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        reading!(self, |client, shared| read::parents(&client, &threads))
     }
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {

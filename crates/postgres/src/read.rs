@@ -7,8 +7,8 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, Item, ItemQuery, ListQuery, MessageQuery, Order, Result, SegmentRow,
-    StoreError, StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, Item, ItemQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
+    StoredEntry, Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -39,26 +39,6 @@ pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Hea
     found.first().map(|row| codec::head(row, 0)).transpose()
 }
 
-pub(crate) async fn list(client: &Object, query: &ListQuery) -> Result<Vec<Thread>> {
-    // The index knows the minute of the last change; within a minute rows are sorted exactly.
-    let columns = thread_columns();
-    let agent = if query.agent.is_some() { "AND t.agent = $7" } else { "" };
-    let sql = format!(
-        "SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id
-         WHERE t.account = $1 AND t.archived = $2 AND t.minute <= $3 AND (h.updated, t.id) < ($4, $5) {agent}
-         ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT $6"
-    );
-    let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
-    let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
-    let thread = query.after.map_or(0, |after| key(after.thread));
-    let (account, most) = (query.account.as_str(), limit(query.limit));
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&account, &query.archived, &minute, &updated, &thread, &most];
-    if let Some(agent) = &query.agent {
-        params.push(agent);
-    }
-    rows(client, &sql, &params).await?.iter().map(codec::thread).collect()
-}
-
 pub(crate) async fn chain(client: &Object, segment: SegmentId, most: usize) -> Result<Vec<Segment>> {
     let sql = format!(
         "WITH RECURSIVE chain(n, id) AS (SELECT 0::bigint, $1::bigint UNION ALL
@@ -66,6 +46,16 @@ pub(crate) async fn chain(client: &Object, segment: SegmentId, most: usize) -> R
          SELECT {SEGMENT_COLUMNS} FROM chain JOIN segments USING (id) ORDER BY n"
     );
     rows(client, &sql, &[&segment_key(segment), &limit(most)]).await?.iter().map(codec::segment).collect()
+}
+
+pub(crate) async fn chains(client: &Object, segments: &[SegmentId], most: usize) -> Result<Vec<Segment>> {
+    let sql = format!(
+        "WITH RECURSIVE chain(id) AS (SELECT unnest($1::bigint[]) UNION
+             SELECT s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL)
+         SELECT {SEGMENT_COLUMNS} FROM chain JOIN segments USING (id) LIMIT $2"
+    );
+    let keys: Vec<i64> = segments.iter().map(|id| segment_key(*id)).collect();
+    rows(client, &sql, &[&keys, &limit(most)]).await?.iter().map(codec::segment).collect()
 }
 
 pub(crate) async fn segments(client: &Object, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
@@ -146,27 +136,44 @@ pub(crate) async fn changes(client: &Object, query: &ChangeQuery) -> Result<Vec<
     found.iter().map(read).collect()
 }
 
+/// Columns of a relation that [`relation`] reads.
+const RELATION_COLUMNS: &str =
+    "r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment";
+
 pub(crate) async fn relations(client: &Object, thread: ThreadId) -> Result<Vec<Relation>> {
-    let sql =
-        "SELECT r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment
+    let sql = format!(
+        "SELECT {RELATION_COLUMNS}
          FROM (SELECT * FROM relations WHERE parent = $1 UNION SELECT * FROM relations WHERE child = $1) r
          JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
-         ORDER BY r.created, r.segment, r.position";
-    let read = |row: &Row| -> Result<Relation> {
-        let code: i16 = get(row, 4)?;
-        let kind = u8::try_from(code).ok().and_then(RelationKind::from_code);
-        Ok(Relation {
-            parent: codec::thread_id(get(row, 0)?, get(row, 1)?)?,
-            child: codec::thread_id(get(row, 2)?, get(row, 3)?)?,
-            kind: kind.ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {code}")))?,
-            made: MessageId { segment: segment_id(get(row, 5)?), position: position(get(row, 6)?) },
-            index: get::<Option<i64>>(row, 7)?.map(|index| index as u64),
-            anchor: get::<Option<i64>>(row, 8)?.map(position),
-            created: Timestamp::from_micros(get(row, 9)?),
-            comment: get(row, 10)?,
-        })
-    };
-    rows(client, sql, &[&key(thread)]).await?.iter().map(read).collect()
+         ORDER BY r.created, r.segment, r.position"
+    );
+    rows(client, &sql, &[&key(thread)]).await?.iter().map(relation).collect()
+}
+
+pub(crate) async fn parents(client: &Object, threads: &[ThreadId]) -> Result<Vec<(Relation, Head)>> {
+    let sql = format!(
+        "SELECT {RELATION_COLUMNS}, {HEAD_COLUMNS} FROM relations r JOIN threads c ON c.id = r.child
+         JOIN threads p ON p.id = r.parent JOIN heads h ON h.thread = r.parent
+         WHERE r.child = ANY($1) ORDER BY r.created, r.segment, r.position"
+    );
+    let keys: Vec<i64> = threads.iter().map(|id| key(*id)).collect();
+    let found = rows(client, &sql, &[&keys]).await?;
+    found.iter().map(|row| Ok((relation(row)?, codec::head(row, 11)?))).collect()
+}
+
+fn relation(row: &Row) -> Result<Relation> {
+    let code: i16 = get(row, 4)?;
+    let kind = u8::try_from(code).ok().and_then(RelationKind::from_code);
+    Ok(Relation {
+        parent: codec::thread_id(get(row, 0)?, get(row, 1)?)?,
+        child: codec::thread_id(get(row, 2)?, get(row, 3)?)?,
+        kind: kind.ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {code}")))?,
+        made: MessageId { segment: segment_id(get(row, 5)?), position: position(get(row, 6)?) },
+        index: get::<Option<i64>>(row, 7)?.map(|index| index as u64),
+        anchor: get::<Option<i64>>(row, 8)?.map(position),
+        created: Timestamp::from_micros(get(row, 9)?),
+        comment: get(row, 10)?,
+    })
 }
 
 pub(crate) async fn checkpoints(client: &Object, thread: ThreadId) -> Result<Vec<Checkpoint>> {

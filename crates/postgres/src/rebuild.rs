@@ -10,6 +10,7 @@ use crate::derived::DerivedRows;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
 use crate::tables::{Place, Rows, message_columns};
+use crate::terms;
 
 /// Rows read at once while everything is walked.
 const WALKED_AT_ONCE: usize = 1_000;
@@ -59,6 +60,7 @@ impl Shared {
         let orphans = "DELETE FROM relations r WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = r.child)";
         rows(client, orphans, &[]).await?;
         self.rebuild_threads(client, progress).await?;
+        terms::fill(client).await.map_err(from_postgres)?;
         transaction.end("COMMIT").await.map_err(from_commit)
     }
 
@@ -149,6 +151,6 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
     }
     let mut new = Rows::default();
     new.head(thread.id, &head);
-    new.record(thread.id, &record);
+    new.record(thread.id, &thread.account, thread.created, &head, &record);
     new.write(client, Vec::new()).await.map_err(from_postgres)
 }

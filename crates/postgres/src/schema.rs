@@ -9,13 +9,14 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::error::cannot_open;
+use crate::terms;
 use crate::url::PostgresUrl;
 
 /// The oldest server we work with.
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("items.sql")];
+const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("items.sql"), include_str!("lists.sql")];
 
 /// The functions, which replace those of an older version after the last step.
 fn functions() -> String {
@@ -67,8 +68,12 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
     if found == 0 {
         refuse_foreign(&transaction, url).await?;
     }
-    for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+    for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.batch_execute(migration).await.map_err(|error| no_rights(&error, url))?;
+        // Rows that SQL cannot make.
+        if version == 3 {
+            terms::migrate(transaction.client()).await.map_err(failed)?;
+        }
     }
     transaction.batch_execute(&functions()).await.map_err(|error| no_rights(&error, url))?;
     let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -161,6 +166,46 @@ mod tests {
         for version in [Some("14.11"), Some("9.6.24"), Some(""), Some("x"), None] {
             let refused = check_server(version, &url).expect_err("an old server").to_string();
             assert!(refused.contains("version 15 or later"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
+        use threadkeep_model::{Account, Json, Record, ThreadId};
+        use threadkeep_store::{ListFilter, ListQuery, Store, Upkeep};
+        for version in 1..MIGRATIONS.len() {
+            let schema = threadkeep_throwaway::schema();
+            let mut sql = format!("CREATE SCHEMA {};", schema.name());
+            for migration in &MIGRATIONS[..version] {
+                sql.push_str(migration);
+            }
+            sql.push_str(&format!("INSERT INTO meta VALUES ('schema_version', {version});"));
+            for n in 0..1_200_i64 {
+                let (id, minute) = (ThreadId::from_chance(n as u128 * 0x0123_4567_89ab_cdef), 28_000_000 + 700 * n);
+                let metadata = Json::parse("metadata", &format!(r#"{{"tags":["t{}"]}}"#, n % 5)).expect("json");
+                let title = Some(format!("Thread number {n}"));
+                let record = Record { title, metadata: Some(metadata), ..Record::default() };
+                let rest: String = id.rest().iter().map(|byte| format!("{byte:02x}")).collect();
+                let (key, time, json) = (id.short().bits(), minute * 60_000_000, record.encode());
+                sql.push_str(&format!(
+                    "INSERT INTO threads VALUES ({key}, '\\x{rest}', 'local', false, NULL, NULL, {time}, {minute}, '{json}');
+                     INSERT INTO heads VALUES ({key}, '\\x{rest}', 0, {n}, 0, 0, {time}, 0, 0, 0, 0, 0, 0, NULL);"
+                ));
+            }
+            threadkeep_throwaway::sql(&schema.url(), &sql);
+            let store = crate::PostgresStore::open(schema.url().parse().expect("a url")).expect("a store");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(async {
+                for (filter, total) in [
+                    (ListFilter { title: Some("NUMBER 7".into()), ..ListFilter::default() }, 111),
+                    (ListFilter { tag: Some("t4".into()), ..ListFilter::default() }, 240),
+                ] {
+                    let query = ListQuery { filter, ..ListQuery::of(Account::local(), 9) };
+                    assert_eq!(store.list(query.clone()).await.expect("a page").len(), 9);
+                    assert_eq!(store.count(query).await.expect("a total"), total);
+                }
+                assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+            });
         }
     }
 }

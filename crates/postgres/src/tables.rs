@@ -13,6 +13,7 @@ use tokio_postgres::types::ToSql;
 use crate::codec::{key, rest, segment_key, tally_numbers};
 use crate::connect::in_order;
 use crate::derived::DerivedRows;
+use crate::terms::ListedRows;
 
 /// How many bytes of a blob go into one row.
 const BLOB_CHUNK_BYTES: usize = 256 * 1024;
@@ -48,6 +49,8 @@ pub(crate) struct Rows {
     threads: Threads,
     heads: Heads,
     records: Records,
+    new_listed: ListedRows,
+    listed: ListedRows,
     buried: Vec<(ThreadId, Timestamp, i32)>,
 }
 
@@ -160,6 +163,14 @@ impl<'a> Statement<'a> {
         Self { sql: sql.into(), params }
     }
 
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    pub(crate) fn params(&self) -> &[&'a (dyn ToSql + Sync)] {
+        &self.params
+    }
+
     /// Ends the transaction. If a statement before it failed, the server takes all back.
     pub(crate) fn commit() -> Self {
         Self::new("COMMIT", Vec::new())
@@ -246,6 +257,7 @@ impl Rows {
 
     /// A thread that was not there.
     pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
+        self.new_listed.push(key(id), account, created, head.updated.minute(), record);
         let rows = &mut self.threads;
         rows.id.push(key(id));
         rows.rest.push(rest(id));
@@ -265,8 +277,16 @@ impl Rows {
         self.heads.push(thread, head);
     }
 
-    /// What a thread's record is now.
-    pub(crate) fn record(&mut self, thread: ThreadId, record: &Record) {
+    /// What a thread's record is now, whose owner, birth and head are these.
+    pub(crate) fn record(
+        &mut self,
+        thread: ThreadId,
+        account: &Account,
+        created: Timestamp,
+        head: &Head,
+        record: &Record,
+    ) {
+        self.listed.push(key(thread), account, created, head.updated.minute(), record);
         self.records.push(thread, record);
     }
 
@@ -285,6 +305,8 @@ impl Rows {
         statements.extend(self.derived.statements("feed_start()", &checkpoints));
         self.push_threads(&mut statements);
         self.push_heads(&mut statements);
+        statements.extend(self.new_listed.terms());
+        statements.extend(self.listed.new_terms());
         let ids: Vec<i64> = self.buried.iter().map(|(id, ..)| key(*id)).collect();
         let rests: Vec<Vec<u8>> = self.buried.iter().map(|(id, ..)| rest(*id)).collect();
         let times: Vec<i64> = self.buried.iter().map(|(_, time, _)| time.as_micros()).collect();
@@ -389,10 +411,13 @@ impl Rows {
         if rows.id.is_empty() {
             return;
         }
-        let (records, heads) = (&rows.records, &rows.heads);
+        let (records, heads, listed) = (&rows.records, &rows.heads, &self.new_listed);
         statements.push(Statement::new(
-            "INSERT INTO threads SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[],
-                 $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])",
+            "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
+                 visibility, parent, tagged)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::smallint[], $12::smallint[], $13::bigint[],
+                 $14::boolean[])",
             vec![
                 &rows.id,
                 &rows.rest,
@@ -403,6 +428,11 @@ impl Rows {
                 &rows.created,
                 &heads.minute,
                 &records.record,
+                &listed.project,
+                &listed.lifecycle,
+                &listed.visibility,
+                &listed.parent,
+                &listed.tagged,
             ],
         ));
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
@@ -473,11 +503,25 @@ impl Rows {
         let records = &self.records;
         if !records.id.is_empty() {
             statements.push(Statement::new(
-                "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record
-                 FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[])
-                     AS u(id, archived, agent, main, record)
+                "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
+                     project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
+                     tagged = u.tagged
+                 FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
+                     $7::smallint[], $8::smallint[], $9::bigint[], $10::boolean[])
+                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, tagged)
                  WHERE t.id = u.id",
-                vec![&records.id, &records.archived, &records.agent, &records.main, &records.record],
+                vec![
+                    &records.id,
+                    &records.archived,
+                    &records.agent,
+                    &records.main,
+                    &records.record,
+                    &self.listed.project,
+                    &self.listed.lifecycle,
+                    &self.listed.visibility,
+                    &self.listed.parent,
+                    &self.listed.tagged,
+                ],
             ));
         }
     }

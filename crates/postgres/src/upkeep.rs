@@ -17,13 +17,13 @@ use crate::codec::{SEGMENT_COLUMNS, get, position, segment, segment_key};
 use crate::commit::Transaction;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
-use crate::{PostgresStore, Shared, reading};
+use crate::{PostgresStore, Shared, reading, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
 const SWEPT_AT_ONCE: i64 = 100;
 const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, idempotency, blobs, \
-     blob_chunks, blob_refs, tombstones";
+     blob_chunks, blob_refs, tombstones, terms, thread_terms";
 
 impl Shared {
     /// Begins a transaction beside which nobody writes, and which may take its time.
@@ -209,6 +209,10 @@ impl Upkeep for PostgresStore {
 
     fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
         reading!(self, |client, shared| read::all_tombstones(&client, after, limit))
+    }
+
+    fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        reading!(self, |client, shared| terms::check(&client, limit))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {

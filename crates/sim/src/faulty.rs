@@ -85,6 +85,15 @@ impl Store for Faulty {
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.inner.store.list(query)
     }
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        self.inner.store.count(query)
+    }
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.inner.store.chains(segments, limit)
+    }
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        self.inner.store.parents(threads)
+    }
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
         self.inner.store.chain(segment, limit)
     }

@@ -205,7 +205,8 @@ impl Run {
     pub(crate) async fn unknown(&self) -> Option<threadkeep::Thread> {
         let all =
             self.engine.list(threadkeep::List { limit: Some(1_000), ..Default::default() }).await.expect("a list");
-        all.items.into_iter().find(|thread| !self.model.threads.iter().any(|known| known.id == thread.id))
+        let mut threads = all.items.into_iter().map(|row| row.thread);
+        threads.find(|thread| !self.model.threads.iter().any(|known| known.id == thread.id))
     }
 
     /// The entries of a thread after `version`, as messages would be told of.

@@ -16,6 +16,7 @@ use crate::tables::{
     EntryPlace, EntryRow, delete_thread, exists, insert_derived, insert_thread, is_taken, last_seq, put_blob,
     update_record,
 };
+use crate::terms;
 
 /// What the writer knows of the file beside what is in it. Valid while nobody else writes.
 #[derive(Debug, Default)]
@@ -114,11 +115,8 @@ impl Known {
                 })
                 .map_err(from_sqlite)?;
             if known.minute != head.updated.minute() {
-                known.minute = head.updated.minute();
-                connection
-                    .prepare_cached("UPDATE threads SET minute = ?2 WHERE id = ?1")
-                    .and_then(|mut statement| statement.execute(params![thread, known.minute]))
-                    .map_err(from_sqlite)?;
+                let from = std::mem::replace(&mut known.minute, head.updated.minute());
+                terms::move_thread(connection, *thread, from, known.minute)?;
             }
             known.dirty = false;
         }

@@ -9,9 +9,11 @@ mod codec;
 mod commit;
 mod error;
 mod lease;
+mod lists;
 mod read;
 mod schema;
 mod tables;
+mod terms;
 mod upkeep;
 mod writer;
 
@@ -289,11 +291,19 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
-        self.read(|connection, _| read::list(connection, &query))
+        self.read(|connection, _| lists::list(connection, query))
+    }
+
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        self.read(|connection, _| lists::count(connection, query))
     }
 
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
         self.read(|connection, _| read::chain(connection, segment, limit))
+    }
+
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.read(|connection, _| read::chains(connection, &segments, limit))
     }
 
     fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
@@ -314,6 +324,10 @@ impl Store for SqliteStore {
 
     fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
         self.read(|connection, _| read::relations(connection, thread))
+    }
+
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        self.read(|connection, _| read::parents(connection, &threads))
     }
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {

@@ -9,8 +9,8 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, Item, ItemQuery, ListQuery,
-    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, Item, ItemQuery, MessageQuery, Order,
+    Result, SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
 use crate::codec::{
@@ -59,32 +59,6 @@ pub(crate) fn head(connection: &Connection, thread: ThreadId) -> Result<Option<H
     Ok(found.into_iter().next())
 }
 
-pub(crate) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Thread>> {
-    // The index knows the minute of the last change; within a minute rows are sorted exactly.
-    let sql = joined(&[
-        "SELECT ",
-        THREAD_COLUMNS,
-        " FROM threads t JOIN heads h ON h.thread = t.id
-          WHERE t.account = ?1 AND t.archived = ?2 AND t.minute <= ?3 AND (h.updated, t.id) < (?4, ?5)",
-        if query.agent.is_some() { " AND t.agent = ?7" } else { "" },
-        " ORDER BY t.minute DESC, h.updated DESC, t.id DESC LIMIT ?6",
-    ]);
-    let updated = query.after.map_or(i64::MAX, |after| after.updated.as_micros());
-    let minute = query.after.map_or(i64::MAX, |after| after.updated.minute());
-    let thread = query.after.map_or(0, |after| key(after.thread));
-    let (account, limit) = (query.account.as_str(), limit(query.limit));
-    match &query.agent {
-        None => {
-            let params = params![account, query.archived, minute, updated, thread, limit];
-            rows(connection, &sql, params, codec::thread)
-        }
-        Some(agent) => {
-            let params = params![account, query.archived, minute, updated, thread, limit, agent];
-            rows(connection, &sql, params, codec::thread)
-        }
-    }
-}
-
 pub(crate) fn chain(connection: &Connection, segment: SegmentId, most: usize) -> Result<Vec<Segment>> {
     let sql = joined(&[
         "WITH RECURSIVE chain(n, id) AS (SELECT 0, ?1 UNION ALL
@@ -94,6 +68,22 @@ pub(crate) fn chain(connection: &Connection, segment: SegmentId, most: usize) ->
         " FROM chain JOIN segments USING (id) ORDER BY n",
     ]);
     rows(connection, &sql, params![segment_key(segment), limit(most)], codec::segment)
+}
+
+pub(crate) fn chains(connection: &Connection, segments: &[SegmentId], most: usize) -> Result<Vec<Segment>> {
+    let sql = joined(&[
+        "WITH RECURSIVE chain(id) AS (SELECT value FROM json_each(?1) UNION
+             SELECT s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL LIMIT ?2)
+         SELECT ",
+        SEGMENT_COLUMNS,
+        " FROM chain JOIN segments USING (id)",
+    ]);
+    rows(connection, &sql, params![keys(segments.iter().map(|id| segment_key(*id))), limit(most)], codec::segment)
+}
+
+/// Keys as a JSON array, which a statement takes as one value.
+fn keys(keys: impl Iterator<Item = i64>) -> String {
+    format!("[{}]", keys.map(|key| key.to_string()).collect::<Vec<_>>().join(","))
 }
 
 pub(crate) fn segments(connection: &Connection, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
@@ -202,40 +192,61 @@ pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Ve
     })
 }
 
+/// Columns of a relation that [`relation`] reads.
+const RELATION_COLUMNS: &str =
+    "r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment";
+
 pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Relation>> {
-    let sql =
-        "SELECT r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment
-               FROM (SELECT * FROM relations WHERE parent = ?1 UNION SELECT * FROM relations WHERE child = ?1) r
-               JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
-               ORDER BY r.created, r.segment, r.position";
-    rows(connection, sql, [key(thread)], |row| {
-        let read = || -> rusqlite::Result<_> {
-            Ok((
-                (row.get(0)?, row.get_ref(1)?.as_blob()?, row.get(2)?, row.get_ref(3)?.as_blob()?),
-                row.get::<_, u8>(4)?,
-                MessageId {
-                    segment: SegmentId::from_bits(row.get::<_, i64>(5)? as u64),
-                    position: position(row.get(6)?),
-                },
-                row.get::<_, Option<i64>>(7)?,
-                row.get::<_, Option<i64>>(8)?,
-                Timestamp::from_micros(row.get(9)?),
-                row.get(10)?,
-            ))
-        };
-        let ((parent, parent_rest, child, child_rest), kind, made, index, anchor, created, comment) =
-            read().map_err(from_sqlite)?;
-        Ok(Relation {
-            parent: codec::thread_id(parent, parent_rest)?,
-            child: codec::thread_id(child, child_rest)?,
-            kind: RelationKind::from_code(kind)
-                .ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {kind}")))?,
-            made,
-            index: index.map(|index| index as u64),
-            anchor: anchor.map(position),
-            created,
-            comment,
-        })
+    let sql = joined(&[
+        "SELECT ",
+        RELATION_COLUMNS,
+        " FROM (SELECT * FROM relations WHERE parent = ?1 UNION SELECT * FROM relations WHERE child = ?1) r
+          JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
+          ORDER BY r.created, r.segment, r.position",
+    ]);
+    rows(connection, &sql, [key(thread)], relation)
+}
+
+pub(crate) fn parents(connection: &Connection, threads: &[ThreadId]) -> Result<Vec<(Relation, Head)>> {
+    let sql = joined(&[
+        "SELECT ",
+        RELATION_COLUMNS,
+        ", h.version, h.segment, h.era, h.fence, h.updated, h.tally
+          FROM json_each(?1) k CROSS JOIN relations r INDEXED BY relations_child ON r.child = k.value
+          JOIN threads c ON c.id = r.child JOIN threads p ON p.id = r.parent JOIN heads h ON h.thread = r.parent
+          ORDER BY r.created, r.segment, r.position",
+    ]);
+    let found = rows(connection, &sql, [keys(threads.iter().map(|id| key(*id)))], |row| {
+        let (head, bytes) = codec::head_at(row, 11).map_err(from_sqlite)?;
+        Ok((relation(row)?, Head { tally: codec::tally(bytes)?, ..head }))
+    })?;
+    Ok(found)
+}
+
+fn relation(row: &rusqlite::Row<'_>) -> Result<Relation> {
+    let read = || -> rusqlite::Result<_> {
+        Ok((
+            (row.get(0)?, row.get_ref(1)?.as_blob()?, row.get(2)?, row.get_ref(3)?.as_blob()?),
+            row.get::<_, u8>(4)?,
+            MessageId { segment: SegmentId::from_bits(row.get::<_, i64>(5)? as u64), position: position(row.get(6)?) },
+            row.get::<_, Option<i64>>(7)?,
+            row.get::<_, Option<i64>>(8)?,
+            Timestamp::from_micros(row.get(9)?),
+            row.get(10)?,
+        ))
+    };
+    let ((parent, parent_rest, child, child_rest), kind, made, index, anchor, created, comment) =
+        read().map_err(from_sqlite)?;
+    Ok(Relation {
+        parent: codec::thread_id(parent, parent_rest)?,
+        child: codec::thread_id(child, child_rest)?,
+        kind: RelationKind::from_code(kind)
+            .ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {kind}")))?,
+        made,
+        index: index.map(|index| index as u64),
+        anchor: anchor.map(position),
+        created,
+        comment,
     })
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
 //! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items` and
-//! `aliases` are derived from the log and can be rebuilt.
+//! `aliases` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
+//! the threads.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -11,12 +12,13 @@ use rusqlite::Connection;
 use threadkeep_store::{Result, StoreError};
 
 use crate::error::{CannotOpen, from_sqlite};
+use crate::terms;
 
 /// Marks a file as a Threadkeep store: "THRD" in ASCII.
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 3] = [FIRST, LEASES, ITEMS];
+const MIGRATIONS: [&str; 4] = [FIRST, LEASES, ITEMS, terms::TABLES];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -232,10 +234,87 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
     if found > known {
         return Err(StoreError::Newer { path: path.to_owned(), found, known });
     }
-    for migration in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+    for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(migration).cannot_open(path)?;
+        // Rows that SQL cannot make.
+        if version == 4 {
+            terms::migrate(&transaction)?;
+        }
     }
     transaction.pragma_update(None, "user_version", known).cannot_open(path)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID).cannot_open(path)?;
     transaction.commit().map_err(from_sqlite)
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::{Account, Json, Record, SegmentId, Tally, ThreadId, Timestamp};
+    use threadkeep_store::{LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
+
+    use super::*;
+    use crate::SqliteStore;
+    use crate::codec::{key, rest};
+
+    /// A store as an earlier program left it, with threads whose titles count up.
+    fn older(path: &std::path::Path, version: usize, threads: i64) {
+        let connection = Connection::open(path).expect("a file");
+        connection.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL").expect("settings");
+        connection.pragma_update(None, "journal_mode", "wal").expect("a mode");
+        for migration in &MIGRATIONS[..version] {
+            connection.execute_batch(migration).expect("tables");
+        }
+        connection.pragma_update(None, "user_version", version as i64).expect("a version");
+        connection.pragma_update(None, "application_id", APPLICATION_ID).expect("a mark");
+        let tally = Tally::default().encode();
+        for n in 0..threads {
+            let (id, minute) = (ThreadId::from_chance(n as u128 * 0x0123_4567_89ab_cdef), 28_000_000 + 700 * n);
+            let record = Record {
+                title: Some(format!("Thread number {n}")),
+                project_id: Some(format!("p{}", n % 3)),
+                metadata: Some(
+                    Json::parse("metadata", &format!(r#"{{"tags":["t{}"],"n":{n}}}"#, n % 5)).expect("json"),
+                ),
+                ..Record::default()
+            };
+            let segment = SegmentId::from_chance(n as u64 + 1).bits() as i64;
+            let (time, json, local) = (minute * 60_000_000, record.encode(), Account::local());
+            let insert = "INSERT INTO threads VALUES (?1, ?2, ?3, 0, NULL, NULL, ?4, ?5, ?6)";
+            let row = rusqlite::params![key(id), rest(id), local.as_str(), time, minute, json];
+            connection.execute(insert, row).expect("a thread");
+            let insert = "INSERT INTO heads VALUES (?1, 0, ?2, 0, 0, ?3, ?4)";
+            connection.execute(insert, rusqlite::params![key(id), segment, time, tally]).expect("a head");
+            let insert =
+                "INSERT INTO segments VALUES (?1, ?2, ?3, 1, NULL, NULL, NULL, NULL, NULL, ?4, ?5, ?6, ?7, ?8)";
+            let row = rusqlite::params![segment, key(id), rest(id), tally, time, n + 1, local.as_str(), json];
+            connection.execute(insert, row).expect("a segment");
+        }
+    }
+
+    #[test]
+    fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
+        for version in 1..MIGRATIONS.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("threads.db");
+            older(&path, version, 2_500);
+            let store = SqliteStore::open(&path).expect("a store");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(async {
+                let found = async |filter: ListFilter| {
+                    let query = ListQuery { filter, ..ListQuery::of(Account::local(), 9) };
+                    let (page, total) = (store.list(query.clone()).await, store.count(query).await);
+                    (page.expect("a page").remove(0), total.expect("a total"))
+                };
+                let (newest, total) = found(ListFilter { title: Some("NUMBER 7".into()), ..Default::default() }).await;
+                assert_eq!((newest.record.title.as_deref(), total), (Some("Thread number 799"), 111));
+                let (_, total) = found(ListFilter { tag: Some("t4".into()), ..Default::default() }).await;
+                assert_eq!(total, 500);
+                let (_, total) = found(ListFilter { project: Some("p2".into()), ..Default::default() }).await;
+                assert_eq!(total, 833);
+                assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+                let now = Timestamp::from_micros(1_800_000_000_000_000);
+                let ask = LeaseAsk { holder: "ann".into(), ttl_micros: 1_000_000, now };
+                assert_eq!(store.take(newest.id, ask).await.expect("a lease").token, 1);
+            });
+        }
+    }
 }

@@ -9,6 +9,7 @@ use threadkeep_store::Result;
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
+use crate::terms;
 
 /// Where an entry goes.
 pub(crate) struct EntryPlace {
@@ -171,22 +172,7 @@ pub(crate) fn insert_thread(
     head: &Head,
     record: &Record,
 ) -> Result<()> {
-    connection
-        .prepare_cached("INSERT INTO threads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
-        .and_then(|mut statement| {
-            statement.execute(params![
-                key(id),
-                rest(id),
-                account.as_str(),
-                record.archived,
-                record.agent_id,
-                record.main_thread_id.map(key),
-                created.as_micros(),
-                head.updated.minute(),
-                record.encode(),
-            ])
-        })
-        .map_err(from_sqlite)?;
+    terms::insert_thread(connection, id, account, created, head.updated.minute(), record)?;
     connection
         .prepare_cached("INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {
@@ -206,18 +192,17 @@ pub(crate) fn insert_thread(
 
 /// Replaces a thread's record.
 pub(crate) fn update_record(connection: &Connection, id: ThreadId, record: &Record) -> Result<()> {
+    terms::update_record(connection, id, record)?;
     connection
-        .prepare_cached("UPDATE threads SET archived = ?2, agent = ?3, main = ?4, record = ?5 WHERE id = ?1")
-        .and_then(|mut statement| {
-            let main = record.main_thread_id.map(key);
-            statement.execute(params![key(id), record.archived, record.agent_id, main, record.encode()])
-        })
+        .prepare_cached("UPDATE threads SET record = ?2 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute(params![key(id), record.encode()]))
         .map_err(from_sqlite)?;
     Ok(())
 }
 
 /// Takes a thread out of everything but the log, and leaves a tombstone.
 pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timestamp, seq: i64) -> Result<()> {
+    terms::delete_thread(connection, id)?;
     for sql in [
         "DELETE FROM threads WHERE id = ?1",
         "DELETE FROM heads WHERE thread = ?1",

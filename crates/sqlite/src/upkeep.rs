@@ -18,7 +18,7 @@ use crate::commit::Known;
 use crate::error::from_sqlite;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
-use crate::{SqliteStore, read};
+use crate::{SqliteStore, read, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
@@ -108,6 +108,10 @@ impl Upkeep for SqliteStore {
 
     fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
         self.read(|connection, _| read::all_tombstones(connection, after, limit))
+    }
+
+    fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.read(|connection, _| terms::check(connection, limit))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
@@ -407,7 +411,8 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
             }
             progress("entries", done, Some(total as u64));
         }
-        rebuild_threads(connection, &actors, progress)
+        rebuild_threads(connection, &actors, progress)?;
+        terms::fill(connection)
     })
 }
 

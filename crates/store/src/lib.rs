@@ -5,11 +5,14 @@
 
 mod error;
 mod import;
+pub mod lanes;
 mod leases;
+mod list;
 mod memory;
 mod query;
 mod rows;
 mod signals;
+pub mod terms;
 
 pub mod conformance;
 
@@ -26,10 +29,9 @@ use threadkeep_model::{
 pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use leases::{LeaseAsk, Leases, held};
+pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
 pub use memory::MemoryStore;
-pub use query::{
-    ChangeQuery, EntryQuery, IdPrefix, ItemQuery, ListCursor, ListQuery, MessageFilter, MessageQuery, Order,
-};
+pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemQuery, MessageFilter, MessageQuery, Order};
 pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
 
@@ -59,8 +61,11 @@ pub trait Store: Send + Sync {
     /// Where the living thread with this id stands, without its record.
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;
 
-    /// Living threads of one account, newest change first.
+    /// Living threads of one account that pass a filter, the newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>>;
+
+    /// How many living threads pass the filter of `query`, wherever its page is.
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>>;
 
     /// Up to `limit` segments from `segment` towards the root, following the links.
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
@@ -68,6 +73,9 @@ pub trait Store: Send + Sync {
     /// A thread's own segments, the newest first ([`SegmentRow::order`]), abandoned ones included; at most `limit` of
     /// those that begin at or before `at`.
     fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
+
+    /// The segments that [`Store::chain`] gives for any of `segments`, each once, in no order; at most `limit`.
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;
 
     /// Entries of one segment.
     fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
@@ -81,6 +89,10 @@ pub trait Store: Send + Sync {
     /// Relations of a living thread, from both ends, in the order they were made. Whether one holds is for the
     /// reader to check.
     fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>>;
+
+    /// Relations in which one of `threads`, all living, is the child, in the order they were made, with the head of the
+    /// parent. Whether one holds is for the reader to check.
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>>;
 
     /// A thread's named versions, oldest first.
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>>;
@@ -135,6 +147,9 @@ pub trait Upkeep: Send + Sync {
 
     /// Up to `limit` deleted threads above `after`, in the order of their ids.
     fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>>;
+
+    /// Compares the rows that serve lists with the threads; says what is wrong, one sentence each, at most `limit`.
+    fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>>;
 
     /// Adds what another store exported. What is here already and equal is left alone, so an import can be
     /// repeated; a thread appears with the batch that names it, and not before.

@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use threadkeep_model::{Account, ItemKind, Position, Role, SegmentId, ThreadId, Timestamp};
+use threadkeep_model::{ItemKind, Position, Role, SegmentId, ThreadId};
 
 /// In which direction to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,30 +85,6 @@ pub struct ItemQuery {
     pub key: Option<String>,
     /// At most so many.
     pub limit: usize,
-}
-
-/// Threads of one account, newest change first.
-#[derive(Debug, Clone)]
-pub struct ListQuery {
-    /// The account.
-    pub account: Account,
-    /// Archived ones, or the others.
-    pub archived: bool,
-    /// Only of this agent.
-    pub agent: Option<String>,
-    /// Only what comes after this place.
-    pub after: Option<ListCursor>,
-    /// At most so many.
-    pub limit: usize,
-}
-
-/// A place in a list of threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListCursor {
-    /// When the thread there was changed last.
-    pub updated: Timestamp,
-    /// The thread there: the tie-break.
-    pub thread: ThreadId,
 }
 
 /// The beginning of a thread's id, in either spelling.

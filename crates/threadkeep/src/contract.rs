@@ -22,6 +22,7 @@ use threadkeep_engine::{AppendEvent, Create, Delete, Engine, Error, List, Logged
 use threadkeep_model::{
     Code, Content, Event, FieldChanges, Invalid, Json, MessageBody, Role, Thread, ThreadId, Timestamp,
 };
+use threadkeep_store::Archived;
 
 /// Threads of agents, on any store.
 #[derive(Clone)]
@@ -143,21 +144,17 @@ impl Threads {
     pub async fn list(&self, agent_id: &str) -> Result<Vec<ThreadManifest>> {
         let agent_id = agent(agent_id)?;
         let mut found = Vec::new();
-        for archived in [false, true] {
-            let mut cursor = None;
-            loop {
-                let limit = Some(self.engine.limits().page_max);
-                let page = List { archived, agent_id: Some(agent_id.to_owned()), limit, cursor };
-                let page = self.engine.list(page).await?;
-                found.extend(page.items.into_iter().filter_map(manifest));
-                cursor = page.next;
-                if cursor.is_none() {
-                    break;
-                }
+        let mut cursor = None;
+        loop {
+            let (limit, archived) = (Some(self.engine.limits().page_max), Archived::Any);
+            let page = List { archived, agent_id: Some(agent_id.to_owned()), limit, cursor, ..List::default() };
+            let page = self.engine.list(page).await?;
+            found.extend(page.items.into_iter().filter_map(|row| manifest(row.thread)));
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(found);
             }
         }
-        found.sort_by_key(|manifest| std::cmp::Reverse(manifest.updated_at));
-        Ok(found)
     }
 
     /// Deletes a thread with its events. Nothing happens if there is no such thread.

@@ -83,12 +83,13 @@ use std::sync::Arc;
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ContentHash, CopyReport, Create, Delete, DeleteMessage,
-    DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family, FeedReader, Fork, ForkPoint,
-    Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage, ModelMessage, NewAttachment,
-    NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship, RelationshipRole,
-    RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Step, Subagent, Subscription,
-    TakeWriter, ThreadPage, Truncate, TruncateFrom, Unarchive, Update, World,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Changed, ContentHash, CopyReport, Create, Delete,
+    DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family,
+    FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage,
+    ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued,
+    Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus,
+    Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom, Unarchive, Update,
+    World,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
@@ -103,7 +104,9 @@ pub use threadkeep_model::{
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
-pub use threadkeep_store::{FeedCursor, FeedItem, FeedNews, GcReport, MemoryStore, Progress, StoreError, Stores};
+pub use threadkeep_store::{
+    Archived, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
+};
 pub use world::SystemWorld;
 
 /// Which store to open, by its URL.

@@ -1,38 +1,111 @@
-//! `list`: the threads of an account, newest change first.
+//! `list`: the threads of an account, the newest first, as summaries.
 
-use threadkeep_model::{Code, Invalid, Thread, ThreadId, Timestamp};
-use threadkeep_store::{ListCursor, ListQuery};
+use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
+use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Result};
+use crate::{Engine, Relationship, Result};
 
-/// Which threads to list.
+/// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
 pub struct List {
-    /// Archived ones instead of the others.
-    pub archived: bool,
+    /// Archived ones too, or instead of the others.
+    pub archived: Archived,
     /// Only of this agent.
     pub agent_id: Option<String>,
+    /// Only of this project.
+    pub project_id: Option<String>,
+    /// Only in this state.
+    pub lifecycle: Option<Lifecycle>,
+    /// Only private ones, or only public ones.
+    pub visibility: Option<Visibility>,
+    /// Only those whose metadata contain this object: members by name, every element in some element, scalars equal.
+    pub metadata: Option<Json>,
+    /// Only those with this tag, in `metadata.tags` or in `env.initial.tags`.
+    pub tag: Option<String>,
+    /// Only those spawned from this thread.
+    pub parent_id: Option<ThreadId>,
+    /// Only subagents of this main thread.
+    pub main_thread_id: Option<ThreadId>,
+    /// Only those born at this moment or later.
+    pub created_after: Option<Timestamp>,
+    /// Only those born earlier than this moment.
+    pub created_before: Option<Timestamp>,
+    /// Only those last changed at this moment or later.
+    pub updated_after: Option<Timestamp>,
+    /// Only those last changed earlier than this moment.
+    pub updated_before: Option<Timestamp>,
+    /// Only those with this text in their title, whatever its case.
+    pub title: Option<String>,
+    /// What newest means.
+    pub sort: ListSort,
     /// At most so many.
     pub limit: Option<usize>,
-    /// Goes on where an earlier page ended.
+    /// Goes on where an earlier page ended; everything else has to be asked as before.
     pub cursor: Option<String>,
+    /// Passes over so many instead, and counts all.
+    pub offset: Option<usize>,
+    /// Counts all.
+    pub total: bool,
+}
+
+/// A thread in a list: where it stands and its record, never its messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadSummary {
+    /// The thread.
+    pub thread: Thread,
+    /// The relations that hold in which it is the child, in the order they were made.
+    pub parent_relationships: Vec<Relationship>,
+    /// What it did to its files.
+    pub diff_stats: DiffStats,
+}
+
+impl ThreadSummary {
+    /// When the user last said something; when the thread was born, if never.
+    pub fn user_last_interacted(&self) -> Timestamp {
+        self.thread.head.tally.last_user.unwrap_or(self.thread.created)
+    }
+}
+
+/// What a thread did to its files. A thread without files did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiffStats {
+    /// Whole files.
+    pub files: Changed,
+    /// Lines of files.
+    pub lines: Changed,
+}
+
+/// How many were added, changed and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changed {
+    /// New ones.
+    pub added: u64,
+    /// Ones that are different now.
+    pub changed: u64,
+    /// Ones that are gone.
+    pub removed: u64,
 }
 
 /// Some threads, and how to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadPage {
     /// The threads.
-    pub items: Vec<Thread>,
+    pub items: Vec<ThreadSummary>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
+    /// How many there are in all, if that was asked.
+    pub total: Option<u64>,
 }
 
 impl Engine {
-    /// The threads of this account, newest change first. Threads that are created while pages are read do not
-    /// disturb the pages after the first.
+    /// The threads of this account that are asked for, the newest first. Threads that are created while pages are read
+    /// do not disturb the pages after the first.
+    ///
+    /// The number of reads does not depend on how many threads there are on the page.
     ///
     /// # Errors
-    /// A malformed cursor, or a limit out of range.
+    /// A limit out of range, metadata that are no object, a cursor together with an offset; a cursor that is malformed,
+    /// or that another list gave ([`invalid_cursor`](Code::InvalidCursor)).
     pub async fn list(&self, list: List) -> Result<ThreadPage> {
         let limits = &self.shared.limits;
         let limit = list.limit.unwrap_or(limits.page);
@@ -40,35 +113,90 @@ impl Engine {
             let rule = format!("a page has 1 to {} threads", limits.page_max);
             return Err(Invalid::parameter("limit", rule).into());
         }
-        let query = ListQuery {
+        if list.cursor.is_some() && list.offset.is_some() {
+            return Err(
+                Invalid::parameter("offset", "cannot stand beside a cursor: both say where the page begins").into()
+            );
+        }
+        let counts = list.total || list.offset.is_some();
+        let cursor = list.cursor.clone();
+        let mut query = ListQuery {
             account: self.caller.account.clone(),
-            archived: list.archived,
-            agent: list.agent_id,
-            after: list.cursor.as_deref().map(decode).transpose()?,
+            skip: list.offset.unwrap_or(0),
+            sort: list.sort,
+            filter: list.filter()?,
+            after: None,
             limit: limit + 1,
         };
-        let mut items = self.shared.stores.store.list(query).await?;
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let next = items.last().filter(|_| more).map(encode);
-        Ok(ThreadPage { items, next })
+        query.after = cursor.map(|cursor| decode(&query, &cursor)).transpose()?;
+        let store = &self.shared.stores.store;
+        let total = if counts { Some(store.count(query.clone()).await?) } else { None };
+        let mut threads = store.list(query.clone()).await?;
+        let more = threads.len() > limit;
+        threads.truncate(limit);
+        let next = threads.last().filter(|_| more).map(|last| encode(&query, query.sort.place(last)));
+        Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
+    }
+
+    async fn summaries(&self, threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {
+        let mut above = self.parents_of(&threads).await?;
+        let summary = |thread: Thread| {
+            let parent_relationships = above.remove(&thread.id).unwrap_or_default();
+            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default() }
+        };
+        Ok(threads.into_iter().map(summary).collect())
     }
 }
 
-fn encode(last: &Thread) -> String {
-    format!("t{:x}-{:032x}", last.head.updated.as_micros(), last.id.bits())
+impl List {
+    fn filter(self) -> Result<ListFilter, Invalid> {
+        if self.metadata.as_ref().is_some_and(|json| !json.is_object()) {
+            return Err(Invalid::parameter("metadata", "must be a JSON object, such as {\"key\":\"value\"}"));
+        }
+        Ok(ListFilter {
+            archived: self.archived,
+            agent: self.agent_id,
+            project: self.project_id,
+            lifecycle: self.lifecycle,
+            visibility: self.visibility,
+            parent: self.parent_id,
+            main: self.main_thread_id,
+            tag: self.tag,
+            metadata: self.metadata.as_ref().map(Value::of),
+            title: self.title,
+            created: TimeRange { after: self.created_after, before: self.created_before },
+            updated: TimeRange { after: self.updated_after, before: self.updated_before },
+        })
+    }
 }
 
-fn decode(text: &str) -> Result<ListCursor> {
-    let malformed = || {
-        Invalid::new(Code::InvalidCursor, "cursor", "is not a cursor that a list of threads gave; begin without one")
+/// Ties a place to the list it is in: the account, what is asked, the order. Anything else gives another number.
+fn seal(query: &ListQuery, place: ListCursor) -> u64 {
+    let list = format!("{:?}", (&query.account, &query.filter, query.sort, place));
+    let hash = BlobId::of(list.as_bytes());
+    hash.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn encode(query: &ListQuery, place: ListCursor) -> String {
+    let (time, thread) = (place.time.as_micros(), place.thread.bits());
+    format!("t{:016x}{thread:032x}{time:016x}", seal(query, place))
+}
+
+fn decode(query: &ListQuery, text: &str) -> Result<ListCursor> {
+    let parse = || {
+        let digits = text.strip_prefix('t').filter(|rest| rest.len() == 64)?;
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        let (seal, rest) = is_hex.then(|| digits.split_at(16))?;
+        let (thread, time) = rest.split_at(32);
+        let thread = ThreadId::from_bits(u128::from_str_radix(thread, 16).ok()?);
+        let time = Timestamp::from_micros(u64::from_str_radix(time, 16).ok()? as i64);
+        Some((u64::from_str_radix(seal, 16).ok()?, ListCursor { time, thread }))
     };
-    let parts = text.strip_prefix('t').and_then(|rest| rest.split_once('-')).ok_or_else(malformed)?;
-    let hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
-    if !hex(parts.0) || !hex(parts.1) {
-        return Err(malformed().into());
+    let refused = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
+    let (sealed, place) =
+        parse().ok_or_else(|| refused("is not a cursor that a list of threads gave; begin without one"))?;
+    if sealed != seal(query, place) {
+        return Err(refused("is of another list: ask the same filters and sort as before, or begin without one").into());
     }
-    let updated = i64::from_str_radix(parts.0, 16).map_err(|_| malformed())?;
-    let thread = u128::from_str_radix(parts.1, 16).map_err(|_| malformed())?;
-    Ok(ListCursor { updated: Timestamp::from_micros(updated), thread: ThreadId::from_bits(thread) })
+    Ok(place)
 }

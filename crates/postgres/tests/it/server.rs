@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_model::{Caller, Commit, Expect, Timestamp};
 use threadkeep_postgres::PostgresStore;
-use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError};
+use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError, Upkeep};
 
 use crate::keep::{Keep, block_on, changed, commit, create, now, said, say};
 
@@ -24,7 +24,7 @@ fn any_number_may_start_at_once() {
             }
         });
     });
-    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("1".to_owned())]]);
+    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("2".to_owned())]]);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     keep.sql("UPDATE meta SET value = 99 WHERE key = 'schema_version'");
     match keep.try_open("") {
         Err(StoreError::Newer { found, known, path }) => {
-            assert_eq!((found, known), (99, 1));
+            assert_eq!((found, known), (99, 2));
             assert!(path.contains(keep.schema.name()) && !path.contains("password"), "{path}");
         }
         other => panic!("{:?}", other.map(drop)),
@@ -223,5 +223,28 @@ fn a_cause_with_a_null_byte_is_kept_without_it() {
             store.commit(Commit { caller, ..commit(threads) }).await.expect("a commit");
         }
         assert_eq!(keep.sql("SELECT DISTINCT cause FROM entries"), [[Some("run 1".to_owned())]]);
+    });
+}
+
+#[test]
+fn damaged_rows_of_lists_are_found_and_rebuilt() {
+    let keep = Keep::new();
+    let store = keep.open();
+    block_on(async {
+        let thread = create(&store).await;
+        say(&store, thread, "hello").await.expect("an append");
+        for damage in [
+            "DELETE FROM terms",
+            "INSERT INTO terms VALUES (7, 7, 7)",
+            "UPDATE thread_terms SET by_day = '{}'",
+            "UPDATE threads SET lifecycle = 3",
+            "UPDATE threads SET minute = minute - 9",
+        ] {
+            assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+            keep.sql(damage);
+            assert!(!store.check_lists(9).await.expect("a check").is_empty(), "{damage} is not noticed");
+            store.rebuild(Arc::new(|_: &str, _: u64, _: Option<u64>| {})).await.expect("a rebuild");
+        }
+        assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
     });
 }

@@ -8,7 +8,7 @@ use threadkeep_model::{
     Tally, ThreadCommit, ThreadId, Timestamp, Write,
 };
 use threadkeep_sqlite::SqliteStore;
-use threadkeep_store::{EntryQuery, Feed, FeedCursor, LeaseAsk, Leases, Order, Store, StoreError};
+use threadkeep_store::{EntryQuery, Feed, FeedCursor, Order, Store, StoreError};
 
 use crate::sync::Syncs;
 
@@ -175,26 +175,10 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     raw.pragma_update(None, "user_version", 99).expect("a newer version");
     drop(raw);
     match SqliteStore::open(folder.file()) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 2)),
+        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 3)),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }
-}
-
-#[test]
-fn a_file_of_the_first_version_is_brought_to_the_present_one() {
-    let folder = Folder::new();
-    let id = block_on(create(&folder.open(), 1));
-    let raw = rusqlite::Connection::open(folder.file()).expect("the file");
-    raw.execute_batch("DROP TABLE leases; PRAGMA user_version = 1").expect("as the first version had it");
-    drop(raw);
-    block_on(async {
-        let store = folder.open();
-        let now = Timestamp::from_micros(1_800_000_000_000_000);
-        let ask = LeaseAsk { holder: "ann".into(), ttl_micros: 1_000_000, now };
-        assert_eq!(store.take(id, ask).await.expect("a lease").token, 1);
-        assert!(store.head(id).await.expect("a read").is_some());
-    });
 }
 
 #[test]
@@ -272,4 +256,37 @@ fn what_was_freed_is_gone_from_the_disk() {
         assert!(!holds(&on_disk()), "neither the file nor its log holds what was freed");
         assert_eq!(texts(&store, kept).await, ["kept"]);
     });
+}
+
+#[test]
+fn damaged_rows_of_lists_are_found_and_rebuilt() {
+    use threadkeep_store::{ListFilter, ListQuery, Upkeep};
+    for damage in [
+        "DELETE FROM terms WHERE term % 2 = 0",
+        "INSERT INTO terms VALUES (7, 7, 7)",
+        "UPDATE threads SET lifecycle = 3",
+        "UPDATE threads SET minute = minute - 9",
+        "UPDATE threads SET tagged = 1 - tagged",
+    ] {
+        let folder = Folder::new();
+        block_on(async {
+            let store = folder.open();
+            let record = Record { title: Some("Release notes".into()), ..Record::default() };
+            let segment = NewSegment { id: SegmentId::from_chance(1), link: None, birth: Tally::default() };
+            let entries = Vec::new();
+            let create = Create { thread: thread(1), account: Account::local(), record, segment, entries };
+            store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
+            assert!(store.check_lists(9).await.expect("a check").is_empty());
+            let raw = rusqlite::Connection::open(folder.file()).expect("the file");
+            raw.execute_batch(damage).expect("damage");
+            drop(raw);
+            assert!(!store.check_lists(9).await.expect("a check").is_empty(), "{damage} is not noticed");
+            let quiet = std::sync::Arc::new(|_: &str, _: u64, _: Option<u64>| {});
+            store.rebuild(quiet).await.expect("a rebuild");
+            assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new(), "{damage} is repaired");
+            let filter = ListFilter { title: Some("notes".into()), ..ListFilter::default() };
+            let query = ListQuery { filter, ..ListQuery::of(Account::local(), 9) };
+            assert_eq!(store.list(query).await.expect("a list").len(), 1);
+        });
+    }
 }

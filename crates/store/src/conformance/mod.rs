@@ -13,6 +13,7 @@ pub mod feed;
 mod hands;
 pub mod items;
 pub mod leases;
+pub mod lists;
 pub mod log;
 pub mod threads;
 pub mod upkeep;
@@ -82,6 +83,11 @@ macro_rules! conformance_tests {
                  checkpoints_are_listed_in_order_and_a_name_moves,
                  a_deleted_thread_is_gone_and_its_id_stays_refused,
                  threads_are_found_by_prefix;
+            lists: any_filter_gives_what_looking_at_every_thread_gives,
+                 a_thread_with_more_than_is_indexed_is_found_all_the_same,
+                 a_page_goes_on_where_it_ended_also_within_one_moment,
+                 parents_are_read_for_many_threads_at_once,
+                 times_before_the_epoch_are_listed_too;
             leases: a_lease_is_taken_read_renewed_and_released,
                  a_second_holder_is_refused_and_told_who_and_until_when,
                  changes_of_the_conversation_need_the_token_and_others_pass,

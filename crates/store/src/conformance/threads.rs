@@ -8,7 +8,7 @@ use threadkeep_model::{
 
 use super::Hands;
 use super::hands::said;
-use crate::{ListCursor, ListQuery, StoreError};
+use crate::{Archived, ListCursor, ListFilter, ListQuery, ListSort, StoreError};
 
 fn create(hands: &Hands, thread: ThreadId) -> ThreadCommit {
     let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
@@ -67,11 +67,15 @@ async fn list(hands: &Hands, query: ListQuery) -> Vec<Thread> {
 }
 
 fn all(limit: usize) -> ListQuery {
-    ListQuery { account: Account::local(), archived: false, agent: None, after: None, limit }
+    ListQuery::of(Account::local(), limit)
+}
+
+fn only(filter: ListFilter) -> ListQuery {
+    ListQuery { filter, ..all(9) }
 }
 
 fn place(thread: &Thread) -> Option<ListCursor> {
-    Some(ListCursor { updated: thread.head.updated, thread: thread.id })
+    Some(ListSort::Updated.place(thread))
 }
 
 pub async fn a_list_is_newest_first_and_pages_are_stable_under_inserts(hands: Hands) {
@@ -111,10 +115,10 @@ pub async fn a_list_keeps_accounts_agents_and_archived_apart(hands: Hands) {
     let foreign = hands.thread_with(other.clone(), record(Some("coder"), false), &[]).await;
     let ids = async |query| list(&hands, query).await.iter().map(|thread| thread.id).collect::<Vec<_>>();
     assert_eq!(ids(all(9)).await, [coder, plain]);
-    assert_eq!(ids(ListQuery { agent: Some("coder".into()), ..all(9) }).await, [coder]);
-    assert_eq!(ids(ListQuery { archived: true, ..all(9) }).await, [away]);
+    assert_eq!(ids(only(ListFilter { agent: Some("coder".into()), ..ListFilter::default() })).await, [coder]);
+    assert_eq!(ids(only(ListFilter { archived: Archived::Yes, ..ListFilter::default() })).await, [away]);
     assert_eq!(ids(ListQuery { account: other, ..all(9) }).await, [foreign]);
-    assert_eq!(ids(ListQuery { agent: Some("' OR 1=1 --".into()), ..all(9) }).await, []);
+    assert_eq!(ids(only(ListFilter { agent: Some("' OR 1=1 --".into()), ..ListFilter::default() })).await, []);
 }
 
 pub async fn relations_are_seen_from_both_ends(hands: Hands) {

@@ -5,6 +5,7 @@
 mod state;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Mutex, MutexGuard};
 
@@ -81,18 +82,23 @@ impl Store for MemoryStore {
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.read(|state| {
+            let place = |thread: &Thread| query.sort.place(thread).order();
+            let after = query.after.map(|after| after.order());
             let mut threads: Vec<&Thread> = state
                 .threads
                 .values()
-                .filter(|thread| thread.account == query.account && thread.record.archived == query.archived)
-                .filter(|thread| query.agent.is_none() || thread.record.agent_id == query.agent)
-                .filter(|thread| {
-                    let place = (thread.head.updated, thread.id.short());
-                    query.after.is_none_or(|after| place < (after.updated, after.thread.short()))
-                })
+                .filter(|thread| thread.account == query.account && query.filter.matches(thread))
+                .filter(|thread| after.is_none_or(|after| place(thread) < after))
                 .collect();
-            threads.sort_by_key(|thread| std::cmp::Reverse((thread.head.updated, thread.id.short())));
-            Ok(threads.into_iter().take(query.limit).cloned().collect())
+            threads.sort_by_key(|thread| std::cmp::Reverse(place(thread)));
+            Ok(threads.into_iter().skip(query.skip).take(query.limit).cloned().collect())
+        })
+    }
+
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        self.read(|state| {
+            let mine = state.threads.values().filter(|thread| thread.account == query.account);
+            Ok(mine.filter(|thread| query.filter.matches(thread)).count() as u64)
         })
     }
 
@@ -101,6 +107,23 @@ impl Store for MemoryStore {
             let find = |id: &SegmentId| state.segments.get(id).map(|state| &state.row.segment);
             let chain = std::iter::successors(find(&segment), |segment| find(&segment.link?.parent));
             Ok(chain.take(limit).cloned().collect())
+        })
+    }
+
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.read(|state| {
+            let mut found: BTreeMap<SegmentId, Segment> = BTreeMap::new();
+            let mut next = segments;
+            while let Some(id) = next.pop() {
+                if found.len() < limit
+                    && !found.contains_key(&id)
+                    && let Some(state) = state.segments.get(&id)
+                {
+                    next.extend(state.row.segment.link.map(|link| link.parent));
+                    found.insert(id, state.row.segment.clone());
+                }
+            }
+            Ok(found.into_values().collect())
         })
     }
 
@@ -165,6 +188,17 @@ impl Store for MemoryStore {
             let mut relations: Vec<Relation> = state.relations.iter().filter(own).cloned().collect();
             relations.sort_by_key(|relation| (relation.created, relation.made));
             Ok(relations)
+        })
+    }
+
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        self.read(|state| {
+            let above = state.relations.iter().filter(|relation| threads.contains(&relation.child));
+            let with_head =
+                |relation: &Relation| state.living(relation.parent).ok().map(|parent| (relation.clone(), parent.head));
+            let mut above: Vec<_> = above.filter_map(with_head).collect();
+            above.sort_by_key(|(relation, _)| (relation.created, relation.made));
+            Ok(above)
         })
     }
 
@@ -305,6 +339,11 @@ impl Upkeep for MemoryStore {
             let from = after.map_or(0, |thread| thread.short().bits() + 1);
             Ok(state.tombstones.range(from..).map(|(_, tombstone)| *tombstone).take(limit).collect())
         })
+    }
+
+    fn check_lists(&self, _limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        // Lists are read from the threads themselves.
+        Box::pin(ready(Ok(Vec::new())))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {

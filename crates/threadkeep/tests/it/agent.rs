@@ -1,9 +1,9 @@
 //! Who works on a thread: assignment, skills, subagents, archive.
 
 use threadkeep::{
-    ActivateSkill, Archive, Assign, Begin, Child, Create, Delete, Error, Fork, Json, List, MessageBody, NotifyParent,
-    ParentCommunication, RollbackTo, SetStatus, Skill, Subagent, Thread, ThreadId, Truncate, TruncateFrom, Unarchive,
-    Update,
+    ActivateSkill, Archive, Archived, Assign, Begin, Child, Create, Delete, Error, Fork, Json, List, MessageBody,
+    NotifyParent, ParentCommunication, RollbackTo, SetStatus, Skill, Subagent, Thread, ThreadId, Truncate,
+    TruncateFrom, Unarchive, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -139,11 +139,11 @@ async fn archive_hides_and_unarchive_brings_back(keep: Keep) {
     let hidden = keep.engine.archive(id, Archive::default()).await.expect("archived");
     assert!(hidden.record.archived);
     assert_eq!(keep.engine.archive(id, Archive::default()).await.expect("again"), hidden, "changes nothing");
-    assert_eq!((listed(false).await, listed(true).await), (0, 1));
+    assert_eq!((listed(Archived::No).await, listed(Archived::Yes).await), (0, 1));
     keep.engine.append(id, MessageBody::user("still alive")).await.expect("an append");
     let back = keep.engine.unarchive(id, Unarchive::default()).await.expect("brought back");
     assert!(!back.record.archived);
-    assert_eq!((listed(false).await, listed(true).await), (1, 0));
+    assert_eq!((listed(Archived::No).await, listed(Archived::Yes).await), (1, 0));
     let conflict = Archive { expected: Some(threadkeep::Position(0)) };
     assert!(matches!(keep.engine.archive(id, conflict).await, Err(Error::VersionConflict { .. })));
 }

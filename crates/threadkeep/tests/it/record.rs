@@ -69,15 +69,15 @@ async fn lists_page_without_a_gap(keep: Keep) {
     let mut cursor = None;
     loop {
         let page = keep.engine.list(List { limit: Some(3), cursor, ..List::default() }).await.expect("a page");
-        seen.extend(page.items.iter().map(|thread| thread.id));
+        seen.extend(page.items.iter().map(|row| row.thread.id));
         cursor = page.next;
         if cursor.is_none() {
             break;
         }
     }
     assert_eq!(seen, made);
-    let away = keep.engine.list(List { archived: true, ..List::default() }).await.expect("a page");
-    assert_eq!(away.items.iter().map(|thread| thread.id).collect::<Vec<_>>(), [archived]);
+    let away = keep.engine.list(List { archived: threadkeep::Archived::Yes, ..List::default() }).await.expect("a page");
+    assert_eq!(away.items.iter().map(|row| row.thread.id).collect::<Vec<_>>(), [archived]);
     for wrong in ["", "x", "t1", "t-", "tzz-1", "m1-1"] {
         let refused = keep.engine.list(List { cursor: Some(wrong.into()), ..List::default() }).await;
         assert_eq!(refused.expect_err(wrong).code(), "invalid_cursor");

@@ -81,6 +81,10 @@ struct Breaking {
 }
 
 impl Upkeep for Breaking {
+    fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.inner.check_lists(limit)
+    }
+
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let taken = self.taken.fetch_add(1, Ordering::Relaxed);

@@ -148,7 +148,7 @@ async fn an_import_can_be_repeated_and_completed(keep: Keep) {
         import(&other.engine, items.clone()).await.expect("the whole");
     }
     assert_eq!(exported(&other.engine, Selection::All).await, items);
-    let moved = other.engine.list(Default::default()).await.expect("a list").items.remove(0).id;
+    let moved = other.engine.list(Default::default()).await.expect("a list").items.remove(0).thread.id;
     other.engine.append(moved, MessageBody::user("new here")).await.expect("an append");
     let clash = import(&other.engine, items.clone()).await.expect_err("a thread that went on");
     assert_eq!(clash.code(), "import_conflict");

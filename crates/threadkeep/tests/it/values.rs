@@ -129,7 +129,8 @@ async fn show(engine: &Engine, threads: &[ThreadId], refusals: Vec<String>) -> S
         Ok::<(), threadkeep::Error>(())
     };
     engine.export(Selection::All, sink).await.expect("an export");
-    let threads = engine.list(List::default()).await.expect("a list").items;
+    let rows = engine.list(List::default()).await.expect("a list").items;
+    let threads = rows.into_iter().map(|row| row.thread).collect();
     Shown { threads, export, history, messages, relations, refusals }
 }
 

@@ -1,0 +1,118 @@
+//! How many reads of the store a list takes: as many for one thread as for fifty, whatever they are related to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use threadkeep::model::{Checkpoint, Commit, Committed, Head, Relation, Segment, SegmentId, ThreadName};
+use threadkeep::{
+    Clock, Engine, Fork, Limits, List, MemoryStore, MessageBody, MessageId, Position, PostgresStore, QueuedId,
+    SqliteStore, Stores, SystemWorld, Thread, ThreadId,
+};
+use threadkeep_store::{
+    BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery, Result, Store, StoredEntry,
+};
+
+/// Counts what is asked of a store.
+struct Counting {
+    inner: Arc<dyn Store>,
+    reads: Arc<AtomicU64>,
+}
+
+impl Counting {
+    fn ask(&self) -> &dyn Store {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        &*self.inner
+    }
+}
+
+impl Store for Counting {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        self.ask().commit(commit)
+    }
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        self.ask().thread(name)
+    }
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        self.ask().head(thread)
+    }
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.ask().list(query)
+    }
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        self.ask().count(query)
+    }
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.ask().chain(segment, limit)
+    }
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.ask().chains(segments, limit)
+    }
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        self.ask().segments(thread, at, limit)
+    }
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.ask().entries(query)
+    }
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        self.ask().messages(query)
+    }
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
+        self.ask().changes(query)
+    }
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+        self.ask().relations(thread)
+    }
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        self.ask().parents(threads)
+    }
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        self.ask().checkpoints(thread)
+    }
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        self.ask().items(query)
+    }
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        self.ask().delivered(queued)
+    }
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.ask().subagents(main)
+    }
+}
+
+#[test]
+fn a_list_of_fifty_takes_as_many_reads_as_a_list_of_two() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let schema = threadkeep_throwaway::schema();
+    let url = schema.url().parse().expect("a url");
+    crate::run(async {
+        for stores in [
+            Stores::of(MemoryStore::new()),
+            Stores::of(SqliteStore::open(folder.path().join("threads.db")).expect("a store")),
+            Stores::of(PostgresStore::open_with(url, Clock::Caller).expect("a store")),
+        ] {
+            let reads = Arc::new(AtomicU64::new(0));
+            let counting = Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads) });
+            let stores = Stores { store: counting, ..stores };
+            let fresh = || Engine::new(stores.clone(), Arc::new(SystemWorld), Limits::default());
+            let engine = fresh();
+            // Each is the fork of another thread, so that there are as many lineages to look at as there are threads.
+            for n in 0..60 {
+                let create = threadkeep::Create::titled(&format!("Thread {n}")).message(MessageBody::user("a"));
+                let thread = engine.create(create).await.expect("a thread").id;
+                engine.fork(thread, Fork::default()).await.expect("a fork");
+            }
+            let mut taken = Vec::new();
+            for limit in [2, 50, 100] {
+                // One that remembers nothing.
+                let engine = fresh();
+                reads.store(0, Ordering::Relaxed);
+                let list = List { limit: Some(limit), title: Some("thread".into()), total: true, ..List::default() };
+                let page = engine.list(list).await.expect("a list");
+                assert_eq!(page.items.len(), limit);
+                assert!(page.items.iter().any(|row| !row.parent_relationships.is_empty()));
+                taken.push(reads.load(Ordering::Relaxed));
+            }
+            assert_eq!(taken, [4, 4, 4], "threads, their number, their parents, and the lineages of those");
+        }
+    });
+}
