@@ -19,8 +19,6 @@ const READ_MAX: usize = 4_096;
 /// Rows read from one lane first, where there are many lanes.
 const READ_OF_MANY: usize = 16;
 const FEW_LANES: usize = 4;
-/// Lanes that are read without a look at where each begins.
-const LANES_AT_ONCE: usize = 12;
 /// Seasons of birth that are looked at side by side; a longer range is looked for among all threads.
 const SEASONS_MAX: usize = 400;
 /// Needs that the store checks itself, beside the one that leads to a thread.
@@ -378,9 +376,7 @@ impl ListRun {
                 state.updated.after = Some(updated.after.map_or(end, |after| after.max(end)));
             }
         }
-        if self.lanes.len() > LANES_AT_ONCE {
-            self.phase = Phase::Tops;
-        }
+        self.phase = Phase::Tops;
     }
 
     /// Reads these lanes from now on. `known` are lanes with how many threads they have at the most.
