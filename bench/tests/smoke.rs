@@ -95,6 +95,27 @@ fn a_schema_that_is_there_already_is_left_alone_and_no_password_is_shown() {
 }
 
 #[test]
+fn every_filter_of_a_list_is_measured_on_both_stores() {
+    for store in [None, Some(threadkeep_throwaway::postgres())] {
+        let args: Vec<&str> = ["list", "--quick", "--json", "--rounds", "1", "--threads", "2000"]
+            .into_iter()
+            .chain(store.into_iter().flat_map(|url| ["--store", url]))
+            .collect();
+        let output = run(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines: Vec<Value> = String::from_utf8(output.stdout)
+            .expect("text")
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a JSON object"))
+            .collect();
+        assert_eq!(lines.len(), 70);
+        assert!(
+            lines.iter().all(|line| line["ratio"].as_f64().is_some_and(f64::is_finite) && line["met"].is_boolean())
+        );
+    }
+}
+
+#[test]
 fn a_single_row_can_be_asked_for_as_a_table() {
     let output = run(&["engine", "--quick", "--rounds", "1", "--rows", "at-rest"]);
     let text = String::from_utf8(output.stdout).expect("text");

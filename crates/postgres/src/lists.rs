@@ -220,11 +220,12 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
         sql.push(")");
     }
     for need in &scan.needs {
-        sql.bind(" AND EXISTS (SELECT 1 FROM terms x WHERE x.term = ANY(", need.any_of.clone());
+        // Not EXISTS, which the planner may turn around, and begin with all that has the term.
+        sql.bind(" AND (SELECT true FROM terms x WHERE x.term = ANY(", need.any_of.clone());
         sql.push(match need.bucket {
-            Bucket::Minute => ") AND x.bucket = t.minute AND x.thread = t.id)",
-            Bucket::Day => ") AND x.bucket = greatest(t.minute, 0) / 1440 AND x.thread = t.id)",
-            Bucket::Born => ") AND x.bucket = floor(t.created / 60000000.0)::bigint AND x.thread = t.id)",
+            Bucket::Minute => ") AND x.bucket = t.minute AND x.thread = t.id LIMIT 1)",
+            Bucket::Day => ") AND x.bucket = greatest(t.minute, 0) / 1440 AND x.thread = t.id LIMIT 1)",
+            Bucket::Born => ") AND x.bucket = floor(t.created / 60000000.0)::bigint AND x.thread = t.id LIMIT 1)",
         });
     }
 }

@@ -19,8 +19,6 @@ const READ_MAX: usize = 4_096;
 /// Rows read from one lane first, where there are many lanes.
 const READ_OF_MANY: usize = 16;
 const FEW_LANES: usize = 4;
-/// Lanes that are read without a look at where each begins.
-const LANES_AT_ONCE: usize = 12;
 /// Seasons of birth that are looked at side by side; a longer range is looked for among all threads.
 const SEASONS_MAX: usize = 400;
 /// Needs that the store checks itself, beside the one that leads to a thread.
@@ -378,9 +376,7 @@ impl ListRun {
                 state.updated.after = Some(updated.after.map_or(end, |after| after.max(end)));
             }
         }
-        if self.lanes.len() > LANES_AT_ONCE {
-            self.phase = Phase::Tops;
-        }
+        self.phase = Phase::Tops;
     }
 
     /// Reads these lanes from now on. `known` are lanes with how many threads they have at the most.
@@ -483,5 +479,102 @@ impl ListRun {
         }
         state.at_once = state.at_once.saturating_mul(4).min(READ_MAX);
         state.rows.extend(rows.into_iter().filter(|row| query.filter.matches(row)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::{Account, Head, Position, Record, SegmentId, Tally, ThreadId};
+
+    use super::*;
+    use crate::terms::Terms;
+
+    /// A thread a day, all of the same agent.
+    fn threads() -> Vec<Thread> {
+        let made = (0..400).map(|n| {
+            let created = Timestamp::from_micros(1_700_000_000_000_000 + n * 86_400_000_000);
+            let segment = SegmentId::from_bits(n as u64 + 1);
+            let head =
+                Head { version: Position(0), segment, era: 0, fence: 0, updated: created, tally: Tally::default() };
+            let record =
+                Record { title: Some("Release notes".into()), agent_id: Some("a".into()), ..Record::default() };
+            Thread { id: ThreadId::from_bits(n as u128 + 1), account: Account::local(), created, head, record }
+        });
+        made.collect()
+    }
+
+    fn has(thread: &Thread, lane: &Lane) -> bool {
+        let terms = Terms::of(&thread.account, thread.created, &thread.record);
+        match lane.drive {
+            Drive::All | Drive::Born | Drive::Column(_) => true,
+            Drive::Term { term, bucket: Bucket::Day } => terms.day.contains(&term),
+            Drive::Term { term, bucket: Bucket::Minute } => terms.minute.contains(&term),
+            Drive::Term { term, bucket: Bucket::Born } => terms.born.contains(&term),
+        }
+    }
+
+    /// Reads a page as a store would; gives how many statements that takes.
+    fn read(query: ListQuery) -> (Vec<ThreadId>, usize) {
+        let all = threads();
+        let mut run = ListRun::page(query.clone());
+        let mut statements = 0;
+        while let Some(ask) = run.ask() {
+            let rows = |scan: &Scan| -> Vec<Thread> {
+                let place = |thread: &&Thread| {
+                    scan.after.is_none_or(|after| query.sort.place(thread).order() < after.order())
+                        && scan.updated.contains(thread.head.updated)
+                };
+                let rows = all.iter().rev().filter(|thread| has(thread, &scan.lane) && query.filter.matches(thread));
+                rows.filter(place).skip(scan.skip).take(scan.limit).cloned().collect()
+            };
+            let answer = match &ask {
+                Ask::Count(lanes) => {
+                    statements += lanes.len();
+                    let count = |lane: &Lane| all.iter().filter(|thread| has(thread, lane)).take(COUNTED_MAX).count();
+                    Answer::Counts(lanes.iter().map(|lane| count(lane) as u64).collect())
+                }
+                Ask::Total(_) => panic!("a page needs no total"),
+                Ask::Span => {
+                    statements += 1;
+                    Answer::Span(all.first().zip(all.last()).map(|(first, last)| (first.created, last.created)))
+                }
+                Ask::Tops(terms, _) => {
+                    statements += 1;
+                    let top = |term: &i32| {
+                        let drive = Drive::Term { term: *term, bucket: Bucket::Day };
+                        let last = all.iter().rfind(|thread| has(thread, &Lane { archived: false, drive }));
+                        last.map(|last| Bucket::Day.of(last.head.updated))
+                    };
+                    Answer::Tops(terms.iter().map(top).collect())
+                }
+                Ask::Rows(scans) => {
+                    statements += scans.len();
+                    Answer::Rows(scans.iter().map(rows).collect())
+                }
+            };
+            run.answer(answer);
+        }
+        (run.into_page().iter().map(|thread| thread.id).collect(), statements)
+    }
+
+    #[test]
+    fn a_page_of_fifty_takes_as_many_statements_as_a_page_of_two() {
+        let at = |n: usize| threads().get(n).map(|thread| thread.created);
+        let range = |after, before| TimeRange { after, before };
+        let all = || ListFilter::default();
+        for (filter, most) in [
+            (all(), 1),
+            (ListFilter { agent: Some("a".into()), ..all() }, 1),
+            (ListFilter { title: Some("release".into()), ..all() }, 12),
+            (ListFilter { title: Some("notes".into()), agent: Some("a".into()), ..all() }, 9),
+            (ListFilter { updated: range(at(10), at(300)), ..all() }, 1),
+            (ListFilter { created: range(at(10), at(300)), ..all() }, 2),
+        ] {
+            let page = |limit| read(ListQuery { filter: filter.clone(), ..ListQuery::of(Account::local(), limit) });
+            let ((few, of_two), (many, of_fifty)) = (page(2), page(50));
+            assert_eq!((few.len(), many.len(), &many[..2]), (2, 50, &few[..]), "{filter:?}");
+            assert_eq!(of_two, of_fifty, "{filter:?}");
+            assert!(of_fifty <= most, "{of_fifty} statements for {filter:?}");
+        }
     }
 }

@@ -392,3 +392,42 @@ fn work_is_handed_on_and_threads_name_each_other() {
     keep.run(&["handoff", &thread, " "]).refused(2, &["goal"]);
     keep.run(&["mention", &thread, &thread]).refused(2, &["target"]);
 }
+
+#[test]
+fn threads_are_listed_by_any_filter() {
+    let keep = Keep::new();
+    let notes = keep.create("Release notes");
+    let plan = keep.create("release PLAN");
+    keep.ok(&["update", &notes, "--metadata", r#"{"by":{"id":7},"tags":["urgent"]}"#]);
+    keep.ok(&["update", &plan, "--set", "projectId=\"p\"", "--set", "visibility=\"public\""]);
+    let fork = keep.ok(&["fork", &plan]).trim().to_owned();
+    let ids = |args: &[&str]| -> Vec<String> {
+        let listed = keep.json(&[&["list"], args].concat());
+        let rows = listed.as_array().expect("an array");
+        rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids(&["--title", "release", "--sort", "created"]), [&*fork, &*plan, &*notes]);
+    assert_eq!(ids(&["--metadata", r#"{"by":{"id":7.0}}"#]), [&*notes]);
+    assert_eq!(ids(&["--tag", "urgent"]), [&*notes]);
+    assert_eq!(ids(&["--visibility", "public", "--project-id", "p"]), [&*plan]);
+    assert_eq!(ids(&["--created-after", "2020-01-01", "--updated-before", "2020-01-01"]), [""; 0]);
+    assert_eq!(ids(&["--lifecycle", "completed"]), [""; 0]);
+    keep.ok(&["update", &notes, "--archived", "true"]);
+    assert_eq!(ids(&["--tag", "urgent", "--archived=any"]), [&*notes]);
+    assert_eq!(ids(&["--archived", "--tag", "urgent"]), [&*notes]);
+    let row = &keep.json(&["list", "--title", "forked"])[0];
+    assert_eq!(row["parentRelationships"][0]["threadId"], plan.as_str());
+    assert_eq!(row["parentRelationships"][0]["role"], "child");
+    assert_eq!(row["diffStats"]["files"], serde_json::json!({"added": 0, "changed": 0, "removed": 0}));
+    assert!(row["userLastInteractedAt"].is_string() && row.get("messages").is_none(), "{row}");
+    let page = keep.json(&["list", "--offset", "1", "--limit", "1"]);
+    assert_eq!((page["items"].as_array().map(Vec::len), &page["total"]), (Some(1), &2.into()));
+    assert_eq!(keep.json(&["list", "--offset", "9"])["items"], serde_json::json!([]));
+    assert_eq!(keep.json(&["list", "--total", "--limit", "1"])["nextCursor"].as_str().map(str::len), Some(65));
+    let people = keep.run(&["list", "--total"]);
+    assert!(people.stdout.contains("release PLAN") && people.stderr.contains("2 threads in all"), "{people:?}");
+    keep.run(&["list", "--sort", "title"]).refused(2, &["sort", "updated, created"]);
+    keep.run(&["list", "--lifecycle", "sleeping"]).refused(2, &["lifecycle", "active, suspended"]);
+    keep.run(&["list", "--updated-after", "soon"]).refused(2, &["updatedAfter", "2026-01-31"]);
+    keep.run(&["list", "--cursor", "t0", "--offset", "1"]).refused(2, &["offset"]);
+}
