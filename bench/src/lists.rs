@@ -198,6 +198,7 @@ pub(crate) fn measure(bench: &Bench, threads: usize, json_lines: bool) -> Result
             }
             if !is_half && (name == "visibility" || name == "archived") {
                 change(bench, &ours, &mut rare, set.ranks(threads), name, false)?;
+                room.settle()?;
             }
         }
     }

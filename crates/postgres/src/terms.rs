@@ -73,10 +73,12 @@ impl ListedRows {
         }
         let [by_minute, by_day, by_birth] = &self.own;
         let own = Statement::new(
-            "INSERT INTO thread_terms SELECT u.thread, u.a::integer[], u.b::integer[], u.c::integer[]
+            "INSERT INTO thread_terms AS o SELECT u.thread, u.a::integer[], u.b::integer[], u.c::integer[]
              FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(thread, a, b, c)
              ON CONFLICT (thread) DO UPDATE
-             SET by_minute = excluded.by_minute, by_day = excluded.by_day, by_birth = excluded.by_birth",
+             SET by_minute = excluded.by_minute, by_day = excluded.by_day, by_birth = excluded.by_birth
+             WHERE (o.by_minute, o.by_day, o.by_birth)
+                 IS DISTINCT FROM (excluded.by_minute, excluded.by_day, excluded.by_birth)",
             vec![&self.id, by_minute, by_day, by_birth],
         );
         let terms = Statement::new(
@@ -86,11 +88,20 @@ impl ListedRows {
         vec![own, terms]
     }
 
-    /// The same for threads that had others before: what was there goes first.
+    /// The same for threads that may have had others before: those go first.
     pub(crate) fn new_terms(&self) -> Vec<Statement<'_>> {
         let mut statements = self.terms();
         if !statements.is_empty() {
-            statements.insert(0, Statement::new("SELECT forget_terms($1)", vec![&self.id]));
+            let [by_minute, by_day, by_birth] = &self.own;
+            let forget = Statement::new(
+                "SELECT forget_terms(array_agg(o.thread))
+                 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(thread, a, b, c)
+                 JOIN thread_terms o ON o.thread = u.thread
+                 WHERE (o.by_minute, o.by_day, o.by_birth)
+                     IS DISTINCT FROM (u.a::integer[], u.b::integer[], u.c::integer[])",
+                vec![&self.id, by_minute, by_day, by_birth],
+            );
+            statements.insert(0, forget);
         }
         statements
     }
