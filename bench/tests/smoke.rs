@@ -50,8 +50,12 @@ fn a_quick_run_gives_every_row_with_finite_numbers() {
     assert_eq!(quick_run("sqlite", &["--rounds", "2"]), expected.map(|(row, lines)| (row.to_owned(), lines)).into());
 }
 
+/// One bench at a time on the server: what one leaves there is told from what another one uses.
+static ON_THE_SERVER: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[test]
 fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
+    let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let url = threadkeep_throwaway::postgres();
     let expected = [
         ("append-1", 2),
@@ -96,6 +100,7 @@ fn a_schema_that_is_there_already_is_left_alone_and_no_password_is_shown() {
 
 #[test]
 fn every_filter_of_a_list_is_measured_on_both_stores() {
+    let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for store in [None, Some(threadkeep_throwaway::postgres())] {
         let args: Vec<&str> = ["list", "--quick", "--json", "--rounds", "1", "--threads", "2000"]
             .into_iter()
