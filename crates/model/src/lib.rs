@@ -49,7 +49,7 @@ pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
 pub use lease::Lease;
 pub use lineage::{Lineage, Span};
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
-pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title};
+pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title, unforked};
 pub use segment::{Bounds, Link, Position, Segment, Version};
 pub use tally::Tally;
 pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};

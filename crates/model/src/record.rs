@@ -325,21 +325,29 @@ impl FieldChanges {
 /// The title of a fork: `Forked: X`, then `Forked(2): X`, and so on.
 pub fn fork_title(original: Option<&str>) -> String {
     let title = original.filter(|title| !title.is_empty()).unwrap_or("Untitled");
-    let counted = title.strip_prefix("Forked").and_then(|rest| {
-        let (count, rest) = match rest.strip_prefix('(') {
-            Some(rest) => {
-                let (digits, rest) = rest.split_once(')')?;
-                let plain = digits.bytes().all(|b| b.is_ascii_digit());
-                (digits.parse::<u64>().ok().filter(|_| plain)?, rest)
-            }
-            None => (1, rest),
-        };
-        rest.strip_prefix(": ").filter(|rest| !rest.is_empty()).map(|rest| (count, rest))
-    });
-    match counted {
+    match forked(title) {
         Some((count, rest)) => format!("Forked({}): {rest}", count.saturating_add(1)),
         None => format!("Forked: {title}"),
     }
+}
+
+/// The title without what [`fork_title`] put before it; none if that put nothing.
+pub fn unforked(title: &str) -> Option<&str> {
+    forked(title).map(|(_, rest)| rest)
+}
+
+/// How often a title was forked, and what it was before.
+fn forked(title: &str) -> Option<(u64, &str)> {
+    let rest = title.strip_prefix("Forked")?;
+    let (count, rest) = match rest.strip_prefix('(') {
+        Some(rest) => {
+            let (digits, rest) = rest.split_once(')')?;
+            let plain = digits.bytes().all(|b| b.is_ascii_digit());
+            (digits.parse::<u64>().ok().filter(|_| plain)?, rest)
+        }
+        None => (1, rest),
+    };
+    rest.strip_prefix(": ").filter(|rest| !rest.is_empty()).map(|rest| (count, rest))
 }
 
 #[cfg(test)]

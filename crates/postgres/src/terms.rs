@@ -24,8 +24,6 @@ CREATE INDEX threads_main_recent ON threads (account, archived, main, minute) WH
 CREATE INDEX threads_created ON threads (account, archived, created);
 CREATE INDEX threads_agent_created ON threads (account, archived, agent, created) WHERE agent IS NOT NULL;
 CREATE INDEX threads_project_created ON threads (account, archived, project, created) WHERE project IS NOT NULL;
-CREATE INDEX threads_lifecycle_created ON threads (account, archived, lifecycle, created);
-CREATE INDEX threads_visibility_created ON threads (account, archived, visibility, created);
 CREATE INDEX threads_parent_created ON threads (account, archived, parent, created) WHERE parent IS NOT NULL;
 CREATE INDEX threads_main_created ON threads (account, archived, main, created) WHERE main IS NOT NULL;
 ";

@@ -117,8 +117,8 @@ fn index(lane: &Lane, sort: ListSort) -> String {
         },
     };
     match sort {
-        ListSort::Updated => format!("{by}_recent"),
-        ListSort::Created => format!("{by}_created"),
+        ListSort::Created if lane.is_sorted(sort) => format!("{by}_created"),
+        ListSort::Updated | ListSort::Created => format!("{by}_recent"),
     }
 }
 
@@ -137,6 +137,7 @@ fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64
             if let Drive::Column(column) = lane.drive {
                 sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
             }
+            index_holds(&mut sql, lane);
         }
     }
     sql.push(&format!(" LIMIT {COUNTED_MAX})"));
@@ -182,6 +183,13 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
     sql.bind(" AND t.archived = ", lane.archived);
 }
 
+/// What has to be said for an index that does not hold every thread.
+fn index_holds(sql: &mut Sql, lane: &Lane) {
+    if lane.drive == Drive::Column(Column::Visibility) {
+        sql.push(" AND t.visibility <> 0");
+    }
+}
+
 fn born(sql: &mut Sql, query: &ListQuery) {
     let micros = query.filter.created.micros();
     sql.bind(" AND t.created >= ", micros.0);
@@ -196,6 +204,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.push(&format!(" FROM threads t INDEXED BY {}", index(&scan.lane, sort)));
             sql.push(" CROSS JOIN heads h ON h.thread = t.id");
             whose(sql, query, &scan.lane);
+            index_holds(sql, &scan.lane);
         }
         Drive::Term { term, bucket } => {
             sql.push(" FROM terms w CROSS JOIN threads t ON t.id = w.thread CROSS JOIN heads h ON h.thread = t.id");
@@ -261,7 +270,7 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
     // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are sorted.
     let (bucket, only_ids) = match (scan.lane.drive, query.sort) {
         (Drive::All | Drive::Column(_), ListSort::Updated) => ("t.minute DESC, ", false),
-        (Drive::All | Drive::Column(_), ListSort::Created) => ("", false),
+        (Drive::All | Drive::Column(_), ListSort::Created) => ("", !scan.lane.is_sorted(ListSort::Created)),
         (Drive::Term { bucket, .. }, _) if scan.lane.is_sorted(query.sort) => {
             ("w.bucket DESC, ", bucket == Bucket::Day)
         }

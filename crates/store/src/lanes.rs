@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use threadkeep_model::{Thread, Timestamp};
+use threadkeep_model::{Thread, Timestamp, Visibility};
 
 use crate::list::{ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 use crate::terms::{Bucket, Need, day};
@@ -19,8 +19,8 @@ const READ_MAX: usize = 4_096;
 /// Rows read from one lane first, where there are many lanes.
 const READ_OF_MANY: usize = 16;
 const FEW_LANES: usize = 4;
-/// Seasons of birth that are looked at side by side; a longer range is looked for among all threads.
-const SEASONS_MAX: usize = 400;
+/// Weeks of birth that are looked at side by side; a longer range is looked for among all threads.
+const WEEKS_MAX: usize = 520;
 /// Needs that the store checks itself, beside the one that leads to a thread.
 const NEEDS_MAX: usize = 3;
 
@@ -53,6 +53,12 @@ impl Column {
             (Self::Main, filter.main.is_some()),
         ];
         asked.into_iter().filter(|(_, asked)| *asked).map(|(column, _)| column)
+    }
+
+    /// Those among them that have an index. Almost all threads are private: no index leads to those.
+    fn leading(filter: &ListFilter) -> impl Iterator<Item = Self> {
+        let is_public = filter.visibility == Some(Visibility::Public);
+        Self::asked(filter).filter(move |column| *column != Self::Visibility || is_public)
     }
 }
 
@@ -87,6 +93,8 @@ impl Lane {
     /// Whether the buckets of its terms come in the order of the list. The rows of others are sorted as a whole.
     pub fn is_sorted(&self, sort: ListSort) -> bool {
         match (self.drive, sort) {
+            // Every thread has a state: one index for it is enough.
+            (Drive::Column(Column::Lifecycle | Column::Visibility), sort) => sort == ListSort::Updated,
             (Drive::All | Drive::Column(_), _) => true,
             (Drive::Born, sort) => sort == ListSort::Created,
             (Drive::Term { bucket: Bucket::Minute | Bucket::Day, .. }, ListSort::Updated) => true,
@@ -292,7 +300,7 @@ impl ListRun {
                 |term: &i32| Lane { archived: *archived, drive: Drive::Term { term: *term, bucket: need.bucket } };
             need.any_of.iter().map(lane).collect()
         };
-        let mut candidates: Vec<Vec<Lane>> = Column::asked(filter)
+        let mut candidates: Vec<Vec<Lane>> = Column::leading(filter)
             .map(|column| {
                 let lane = |archived: &bool| Lane { archived: *archived, drive: Drive::Column(column) };
                 self.flags().iter().map(lane).collect()
@@ -358,7 +366,7 @@ impl ListRun {
             return;
         }
         let births = |archived: &bool| {
-            let need = filter.birth_need(account, *archived, (first, last), SEASONS_MAX)?;
+            let need = filter.birth_need(account, *archived, (first, last), WEEKS_MAX)?;
             let lane = |term| Lane { archived: *archived, drive: Drive::Term { term, bucket: need.bucket } };
             Some(need.any_of.iter().copied().map(lane).collect::<Vec<_>>())
         };

@@ -1,11 +1,11 @@
-//! Terms: what a store indexes of a thread so that lists by tag, metadata, title and time of birth find it.
+//! Terms: what a store indexes of a thread so that lists by tag, metadata, title and week of birth find it.
 //!
 //! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
 //! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
 //! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its thread,
 //! but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
 
-use threadkeep_model::{Account, Record, Timestamp, Value};
+use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
 
 use crate::list::{ListFilter, folded, tags};
 
@@ -52,7 +52,6 @@ impl Bucket {
 
 const MINUTES_A_DAY: i64 = 1_440;
 const DAYS_A_WEEK: i64 = 7;
-const WEEKS_A_SEASON: i64 = 13;
 
 /// The day of a minute, as the stores compute it too: all that was before the epoch is one day.
 pub fn day(minute: i64) -> i64 {
@@ -83,8 +82,8 @@ enum Kind {
     Trigram = 7,
     ManyTrigrams = 8,
     Week = 9,
-    Day = 10,
-    Season = 11,
+    Forked = 10,
+    ForkedUntitled = 11,
 }
 
 /// Makes the terms of an account's threads that are archived, or of the others.
@@ -113,14 +112,6 @@ impl Maker<'_> {
         self.term(Kind::Week, &week.to_le_bytes())
     }
 
-    fn day(&self, day: i64) -> i32 {
-        self.term(Kind::Day, &day.to_le_bytes())
-    }
-
-    fn season(&self, season: i64) -> i32 {
-        self.term(Kind::Season, &season.to_le_bytes())
-    }
-
     /// The terms of all `values`, or the one that stands for too many.
     fn all_or(&self, many: Kind, values: Vec<i32>, max: usize) -> Vec<i32> {
         if values.len() > max { vec![self.term(many, &[])] } else { values }
@@ -130,6 +121,33 @@ impl Maker<'_> {
         let mut terms = Vec::new();
         value.leaves(&mut |leaf| terms.push(self.term(Kind::Leaf, leaf)));
         distinct(terms)
+    }
+
+    /// The terms of a title. What stands before the title of a fork is one term, however long it is: a fork costs what
+    /// its own title costs, and one without a title next to nothing.
+    fn title(&self, title: &str) -> Vec<i32> {
+        match unforked(title) {
+            None => self.trigrams(title),
+            Some("Untitled") => vec![self.term(Kind::ForkedUntitled, &[])],
+            Some(own) => {
+                let mut terms = self.trigrams(own);
+                terms.push(self.term(Kind::Forked, &[]));
+                terms
+            }
+        }
+    }
+
+    /// The terms of titles of forks in which `text` can stand although their own title does not hold it.
+    fn of_forks(&self, text: &str) -> impl Iterator<Item = i32> {
+        let text = folded(text);
+        let begins_within = |before: &str| {
+            (0..before.len()).any(|at| before[at..].starts_with(&text) || text.starts_with(&before[at..]))
+        };
+        let counted = text.starts_with(|first: char| first.is_ascii_digit() || first == ')');
+        let forked = counted || begins_within("forked: ") || begins_within("forked(");
+        let untitled = forked || "untitled".contains(&text);
+        let terms = [(forked, Kind::Forked), (untitled, Kind::ForkedUntitled)];
+        terms.into_iter().filter(|(can, _)| *can).map(|(_, kind)| self.term(kind, &[])).collect::<Vec<_>>().into_iter()
     }
 
     fn trigrams(&self, text: &str) -> Vec<i32> {
@@ -146,19 +164,9 @@ fn distinct(mut terms: Vec<i32>) -> Vec<i32> {
     terms
 }
 
-/// The day of a birth.
-fn birthday(created: Timestamp) -> i64 {
-    created.minute().div_euclid(MINUTES_A_DAY)
-}
-
 /// The week of a birth.
 fn birthweek(created: Timestamp) -> i64 {
-    birthday(created).div_euclid(DAYS_A_WEEK)
-}
-
-/// The season of a birth.
-fn birthseason(created: Timestamp) -> i64 {
-    birthweek(created).div_euclid(WEEKS_A_SEASON)
+    created.minute().div_euclid(MINUTES_A_DAY * DAYS_A_WEEK)
 }
 
 impl Terms {
@@ -171,10 +179,10 @@ impl Terms {
             maker.all_or(many, distinct(terms), TAGS_MAX)
         };
         let leaves = record.metadata.as_ref().map_or_else(Vec::new, |json| maker.leaves(&Value::of(json)));
-        let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.trigrams(title));
+        let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.title(title));
         let mut day = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
         day.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
-        day.extend([maker.season(birthseason(created)), maker.week(birthweek(created)), maker.day(birthday(created))]);
+        day.push(maker.week(birthweek(created)));
         Self {
             minute: tagged(Kind::Tag, Kind::ManyTags),
             day: distinct(day),
@@ -227,11 +235,12 @@ impl ListFilter {
             move |term: i32| Need { any_of: vec![term, many], bucket: Bucket::Day }
         };
         let leaves = leaves.into_iter().take(ASKED_MAX).map(need(Kind::ManyLeaves));
-        leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams))).collect()
+        let of_forks: Vec<i32> = self.title.iter().flat_map(|text| maker.of_forks(text)).collect();
+        let titled = |need: Need| Need { any_of: [need.any_of, of_forks.clone()].concat(), ..need };
+        leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams)).map(titled)).collect()
     }
 
-    /// The terms of births from `first` to `last`: those of the seasons, in the last season those of the weeks, and in the
-    /// last week those of the days, so that few others are among them; none if there are more than `max` seasons.
+    /// The terms of births from `first` to `last`, week by week; none if there are more than `max` weeks.
     pub(crate) fn birth_need(
         &self,
         account: &Account,
@@ -240,13 +249,9 @@ impl ListFilter {
         max: usize,
     ) -> Option<Need> {
         let maker = Maker { account, archived };
-        let seasons = birthseason(first)..birthseason(last);
-        let weeks = birthweek(first).max(seasons.end * WEEKS_A_SEASON)..birthweek(last);
-        let days = birthday(first).max(weeks.end * DAYS_A_WEEK)..=birthday(last);
-        let few = usize::try_from(seasons.end.saturating_sub(seasons.start)).is_ok_and(|seasons| seasons < max);
-        let seasons = seasons.map(|season| maker.season(season));
-        let terms = seasons.chain(weeks.map(|week| maker.week(week))).chain(days.map(|day| maker.day(day)));
-        few.then(|| Need { any_of: terms.collect(), bucket: Bucket::Day })
+        let weeks = birthweek(first)..=birthweek(last);
+        let few = usize::try_from(weeks.end().saturating_sub(*weeks.start())).is_ok_and(|weeks| weeks < max);
+        few.then(|| Need { any_of: weeks.map(|week| maker.week(week)).collect(), bucket: Bucket::Day })
     }
 }
 
@@ -287,6 +292,26 @@ mod tests {
             }
             assert!(terms.day.len() < LEAVES_MAX + TRIGRAMS_MAX);
         }
+    }
+
+    #[test]
+    fn whatever_stands_in_the_title_of_a_fork_is_found() {
+        let titles =
+            ["Forked: Untitled", "Forked(12): Untitled", "Forked: Release notes", "Forked(2): (3): x", "forked: y"];
+        for title in titles {
+            let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", title));
+            let starts: Vec<usize> = title.char_indices().map(|(at, _)| at).collect();
+            for start in &starts {
+                for end in starts.iter().map(|at| at + 1).filter(|end| end > start) {
+                    let text = &title[*start..end];
+                    for need in filter("{}", &text.to_uppercase()).word_needs(&Account::local(), false) {
+                        assert!(need.any_of.iter().any(|term| terms.day.contains(term)), "{text:?} in {title:?}");
+                    }
+                }
+            }
+        }
+        let untitled = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", "Forked: Untitled"));
+        assert_eq!(untitled.day.len(), 2, "one for the title, one for its birth");
     }
 
     #[test]
