@@ -11,9 +11,11 @@ mod blob;
 mod commit;
 mod contain;
 mod content;
+mod derived;
 mod entry;
 mod error;
 mod event;
+mod facts;
 mod gc;
 mod id;
 mod json;
@@ -35,14 +37,15 @@ pub use commit::{
 };
 pub use contain::Value;
 pub use content::{Content, Part};
-pub use entry::{
-    AgentAssigned, Body, Change, ChangeOp, CheckpointSet, ChildRemoved, Class, Derived, Entry, ExecutionBegan,
-    ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, Kind, MessageDelivered, MessageEdited,
-    MessageQueued, MessagesDeleted, QueuedEdited, QueuedRemoved, Related, RolledBack, SkillActivated, Target,
-    ThreadChanged, Truncated,
-};
+pub use derived::{Change, ChangeOp, Derived, ItemIs, ItemKind, Target};
+pub use entry::{Body, Class, Entry, Kind};
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
+pub use facts::{
+    AgentAssigned, CheckpointSet, ChildRemoved, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Inserted,
+    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, QueuedEdited, QueuedRemoved, Related, RolledBack,
+    SkillActivated, ThreadChanged, Truncated,
+};
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
