@@ -137,7 +137,6 @@ fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64
             if let Drive::Column(column) = lane.drive {
                 sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
             }
-            index_holds(&mut sql, lane);
         }
     }
     sql.push(&format!(" LIMIT {COUNTED_MAX})"));
@@ -183,13 +182,6 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
     sql.bind(" AND t.archived = ", lane.archived);
 }
 
-/// What has to be said for an index that does not hold every thread.
-fn index_holds(sql: &mut Sql, lane: &Lane) {
-    if lane.drive == Drive::Column(Column::Visibility) {
-        sql.push(" AND t.visibility <> 0");
-    }
-}
-
 fn born(sql: &mut Sql, query: &ListQuery) {
     let micros = query.filter.created.micros();
     sql.bind(" AND t.created >= ", micros.0);
@@ -204,7 +196,6 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.push(&format!(" FROM threads t INDEXED BY {}", index(&scan.lane, sort)));
             sql.push(" CROSS JOIN heads h ON h.thread = t.id");
             whose(sql, query, &scan.lane);
-            index_holds(sql, &scan.lane);
         }
         Drive::Term { term, bucket } => {
             sql.push(" FROM terms w CROSS JOIN threads t ON t.id = w.thread CROSS JOIN heads h ON h.thread = t.id");

@@ -34,7 +34,7 @@ DROP INDEX threads_agent;
 CREATE INDEX threads_agent_recent ON threads (account, archived, agent, minute) WHERE agent IS NOT NULL;
 CREATE INDEX threads_project_recent ON threads (account, archived, project, minute) WHERE project IS NOT NULL;
 CREATE INDEX threads_lifecycle_recent ON threads (account, archived, lifecycle, minute);
-CREATE INDEX threads_visibility_recent ON threads (account, archived, visibility, minute) WHERE visibility <> 0;
+CREATE INDEX threads_visibility_recent ON threads (account, archived, visibility, minute);
 CREATE INDEX threads_parent_recent ON threads (account, archived, parent, minute) WHERE parent IS NOT NULL;
 CREATE INDEX threads_main_recent ON threads (account, archived, main, minute) WHERE main IS NOT NULL;
 CREATE INDEX threads_created ON threads (account, archived, created);

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use threadkeep_model::{Thread, Timestamp, Visibility};
+use threadkeep_model::{Thread, Timestamp};
 
 use crate::list::{ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 use crate::terms::{Bucket, Need, day};
@@ -54,12 +54,6 @@ impl Column {
         ];
         asked.into_iter().filter(|(_, asked)| *asked).map(|(column, _)| column)
     }
-
-    /// Those among them that have an index. Almost all threads are private: no index leads to those.
-    fn leading(filter: &ListFilter) -> impl Iterator<Item = Self> {
-        let is_public = filter.visibility == Some(Visibility::Public);
-        Self::asked(filter).filter(move |column| *column != Self::Visibility || is_public)
-    }
 }
 
 /// What leads to the threads of a lane.
@@ -93,7 +87,7 @@ impl Lane {
     /// Whether the buckets of its terms come in the order of the list. The rows of others are sorted as a whole.
     pub fn is_sorted(&self, sort: ListSort) -> bool {
         match (self.drive, sort) {
-            // Every thread has a state: one index for it is enough.
+            // Every thread has both: one index for each is enough.
             (Drive::Column(Column::Lifecycle | Column::Visibility), sort) => sort == ListSort::Updated,
             (Drive::All | Drive::Column(_), _) => true,
             (Drive::Born, sort) => sort == ListSort::Created,
@@ -300,7 +294,7 @@ impl ListRun {
                 |term: &i32| Lane { archived: *archived, drive: Drive::Term { term: *term, bucket: need.bucket } };
             need.any_of.iter().map(lane).collect()
         };
-        let mut candidates: Vec<Vec<Lane>> = Column::leading(filter)
+        let mut candidates: Vec<Vec<Lane>> = Column::asked(filter)
             .map(|column| {
                 let lane = |archived: &bool| Lane { archived: *archived, drive: Drive::Column(column) };
                 self.flags().iter().map(lane).collect()
