@@ -16,6 +16,7 @@ mod parse;
 mod patch;
 mod problem;
 mod report;
+mod request;
 mod snapshot;
 mod thread;
 mod writer;
@@ -32,6 +33,11 @@ pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
+pub use request::{
+    Assign, Begin, CreateThread, EditMessage, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
+    NewSubagent, NotifyParent, Rollback, SetCheckpoint, SetStatus, Step, TakeWriter, Truncate, parse_body,
+    parse_update,
+};
 pub use snapshot::Snapshot;
 pub use thread::Thread;
 pub use writer::Writer;

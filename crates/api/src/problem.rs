@@ -53,6 +53,10 @@ pub enum Status {
     Forbidden,
     /// What it names is not there.
     NotFound,
+    /// The path does not take the method.
+    MethodNotAllowed,
+    /// The body is in words that are not understood here.
+    UnsupportedMediaType,
     /// The state of things does not allow it.
     Conflict,
     /// The thread is not at the version that was expected.
@@ -77,7 +81,9 @@ impl Status {
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
             Self::Conflict => 409,
+            Self::UnsupportedMediaType => 415,
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
             Self::Unprocessable => 422,
@@ -91,7 +97,11 @@ impl Status {
     pub fn exit(self) -> u8 {
         match self {
             Self::Internal => 1,
-            Self::BadRequest | Self::TooLarge | Self::Unprocessable => 2,
+            Self::BadRequest
+            | Self::TooLarge
+            | Self::Unprocessable
+            | Self::MethodNotAllowed
+            | Self::UnsupportedMediaType => 2,
             Self::NotFound => 3,
             Self::Unauthorized | Self::Forbidden => 4,
             Self::Conflict | Self::PreconditionFailed => 5,

@@ -1,0 +1,225 @@
+//! Messages and events: add, read, edit, delete; the history.
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use serde::Deserialize;
+use threadkeep::{
+    Append, AppendEvent, DeleteMessage, EditMessage, Error, Event, Insert, Mention, MessageName, Page, Position, Role,
+    ThreadName, Truncate, TruncateFrom, Version,
+};
+use threadkeep_api as api;
+
+use super::threads::{appended, named, writing};
+use crate::access::{Access, Scope};
+use crate::answer::{Answer, Refused, at, created, json};
+use crate::app::App;
+use crate::input::{Query, expected, idempotency_key, text};
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/threads/{thread}/messages", get(list).post(append))
+        .route("/threads/{thread}/messages/{message}", get(show).patch(edit).delete(delete))
+        .route("/threads/{thread}/events", get(history).post(append_event))
+        .route("/threads/{thread}/history", get(history))
+        .route("/threads/{thread}/truncate", post(truncate))
+        .route("/threads/{thread}/model-messages", get(model_messages))
+}
+
+async fn append(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    access.may(Scope::Write)?;
+    let asked = api::NewMessages::parse(&text(request, app.settings.body_bytes_max).await?)?;
+    let thread = named(&access, &name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let (expected, idempotency_key) = (expected(&headers)?, idempotency_key(&headers)?);
+    match asked {
+        api::NewMessages::One(message) => {
+            let (body, position) = message.into_parts();
+            let message = match position {
+                Some(place) => {
+                    let before = engine.message_id(place.before).await?;
+                    engine.insert(thread.id, Insert { before, message: body.into(), expected }).await?
+                }
+                None => {
+                    let append = Append { messages: vec![body.into()], expected, idempotency_key };
+                    engine.append(thread.id, append).await?.pop().ok_or(Error::Busy)?
+                }
+            };
+            Ok(at(message.version, created(&api::Message::new(&message)?)))
+        }
+        api::NewMessages::Batch(messages) => {
+            let append = Append { messages: appended(messages)?, expected, idempotency_key };
+            let messages = engine.append(thread.id, append).await?;
+            let shown = messages.iter().map(api::Message::new).collect::<Result<Vec<_>, _>>()?;
+            let version = messages.last().map_or(thread.head.version, |message| message.version);
+            Ok(at(version, created(&serde_json::json!({ "messages": shown }))))
+        }
+    }
+}
+
+/// Which messages to read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Which {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    offset: Option<u64>,
+    order: Option<String>,
+    role: Option<Role>,
+    max_depth: Option<u8>,
+    include_silent: bool,
+    as_of: Option<Version>,
+    from: Option<String>,
+}
+
+impl Which {
+    fn page(self) -> Result<Page, Refused> {
+        let mut page = self.cursor.map_or_else(Page::first, Page::after);
+        match self.order.as_deref() {
+            None | Some("asc") => {}
+            Some("desc") => page = page.newest_first(),
+            Some(other) => {
+                let rule = format!("'{other}' is neither asc nor desc");
+                return Err(threadkeep::Invalid::parameter("order", rule).into());
+            }
+        }
+        page = self.limit.into_iter().fold(page, Page::limit);
+        page = self.offset.into_iter().fold(page, Page::offset);
+        page = self.role.into_iter().fold(page, Page::role);
+        page = self.max_depth.into_iter().fold(page, Page::max_depth);
+        page = self.as_of.into_iter().fold(page, Page::as_of);
+        Ok(if self.include_silent { page.include_silent() } else { page })
+    }
+}
+
+async fn list(access: Access, Path(name): Path<String>, Query(mut which): Query<Which>) -> Answer {
+    let thread = named(&access, &name).await?;
+    if let Some(reader) = which.from.take() {
+        access.may(Scope::Write)?;
+        let reader = named(&access, &reader).await?;
+        access.engine.mention(reader.id, Mention { target: thread.id.into(), comment: None }).await?;
+    }
+    let counted = which.role.is_none() && which.max_depth.is_none();
+    let page = access.engine.messages(thread.id, which.page()?).await?;
+    let items = page.items.iter().map(api::Message::new).collect::<Result<Vec<_>, _>>()?;
+    let total = counted.then_some(page.total);
+    Ok(at(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
+}
+
+async fn show(access: Access, Path((name, message)): Path<(String, String)>) -> Answer {
+    let thread = named(&access, &name).await?;
+    let message = access.engine.message_id(message.parse::<MessageName>()?).await?;
+    let message = access.engine.message(thread.id, message, None).await?;
+    Ok(json(&api::Message::new(&message)?))
+}
+
+async fn edit(
+    State(app): State<App>,
+    access: Access,
+    Path((name, message)): Path<(String, String)>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    access.may(Scope::Write)?;
+    let asked: api::EditMessage = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let thread = named(&access, &name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let message = engine.message_id(message.parse::<MessageName>()?).await?;
+    let api::EditMessage { content, metadata } = asked;
+    let edit = EditMessage { message, content, metadata, expected: expected(&headers)? };
+    let message = engine.edit_message(thread.id, edit).await?;
+    Ok(at(message.version, json(&api::Message::new(&message)?)))
+}
+
+async fn delete(access: Access, Path((name, message)): Path<(String, String)>, headers: HeaderMap) -> Answer {
+    access.may(Scope::Write)?;
+    let thread = named(&access, &name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let deleted = match engine.message_id(message.parse::<MessageName>()?).await {
+        Ok(message) => {
+            engine.delete_message(thread.id, DeleteMessage { message, expected: expected(&headers)? }).await?
+        }
+        Err(Error::MessageNotFound { .. }) => false,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(json(&api::Deleted { deleted }))
+}
+
+async fn append_event(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    access.may(Scope::Write)?;
+    let asked: api::NewEvent = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let thread = named(&access, &name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let event = Event { kind: asked.kind.parse()?, data: asked.data };
+    let version = engine.append_event(thread.id, AppendEvent { event, expected: expected(&headers)? }).await?;
+    Ok(at(version, created(&api::Logged { version })))
+}
+
+/// From where on to read the history.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct After {
+    after: Option<Version>,
+    limit: Option<usize>,
+}
+
+async fn history(access: Access, Path(name): Path<String>, Query(after): Query<After>) -> Answer {
+    let limits = *access.engine.limits();
+    let limit = after.limit.unwrap_or(limits.page);
+    if limit == 0 || limit > limits.page_max {
+        let rule = format!("a page has 1 to {} entries", limits.page_max);
+        return Err(threadkeep::Invalid::parameter("limit", rule).into());
+    }
+    let thread = named(&access, &name).await?;
+    let entries = access.engine.history(thread.id, after.after.unwrap_or(Position::START), limit).await?;
+    let items = entries.iter().map(api::HistoryEntry::new).collect::<Result<Vec<_>, _>>()?;
+    let next = entries.last().filter(|last| last.version < thread.head.version).map(|last| last.version.to_string());
+    Ok(json(&api::Page { items, next_cursor: next, total: None }))
+}
+
+async fn truncate(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    access.may(Scope::Write)?;
+    let asked: api::Truncate = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let name: ThreadName = name.parse()?;
+    let thread = access.engine.thread(name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let from = match (asked.from_index, asked.from_message_id) {
+        (Some(index), None) => TruncateFrom::Index(index),
+        (None, Some(message)) => TruncateFrom::Message(engine.message_id(message).await?),
+        _ => return Err(threadkeep::Invalid::body("fromIndex", "name either fromIndex or fromMessageId").into()),
+    };
+    let thread = engine.truncate(thread.id, Truncate { from, expected: expected(&headers)? }).await?;
+    Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
+}
+
+/// As of which version.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct AsOf {
+    as_of: Option<Version>,
+}
+
+async fn model_messages(access: Access, Path(name): Path<String>, Query(at): Query<AsOf>) -> Answer {
+    let thread = named(&access, &name).await?;
+    let given = access.engine.model_messages(thread.id, at.as_of).await?;
+    Ok(json(&given.iter().map(api::ModelMessage::from).collect::<Vec<_>>()))
+}
