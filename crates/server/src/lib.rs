@@ -8,7 +8,9 @@ mod answer;
 mod app;
 mod input;
 mod routes;
+mod serve;
 mod stream;
 
 pub use access::{Key, Keys, Scope};
 pub use app::{App, Settings};
+pub use serve::{Connections, Peer, serve};

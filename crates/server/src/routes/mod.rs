@@ -3,9 +3,9 @@
 mod messages;
 mod threads;
 mod tree;
+mod work;
 
 pub(crate) use threads::named;
-mod work;
 
 use axum::Router;
 
@@ -22,7 +22,8 @@ pub(crate) fn all() -> Router<App> {
                 .merge(threads::routes())
                 .merge(messages::routes())
                 .merge(tree::routes())
-                .merge(work::routes()),
+                .merge(work::routes())
+                .merge(crate::stream::routes()),
         )
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)

@@ -1,0 +1,77 @@
+//! Serving: connections, one after the other, until somebody asks to stop; then those that are open may end.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower::ServiceExt;
+
+/// Most headers of a request.
+const HEADERS_MAX: usize = 100;
+
+/// How connections are served.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    /// Most at the same time: 10,000. More wait at the door.
+    pub at_once_max: usize,
+    /// How long a client may take for the head of a request: 10 s.
+    pub head_timeout: Duration,
+    /// How long those that are open may go on once it is to stop: 10 s.
+    pub drain: Duration,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { at_once_max: 10_000, head_timeout: Duration::from_secs(10), drain: Duration::from_secs(10) }
+    }
+}
+
+/// Serves `router` on `listener` until `stop` resolves; then requests that are under way may end.
+pub async fn serve(listener: TcpListener, router: Router, connections: Connections, stop: impl Future<Output = ()>) {
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(connections.head_timeout).max_headers(HEADERS_MAX);
+    let open = Arc::new(Semaphore::new(connections.at_once_max));
+    let graceful = GracefulShutdown::new();
+    let mut stop = pin!(stop);
+    loop {
+        let Ok(place) = Arc::clone(&open).acquire_owned().await else { return };
+        let (stream, peer) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(_) => {
+                    // Out of files, or a client that was gone before it was greeted: others go on.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+            },
+            () = &mut stop => break,
+        };
+        // Small answers are not held back to be joined with others.
+        drop(stream.set_nodelay(true));
+        let router = router.clone().map_request(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            request.map(axum::body::Body::new)
+        });
+        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A client that breaks off has been answered as far as it listened.
+            drop(connection.await);
+            drop(place);
+        });
+    }
+    drop(listener);
+    drop(tokio::time::timeout(connections.drain, graceful.shutdown()).await);
+}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub SocketAddr);
