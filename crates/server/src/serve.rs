@@ -8,10 +8,9 @@ use std::time::Duration;
 use axum::Router;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
 /// Most headers of a request.
@@ -39,7 +38,7 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Connectio
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(connections.head_timeout).max_headers(HEADERS_MAX);
     let open = Arc::new(Semaphore::new(connections.at_once_max));
-    let graceful = GracefulShutdown::new();
+    let stopping = watch::Sender::new(false);
     let mut stop = pin!(stop);
     loop {
         let Ok(place) = Arc::clone(&open).acquire_owned().await else { return };
@@ -61,15 +60,24 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Connectio
             request.map(axum::body::Body::new)
         });
         let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
-        let connection = graceful.watch(connection);
+        let mut stopped = stopping.subscribe();
         tokio::spawn(async move {
+            let mut connection = pin!(connection);
             // A client that breaks off has been answered as far as it listened.
-            drop(connection.await);
+            tokio::select! {
+                ended = &mut connection => drop(ended),
+                () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
+                    connection.as_mut().graceful_shutdown();
+                    drop(connection.await);
+                }
+            }
             drop(place);
         });
     }
     drop(listener);
-    drop(tokio::time::timeout(connections.drain, graceful.shutdown()).await);
+    stopping.send_replace(true);
+    let all = u32::try_from(connections.at_once_max).unwrap_or(u32::MAX);
+    drop(tokio::time::timeout(connections.drain, open.acquire_many(all)).await);
 }
 
 /// Who is at the other end.
