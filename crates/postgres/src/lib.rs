@@ -21,6 +21,7 @@ mod lease;
 mod quick;
 mod read;
 mod rebuild;
+mod registry;
 mod schema;
 mod tables;
 mod tls;

@@ -15,7 +15,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("items.sql")];
+const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("items.sql"), include_str!("registry.sql")];
 
 /// The functions, which replace those of an older version after the last step.
 fn functions() -> String {

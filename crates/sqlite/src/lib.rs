@@ -10,6 +10,7 @@ mod commit;
 mod error;
 mod lease;
 mod read;
+mod registry;
 mod schema;
 mod tables;
 mod upkeep;

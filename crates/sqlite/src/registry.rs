@@ -59,9 +59,12 @@ impl Registry for SqliteStore {
 
     fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>> {
         self.read(|connection, _| {
-            let asked = serde_json::to_string(&ids).map_err(|error| StoreError::corrupt(error.to_string()))?;
-            let sql = format!("{COLUMNS} AND id IN (SELECT value FROM json_each(?2))");
-            rows(connection, &sql, params![kind.code(), asked], |row| read(kind, row))
+            let sql = format!("{COLUMNS} AND id = ?2");
+            let mut found = Vec::with_capacity(ids.len());
+            for id in ids {
+                found.extend(rows(connection, &sql, params![kind.code(), id], |row| read(kind, row))?);
+            }
+            Ok(found)
         })
     }
 

@@ -1,13 +1,14 @@
 //! The promise of durability: what every store keeps.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`] and [`Upkeep`] are one ability
-//! each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Upkeep`] and [`Registry`] are one
+//! ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod error;
 mod import;
 mod leases;
 mod memory;
 mod query;
+mod registry;
 mod rows;
 mod signals;
 
@@ -30,6 +31,7 @@ pub use memory::MemoryStore;
 pub use query::{
     ChangeQuery, EntryQuery, IdPrefix, ItemQuery, ListCursor, ListQuery, MessageFilter, MessageQuery, Order,
 };
+pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
 
@@ -179,12 +181,21 @@ pub struct Stores {
     pub feed: Arc<dyn Feed>,
     /// Upkeep.
     pub upkeep: Arc<dyn Upkeep>,
+    /// Documents beside threads.
+    pub registry: Arc<dyn Registry>,
 }
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S) -> Self {
         let store = Arc::new(store);
-        Self { store: store.clone(), blobs: store.clone(), leases: store.clone(), feed: store.clone(), upkeep: store }
+        Self {
+            store: store.clone(),
+            blobs: store.clone(),
+            leases: store.clone(),
+            feed: store.clone(),
+            upkeep: store.clone(),
+            registry: store,
+        }
     }
 }

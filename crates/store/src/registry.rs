@@ -15,6 +15,9 @@ pub enum RegistryKind {
 }
 
 impl RegistryKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Key, Self::Project];
+
     /// The code on disk.
     pub fn code(self) -> u8 {
         self as u8

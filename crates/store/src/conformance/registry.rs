@@ -1,10 +1,12 @@
 //! Promises of the registry.
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
+use std::sync::Arc;
+
 use threadkeep_model::Account;
 
 use super::Hands;
-use crate::{Registered, RegistryKind, RegistryQuery};
+use crate::{GcOptions, Progress, Registered, RegistryKind, RegistryQuery};
 
 fn document(hands: &Hands, kind: RegistryKind, id: &str, account: &str, json: &str) -> Registered {
     let account = Account::new(account).expect("an account");
@@ -48,4 +50,14 @@ pub async fn documents_are_listed_by_kind_and_account_in_pages(hands: Hands) {
     assert_eq!(ids(&hands, RegistryKind::Project, None, Some("a"), 1).await, "b");
     assert_eq!(ids(&hands, RegistryKind::Key, None, None, 9).await, "a");
     assert_eq!(ids(&hands, RegistryKind::Key, Some("bob"), None, 9).await, "");
+}
+
+pub async fn gc_and_rebuild_leave_documents_alone(hands: Hands) {
+    let key = document(&hands, RegistryKind::Key, "k1", "ann", "{}");
+    hands.stores.registry.register(key.clone()).await.expect("registered");
+    let quiet: Progress = Arc::new(|_, _, _| {});
+    let options = GcOptions { vacuum: true, now: hands.now() };
+    hands.stores.upkeep.gc(options, quiet.clone()).await.expect("gc");
+    hands.stores.upkeep.rebuild(quiet).await.expect("a rebuild");
+    assert_eq!(hands.stores.registry.registered(RegistryKind::Key, vec!["k1".into()]).await.expect("a read"), [key]);
 }
