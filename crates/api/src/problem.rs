@@ -55,6 +55,10 @@ pub enum Status {
     NotFound,
     /// The path does not take the method.
     MethodNotAllowed,
+    /// The path does not answer in words that the request accepts.
+    NotAcceptable,
+    /// The body did not come in time.
+    RequestTimeout,
     /// The body is in words that are not understood here.
     UnsupportedMediaType,
     /// The state of things does not allow it.
@@ -63,6 +67,12 @@ pub enum Status {
     PreconditionFailed,
     /// Larger than a limit.
     TooLarge,
+    /// The path and its query are longer than a limit.
+    UriTooLong,
+    /// The headers are larger than a limit.
+    HeadersTooLarge,
+    /// Too often.
+    RateLimited,
     /// Well-formed, but it contradicts an earlier request.
     Unprocessable,
     /// Never by input.
@@ -82,10 +92,15 @@ impl Status {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::RequestTimeout => 408,
             Self::Conflict => 409,
             Self::UnsupportedMediaType => 415,
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
+            Self::UriTooLong => 414,
+            Self::RateLimited => 429,
+            Self::HeadersTooLarge => 431,
             Self::Unprocessable => 422,
             Self::Internal => 500,
             Self::Unavailable => 503,
@@ -101,11 +116,15 @@ impl Status {
             | Self::TooLarge
             | Self::Unprocessable
             | Self::MethodNotAllowed
+            | Self::NotAcceptable
+            | Self::RequestTimeout
+            | Self::UriTooLong
+            | Self::HeadersTooLarge
             | Self::UnsupportedMediaType => 2,
             Self::NotFound => 3,
             Self::Unauthorized | Self::Forbidden => 4,
             Self::Conflict | Self::PreconditionFailed => 5,
-            Self::Unavailable | Self::InsufficientStorage => 6,
+            Self::RateLimited | Self::Unavailable | Self::InsufficientStorage => 6,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use threadkeep_model::{
     Attachment, Content, ExecutionStatus, FieldChanges, Invalid, Json, MessageBody, MessageName, MessageStatus,
-    ParentCommunication, Role, ThreadId, ThreadName, Timestamp, Version,
+    ParentCommunication, Role, Timestamp, Version,
 };
 
 use crate::parse;
@@ -325,18 +325,42 @@ pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Inval
     parse(if text.trim().is_empty() { "{}" } else { text })
 }
 
-/// A thread as a request names it.
-///
-/// # Errors
-/// Names the rule.
-pub fn thread_name(text: &str) -> Result<ThreadName, Invalid> {
-    text.parse()
+/// An event for whoever listens, which is not logged.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Emit {
+    /// Its name.
+    pub event: String,
+    /// What it carries.
+    pub data: Json,
 }
 
-/// The full id that a request needs.
-///
-/// # Errors
-/// Names the rule.
-pub fn thread_id(text: &str) -> Result<ThreadId, Invalid> {
-    text.parse()
+/// What a garbage collection may do.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunGc {
+    /// Give the space back to the file system too.
+    pub vacuum: bool,
+}
+
+/// What the doctor may do.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunDoctor {
+    /// Build anew from the log what is derived and wrong.
+    pub repair: bool,
+}
+
+/// A project to make, or what it says of itself from now on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PutProject {
+    /// Its id; it gets one if nothing is said.
+    pub id: Option<String>,
+    /// A name for people.
+    pub name: String,
+    /// The name of an icon.
+    pub icon_name: Option<String>,
+    /// The sandbox that its threads work in.
+    pub sandbox: Option<threadkeep_engine::Sandbox>,
 }

@@ -12,6 +12,7 @@ use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::cache::{Gate, Gates, Lineages, Shapes};
+use crate::policy::{Standing, Verb, standing};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
 /// How often a decision that went stale is taken again.
@@ -123,29 +124,33 @@ impl Engine {
         &self.shared.limits
     }
 
-    /// The thread that `name` names.
+    /// The thread of this account that `name` names; [`Engine::seen`] also shows what others made public.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
     pub async fn thread(&self, name: impl Into<ThreadName>) -> Result<Thread> {
-        let name = name.into();
-        let found = self.shared.stores.store.thread(name).await?;
-        let own = found.filter(|thread| thread.account == self.caller.account);
-        own.ok_or(Error::ThreadNotFound { thread: name })
+        self.seen(name, Verb::Change).await.map(|(thread, _)| thread)
     }
 
-    /// Where a thread stands, if the caller may see it. Its account is known as long as its era did not move.
-    pub(crate) async fn head(&self, thread: ThreadId) -> Result<Head> {
-        let missing = Error::ThreadNotFound { thread: thread.into() };
-        let Some(head) = self.shared.stores.store.head(thread).await? else { return Err(missing) };
-        match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
-            Some(gate) if gate.account == self.caller.account => Ok(head),
-            Some(_) => Err(missing),
-            None => {
-                self.shared.gates.forget(thread);
-                self.gate(thread).await.map(|_| head)
-            }
+    /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
+    /// era did not move.
+    pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
+        let Some(head) = self.shared.stores.store.head(thread).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        if self.shared.gates.get(thread).is_some_and(|gate| gate.era != head.era) {
+            self.shared.gates.forget(thread);
         }
+        self.gate(thread, verb).await.map(|_| head)
+    }
+
+    /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
+    pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
+        self.head(thread, verb).await?;
+        self.gate(thread, verb).await.map(|(_, standing)| standing)
     }
 
     /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
@@ -271,20 +276,21 @@ impl Engine {
     }
 
     /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
-    pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+    pub(crate) async fn gate(&self, thread: ThreadId, verb: Verb) -> Result<(Arc<Gate>, Standing)> {
+        let missing = || Error::ThreadNotFound { thread: thread.into() };
         let gate = match self.shared.gates.get(thread) {
             Some(gate) => gate,
             None => {
-                let found = self.thread(thread).await?;
-                let gate = Gate { account: found.account, era: found.head.era, lifecycle: found.record.lifecycle };
+                let found = self.shared.stores.store.thread(thread.into()).await?.ok_or_else(missing)?;
+                let Thread { account, head, record, .. } = found;
+                let (lifecycle, visibility) = (record.lifecycle, record.visibility);
+                let gate = Gate { account, era: head.era, lifecycle, visibility };
                 self.shared.gates.put(thread, gate.clone());
                 Arc::new(gate)
             }
         };
-        if gate.account != self.caller.account {
-            return Err(Error::ThreadNotFound { thread: thread.into() });
-        }
-        Ok(gate)
+        let standing = standing(&self.caller.account, &gate.account, gate.visibility, verb).ok_or_else(missing)?;
+        Ok((gate, standing))
     }
 
     /// Commits entries that conflict with nothing but a change of the thread's record.
@@ -297,7 +303,7 @@ impl Engine {
         idempotency: Option<Idempotency>,
     ) -> Result<Committed> {
         for _ in 0..DECIDED_AGAIN_MAX {
-            let gate = self.gate(thread).await?;
+            let (gate, _) = self.gate(thread, Verb::Change).await?;
             if !gate.lifecycle.is_open() {
                 return Err(Error::ThreadClosed { state: gate.lifecycle });
             }

@@ -13,6 +13,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
+use crate::policy::Verb;
 use crate::slot::{SlotItem, slot};
 use crate::view::View;
 use crate::{Engine, Error, Result};
@@ -172,7 +173,7 @@ impl Engine {
             return Err(Invalid::parameter("limit", rule).into());
         }
         let cursor = page.cursor.as_deref().map(|text| Cursor::decode(text, thread)).transpose()?;
-        let head = self.head(thread).await?;
+        let head = self.head(thread, Verb::Read).await?;
         let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
         let view = self.view(thread, &head, at).await?;
         let version = at.unwrap_or(head.version);
@@ -194,7 +195,7 @@ impl Engine {
     /// # Errors
     /// [`Error::MessageNotFound`] if the thread does not show it.
     pub async fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> Result<Message> {
-        let head = self.head(thread).await?;
+        let head = self.head(thread, Verb::Read).await?;
         let view = self.view(thread, &head, as_of).await?;
         let located = self.locate(&view, id).await?;
         self.assemble(&located.base, located.item()).await

@@ -43,7 +43,8 @@ impl Registry for PostgresStore {
     fn registry(&self, query: RegistryQuery) -> BoxFuture<'_, Result<Vec<Registered>>> {
         let sql = format!("{COLUMNS} AND id > $2 AND ($3::text IS NULL OR account = $3) ORDER BY id LIMIT $4");
         reading!(self, |client, shared| async {
-            let (after, own) = (query.after.as_deref().unwrap_or_default(), query.account.as_ref().map(Account::as_str));
+            let (after, own) =
+                (query.after.as_deref().unwrap_or_default(), query.account.as_ref().map(Account::as_str));
             let found = rows(&client, &sql, &[&code(query.kind), &after, &own, &limit(query.limit)]).await?;
             found.iter().map(|row| read(query.kind, row)).collect()
         })

@@ -1,66 +1,28 @@
-//! Who asks: keys, the accounts they speak for, and what they may do.
+//! Who asks: the key or ticket of a request, and an engine that acts for whoever it speaks for.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
-use threadkeep::model::BlobId;
-use threadkeep::{Caller, Engine};
+use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, Thread, ThreadName, Verb};
 use threadkeep_api::{Problem, Status};
 
 use crate::answer::Refused;
 use crate::app::App;
-
-/// What a key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Read.
-    Read,
-    /// Read and write.
-    Write,
-    /// Everything, upkeep too.
-    Admin,
-}
-
-/// A key: for whom it speaks, and what it may do.
-#[derive(Debug, Clone)]
-pub struct Key {
-    /// For whom.
-    pub caller: Caller,
-    /// What it may do.
-    pub scope: Scope,
-}
-
-/// The keys that are known, by the hashes of their secrets.
-#[derive(Debug, Clone, Default)]
-pub struct Keys(Arc<RwLock<HashMap<BlobId, Key>>>);
-
-impl Keys {
-    /// Knows `secret` from now on.
-    pub fn add(&self, secret: &str, key: Key) {
-        let hash = BlobId::of(secret.as_bytes());
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(hash, key);
-    }
-
-    fn find(&self, secret: &str) -> Option<Key> {
-        // By the hash, so that the time it takes says nothing about the secret.
-        let hash = BlobId::of(secret.as_bytes());
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
-    }
-}
+use crate::serve::Peer;
 
 /// Whoever asks, with an engine that acts for them.
 pub(crate) struct Access {
     pub(crate) engine: Engine,
-    pub(crate) scope: Scope,
+    pub(crate) key: Key,
 }
 
 impl Access {
     /// Refuses what the key may not do.
     pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
-        if self.scope >= needed {
+        if self.key.scope >= needed {
             return Ok(());
         }
         let what = match needed {
@@ -77,15 +39,81 @@ impl FromRequestParts<App> for Access {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
-        let given = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let secret =
-            given.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let key = secret.and_then(|(_, secret)| app.keys.find(secret.trim()));
-        let key = key.ok_or_else(|| {
-            let problem =
-                Problem::new(Status::Unauthorized, "unauthorized", "a key is needed, and this is none that is known");
-            problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one")
-        })?;
-        Ok(Self { engine: app.engine.acting_as(key.caller), scope: key.scope })
+        let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
+        Ok(Self { engine: app.engine.acting_as(key.caller()), key })
     }
+}
+
+/// Whoever wants to read: with a key, or without one, who then sees what is public.
+pub(crate) struct Reader {
+    pub(crate) engine: Engine,
+    pub(crate) key: Option<Key>,
+}
+
+impl Reader {
+    /// Whoever asks, if they have a key.
+    pub(crate) fn with_key(&self) -> Result<Access, Refused> {
+        let key = self.key.clone().ok_or_else(unauthorized)?;
+        Ok(Access { engine: self.engine.clone(), key })
+    }
+
+    /// The thread that a path names, for somebody who wants to do this with it. Without a key, what is not public
+    /// asks for one, whether it is there or not.
+    pub(crate) async fn seen(&self, name: &str, verb: Verb) -> Result<(Thread, Standing), Refused> {
+        let name: ThreadName = name.parse()?;
+        match self.engine.seen(name, verb).await {
+            Err(Error::ThreadNotFound { .. }) if self.key.is_none() => Err(unauthorized()),
+            seen => Ok(seen?),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Reader {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let key = presented(parts, app).await?;
+        let caller = key.as_ref().map_or_else(Caller::nobody, Key::caller);
+        Ok(Self { engine: app.engine.acting_as(caller), key })
+    }
+}
+
+/// The key that a request presents, itself or by a ticket; none if it presents nothing.
+async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
+    let path = parts.uri.path();
+    let is_stream = path.ends_with("/stream") || path.ends_with("/ws");
+    let found = match parts.headers.get(header::AUTHORIZATION) {
+        Some(value) => {
+            let said = value.to_str().ok().and_then(|value| value.split_once(' '));
+            let secret = said.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            match secret {
+                Some((_, secret)) => app.keys.find(secret.trim()).await?,
+                None => None,
+            }
+        }
+        None => match parts.uri.query().filter(|_| is_stream).and_then(ticket) {
+            Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
+            None => return Ok(None),
+        },
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+    match app.guard.wrong(peer, Instant::now()) {
+        Some(wait) => {
+            let problem = Problem::new(Status::RateLimited, "rate_limited", "too many wrong keys from here");
+            Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
+        }
+        None => Err(unauthorized()),
+    }
+}
+
+fn ticket(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("ticket="))
+}
+
+fn unauthorized() -> Refused {
+    let problem = Problem::new(Status::Unauthorized, "unauthorized", "a key is needed, and this is none that holds");
+    problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()
 }

@@ -1,24 +1,62 @@
-//! What requests bring: bodies, queries, and the headers that say on what condition something is done.
+//! What requests bring: paths, bodies, queries, and the headers that say on what condition something is done.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use threadkeep::{IdempotencyKey, Invalid, Position, Version};
 use threadkeep_api::{Problem, Status};
 
 use crate::answer::Refused;
+use crate::app::Settings;
+
+/// The parts of a path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(path)) => Ok(Self(path)),
+            Err(_) => Err(Invalid::parameter("path", "is not UTF-8 text once its escapes are read").into()),
+        }
+    }
+}
 
 /// The text of a JSON body, at most as large as is allowed.
 ///
 /// # Errors
-/// 415 for another media type, 413 for too much, 400 for what is not UTF-8.
-pub(crate) async fn text(request: Request, bytes_max: usize) -> Result<String, Refused> {
-    let kind = request.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());
-    let bytes = axum::body::to_bytes(request.into_body(), bytes_max).await.map_err(|error| {
-        let detail = format!("a body has at most {bytes_max} bytes: {error}");
-        Problem::new(Status::TooLarge, "too_large", detail)
-    })?;
+/// 415 for another media type, 413 for too much, 408 for one that does not go on, 400 for what is not UTF-8.
+pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
+    let headers = request.headers();
+    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());
+    if let Some(encoding) = headers.get(header::CONTENT_ENCODING).filter(|value| *value != "identity") {
+        let encoding = encoding.to_str().unwrap_or("that");
+        let detail = format!("a body in the encoding '{encoding}' is not understood; send it as it is");
+        return Err(Problem::new(Status::UnsupportedMediaType, "unsupported_media_type", detail).into());
+    }
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let bytes_max = settings.body_bytes_max;
+    let too_large = || -> Refused {
+        Problem::new(Status::TooLarge, "too_large", format!("a body has at most {bytes_max} bytes")).into()
+    };
+    if announced.is_some_and(|bytes| bytes > bytes_max) {
+        return Err(too_large());
+    }
+    let mut chunks = Chunks::of(request.into_body(), settings);
+    let mut bytes: Vec<u8> = Vec::new();
+    while let Some(chunk) = chunks.next().await? {
+        if bytes.len() + chunk.len() > bytes_max {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
     let is_json = |kind: &str| {
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         kind == "application/json" || kind.ends_with("+json")
@@ -27,7 +65,36 @@ pub(crate) async fn text(request: Request, bytes_max: usize) -> Result<String, R
         let detail = "the body must be JSON; send it with Content-Type: application/json";
         return Err(Problem::new(Status::UnsupportedMediaType, "unsupported_media_type", detail).into());
     }
-    String::from_utf8(bytes.into()).map_err(|_| Invalid::body("body", "is not UTF-8 text").into())
+    String::from_utf8(bytes).map_err(|_| Invalid::body("body", "is not UTF-8 text").into())
+}
+
+/// A body, chunk by chunk, as long as it goes on.
+pub(crate) struct Chunks {
+    body: axum::body::BodyDataStream,
+    idle_max: std::time::Duration,
+}
+
+impl Chunks {
+    pub(crate) fn of(body: Body, settings: &Settings) -> Self {
+        Self { body: body.into_data_stream(), idle_max: settings.body_idle_max }
+    }
+
+    /// The next chunk; none at the end.
+    ///
+    /// # Errors
+    /// If it is broken off, or nothing comes for too long.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refused> {
+        let next = poll_fn(|context| Pin::new(&mut self.body).poll_next(context));
+        match tokio::time::timeout(self.idle_max, next).await {
+            Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
+            Ok(None) => Ok(None),
+            Ok(Some(Err(_))) => Err(Invalid::body("body", "was broken off").into()),
+            Err(_) => {
+                let detail = "the body did not go on; send it again, without pauses";
+                Err(Problem::new(Status::RequestTimeout, "request_timeout", detail).into())
+            }
+        }
+    }
 }
 
 /// A query whose parameters are all known.
@@ -42,7 +109,10 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(error) => {
                 let said = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-                Err(Invalid::parameter("query", said).into())
+                // Serde names the parameter in quotes, or before a colon.
+                let quoted = said.split('`').nth(1);
+                let field = quoted.or_else(|| said.split_once(':').map(|(field, _)| field)).unwrap_or("query");
+                Err(Invalid::parameter(field, said.clone()).into())
             }
         }
     }
@@ -60,8 +130,7 @@ pub(crate) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Refused> 
     }
     let tag = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let version = tag.and_then(|tag| tag.parse::<Position>().ok());
-    let rule = format!("'{text}' is not a version in quotes, such as \"12\"");
-    version.map(Some).ok_or_else(|| Invalid::parameter("If-Match", rule).into())
+    version.map(Some).ok_or_else(|| Invalid::parameter("If-Match", "is not a version in quotes, such as \"12\"").into())
 }
 
 /// The key under which a request may be repeated.

@@ -6,11 +6,21 @@
 mod access;
 mod answer;
 mod app;
+mod edge;
+mod folder;
+mod following;
+mod guard;
 mod input;
+mod keys;
+mod metrics;
+mod patient;
 mod routes;
 mod serve;
+mod start;
 mod stream;
+mod tickets;
 
-pub use access::{Key, Keys, Scope};
 pub use app::{App, Settings};
-pub use serve::{Connections, Peer, serve};
+pub use keys::Keys;
+pub use serve::Connections;
+pub use start::{Start, Started};

@@ -13,8 +13,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
-/// Most headers of a request.
-const HEADERS_MAX: usize = 100;
+use crate::patient::Patient;
+
+/// Most headers of a request that are read at all. Fewer are accepted: see the edge, which says so in words.
+const HEADERS_READ_MAX: usize = 256;
+/// Most bytes of the head of a request that are read at all.
+const HEAD_BYTES_MAX: usize = 128 << 10;
 
 /// How connections are served.
 #[derive(Debug, Clone)]
@@ -23,25 +27,38 @@ pub struct Connections {
     pub at_once_max: usize,
     /// How long a client may take for the head of a request: 10 s.
     pub head_timeout: Duration,
+    /// How long a client may take nothing of its answer: 30 s.
+    pub stalled_max: Duration,
     /// How long those that are open may go on once it is to stop: 10 s.
     pub drain: Duration,
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { at_once_max: 10_000, head_timeout: Duration::from_secs(10), drain: Duration::from_secs(10) }
+        let seconds = Duration::from_secs;
+        Self { at_once_max: 10_000, head_timeout: seconds(10), stalled_max: seconds(30), drain: seconds(10) }
     }
 }
 
 /// Serves `router` on `listener` until `stop` resolves; then requests that are under way may end.
-pub async fn serve(listener: TcpListener, router: Router, connections: Connections, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    connections: Connections,
+    stop: impl Future<Output = ()>,
+) {
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(connections.head_timeout).max_headers(HEADERS_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(connections.head_timeout).max_headers(HEADERS_READ_MAX);
+    http.max_buf_size(HEAD_BYTES_MAX);
     let open = Arc::new(Semaphore::new(connections.at_once_max));
     let stopping = watch::Sender::new(false);
     let mut stop = pin!(stop);
     loop {
-        let Ok(place) = Arc::clone(&open).acquire_owned().await else { return };
+        let place = tokio::select! {
+            place = Arc::clone(&open).acquire_owned() => place,
+            () = &mut stop => break,
+        };
+        let Ok(place) = place else { break };
         let (stream, peer) = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
@@ -59,7 +76,8 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Connectio
             request.extensions_mut().insert(Peer(peer));
             request.map(axum::body::Body::new)
         });
-        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
+        let socket = TokioIo::new(Patient::new(stream, connections.stalled_max));
+        let connection = http.serve_connection(socket, TowerToHyperService::new(router)).with_upgrades();
         let mut stopped = stopping.subscribe();
         tokio::spawn(async move {
             let mut connection = pin!(connection);
@@ -82,4 +100,4 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Connectio
 
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub SocketAddr);
+pub(crate) struct Peer(pub(crate) SocketAddr);

@@ -1,175 +1,238 @@
-//! Streams: a thread's history, then live, over SSE and WebSocket.
+//! Streams: what is logged to a thread, or to many, then live, over SSE and WebSocket.
 //!
-//! Only durable positions are ids. A reader that is slow reads the log later and keeps nobody waiting: each stream pulls
-//! from the log at the pace of its socket. It is cut only when the socket takes nothing for a while.
+//! Only durable places are ids. A reader that is slow reads the log later and keeps nobody waiting: each stream pulls
+//! from the log at the pace of its socket and holds one event at a time. Every few moments it makes sure that its reader
+//! may still read; it ends with its key, with the thread, and with the server.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
-use threadkeep::{Engine, Error, HistoryEntry, Invalid, Position, Subscription, ThreadId, Version};
+use threadkeep::{Error, Invalid, Key, Position, ThreadId, Verb, Version};
 use threadkeep_api as api;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
-use crate::access::Access;
+use crate::access::Reader;
 use crate::answer::{Answer, Refused};
-use crate::app::{App, Settings};
-use crate::input::Query;
-use crate::routes::named;
+use crate::app::App;
+use crate::following::{Following, Thread};
+use crate::input::{Path, Query};
 
-/// Events that are made ready before the socket takes them.
-const READY_MAX: usize = 16;
+/// Events that are ready before the socket takes them. Each may be as large as a message, so there is one.
+const READY_MAX: usize = 1;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/threads/{thread}/stream", get(sse)).route("/threads/{thread}/ws", get(socket))
 }
 
-/// From where on to follow.
+/// Something that a stream tells.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Where to resume, if it is a durable place.
+    pub(crate) id: Option<String>,
+    /// What kind of news.
+    pub(crate) kind: String,
+    /// JSON without line breaks.
+    pub(crate) data: String,
+}
+
+/// From where on to follow, and with what ticket.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct After {
     after: Option<String>,
+    /// Read by whoever lets the request in.
+    ticket: Option<String>,
 }
 
-impl After {
-    /// The version after which to begin: the header of a client that comes back, the parameter, or the first entry.
-    fn version(&self, headers: &HeaderMap, latest: Version) -> Result<Version, Refused> {
-        let resumed = match headers.get("last-event-id") {
-            Some(value) => Some(value.to_str().unwrap_or_default()),
-            None => self.after.as_deref(),
-        };
-        let invalid = |text: &str| {
-            let rule = format!("'{text}' is not a place in this stream: a version, or latest");
-            Invalid::new(threadkeep::model::Code::InvalidCursor, "after", rule)
-        };
-        match resumed {
-            None => Ok(Position::START),
-            Some("latest") => Ok(latest),
-            Some(text) => Ok(text.parse::<Position>().map_err(|_| invalid(text))?),
+/// Where a client that comes back was, by its header; else by the parameter.
+pub(crate) fn resumed<'a>(headers: &'a HeaderMap, after: Option<&'a str>) -> Option<&'a str> {
+    match headers.get("last-event-id") {
+        Some(value) => Some(value.to_str().unwrap_or("?")),
+        None => after,
+    }
+}
+
+/// A cursor that this stream never gave.
+pub(crate) fn no_cursor(rule: &str) -> Refused {
+    Invalid::new(threadkeep::model::Code::InvalidCursor, "after", rule).into()
+}
+
+fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
+    match text {
+        None => Ok(Position::START),
+        Some("latest") => Ok(latest),
+        Some(text) => {
+            text.parse::<Position>().map_err(|_| no_cursor("is not a place in this stream: a version, or latest"))
         }
     }
 }
 
-async fn sse(
-    State(app): State<App>,
-    access: Access,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Query(from): Query<After>,
-) -> Answer {
-    let thread = named(&access, &name).await?;
-    let after = from.version(&headers, thread.head.version)?;
-    let subscription = subscribe(&access.engine, thread.id, after).await?;
-    let (send, receive) = mpsc::channel::<Bytes>(READY_MAX);
-    tokio::spawn(feed(subscription, app.settings.clone(), send));
-    let body = Body::from_stream(Chunks(receive));
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
-}
-
-/// A cursor that the thread has not reached is refused, never guessed at.
-async fn subscribe(engine: &Engine, thread: ThreadId, after: Version) -> Result<Subscription, Refused> {
-    engine.subscribe(thread, after).await.map_err(|error| match error {
-        Error::VersionInFuture { .. } => {
-            Invalid::new(threadkeep::model::Code::InvalidCursor, "after", error.to_string()).into()
-        }
+async fn follow(reader: &Reader, name: &str, headers: &HeaderMap, after: After) -> Result<Following, Refused> {
+    let (thread, standing) = reader.seen(name, Verb::Stream).await?;
+    let after = version(resumed(headers, after.after.as_deref()), thread.head.version)?;
+    let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
+    // A place that the thread has not reached is refused, never guessed at.
+    following.map(Following::Thread).map_err(|error| match error {
+        Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
         other => other.into(),
     })
 }
 
-/// Writes events until the thread or the reader is gone.
-async fn feed(mut subscription: Subscription, settings: Settings, send: mpsc::Sender<Bytes>) {
+async fn sse(
+    State(app): State<App>,
+    reader: Reader,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Query(after): Query<After>,
+) -> Answer {
+    let following = follow(&reader, &name, &headers, after).await?;
+    Ok(events(&app, following, reader.key))
+}
+
+/// An answer that goes on for as long as there is something to follow.
+pub(crate) fn events(app: &App, following: Following, key: Option<Key>) -> Response {
+    let (send, receive) = mpsc::channel(READY_MAX);
+    tokio::spawn(run(app.clone(), following, key, send));
+    let mut response = Response::new(Body::from_stream(Events(receive)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// What goes over the wire.
+enum News {
+    Told(Told),
+    StillHere,
+}
+
+/// Follows until the thread, the key, the reader or the server is gone.
+async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::Sender<News>) {
+    let _open = app.metrics.open_stream();
+    let mut stopping = app.stopping.clone();
+    let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
+    let mut stopped = std::pin::pin!(stopped);
+    let mut recheck = tokio::time::interval(app.settings.recheck);
+    let mut heartbeat = tokio::time::interval(app.settings.heartbeat);
+    for ticks in [&mut recheck, &mut heartbeat] {
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.reset();
+    }
+    let mut waiting: Option<News> = Some(News::StillHere);
     loop {
-        let next = tokio::select! {
-            next = subscription.next() => Some(next),
-            () = tokio::time::sleep(settings.heartbeat) => None,
-        };
-        let (chunk, is_last) = match next {
-            None => (Bytes::from_static(b": still here\n\n"), false),
-            Some(Ok(Some(entry))) => match event(&entry) {
-                Ok(chunk) => (chunk, false),
-                Err(error) => (failed(&error), true),
+        tokio::select! {
+            biased;
+            () = &mut stopped => return,
+            () = send.closed() => return,
+            _ = recheck.tick() => {
+                let holds = match &key {
+                    Some(key) => app.keys.still_holds(key).await,
+                    None => true,
+                };
+                if !holds || !following.may_go_on().await {
+                    return;
+                }
+            }
+            place = send.reserve(), if waiting.is_some() => match (place, waiting.take()) {
+                (Ok(place), Some(news)) => place.send(news),
+                _ => return,
             },
-            Some(Ok(None)) => (Bytes::from_static(b"event: deleted\ndata: {}\n\n"), true),
-            Some(Err(error)) => (failed(&error), true),
-        };
-        let sent = tokio::time::timeout(settings.stalled_max, send.send(chunk)).await;
-        if is_last || !matches!(sent, Ok(Ok(()))) {
-            return;
+            next = following.next(), if waiting.is_none() => match next {
+                Ok(Some(told)) => waiting = Some(News::Told(told)),
+                Ok(None) => return,
+                Err(error) => {
+                    let data = serde_json::to_string(&api::Problem::from(&error)).unwrap_or_else(|_| "{}".to_owned());
+                    let failed = Told { id: None, kind: "error".to_owned(), data };
+                    drop(send.send(News::Told(failed)).await);
+                    return;
+                }
+            },
+            _ = heartbeat.tick(), if waiting.is_none() => waiting = Some(News::StillHere),
         }
     }
 }
 
-fn event(entry: &HistoryEntry) -> Result<Bytes, Error> {
-    let shown = api::HistoryEntry::new(entry)?;
-    let data = serde_json::to_string(&shown).map_err(|error| threadkeep::StoreError::corrupt(error.to_string()))?;
-    // What the log keeps to the letter may hold line breaks between its tokens; a line of data may not.
-    let data = data.replace(['\n', '\r'], " ");
-    Ok(format!("id: {}\nevent: {}\ndata: {data}\n\n", entry.version, entry.kind.as_str()).into())
-}
-
-fn failed(error: &Error) -> Bytes {
-    let problem = api::Problem::from(error);
-    let data = serde_json::to_string(&problem).unwrap_or_else(|_| "{}".to_owned());
-    format!("event: error\ndata: {data}\n\n").into()
-}
-
 /// What a channel brings, as the body of an answer.
-struct Chunks(mpsc::Receiver<Bytes>);
+struct Events(mpsc::Receiver<News>);
 
-impl futures_core::Stream for Chunks {
+impl futures_core::Stream for Events {
     type Item = Result<Bytes, Infallible>;
 
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|chunk| chunk.map(Ok))
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|news| {
+            news.map(|news| {
+                Ok(match news {
+                    News::StillHere => Bytes::from_static(b": still here\n\n"),
+                    News::Told(Told { id: Some(id), kind, data }) => {
+                        format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
+                    }
+                    News::Told(Told { id: None, kind, data }) => format!("event: {kind}\ndata: {data}\n\n").into(),
+                })
+            })
+        })
     }
 }
 
 async fn socket(
     State(app): State<App>,
-    access: Access,
+    reader: Reader,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Query(from): Query<After>,
-    upgrade: WebSocketUpgrade,
+    Query(after): Query<After>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let thread = named(&access, &name).await?;
-    let after = from.version(&headers, thread.head.version)?;
-    let subscription = subscribe(&access.engine, thread.id, after).await?;
-    Ok(upgrade.on_upgrade(move |socket| frames(socket, subscription, app.settings)).into_response())
+    let following = follow(&reader, &name, &headers, after).await?;
+    let upgrade =
+        upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
+    let (send, receive) = mpsc::channel(READY_MAX);
+    tokio::spawn(run(app, following, reader.key, send));
+    Ok(upgrade.max_message_size(FRAME_BYTES_MAX).on_upgrade(move |socket| frames(socket, receive)).into_response())
 }
 
-/// The same objects, a frame each, until the thread or the reader is gone.
-async fn frames(mut socket: WebSocket, mut subscription: Subscription, settings: Settings) {
+/// Largest frame that a client may send: it has nothing to say here.
+const FRAME_BYTES_MAX: usize = 4 << 10;
+
+/// The same objects, a frame each.
+async fn frames(mut socket: WebSocket, mut news: mpsc::Receiver<News>) {
     loop {
         let frame = tokio::select! {
-            next = subscription.next() => match next {
-                Ok(Some(entry)) => match api::HistoryEntry::new(&entry).map(|shown| serde_json::to_string(&shown)) {
-                    Ok(Ok(text)) => Frame::Text(text.into()),
-                    _ => return,
-                },
-                Ok(None) | Err(_) => return,
+            news = news.recv() => match news {
+                Some(News::Told(told)) => Frame::Text(told.data.into()),
+                Some(News::StillHere) => Frame::Ping(Bytes::new()),
+                None => {
+                    // The other end may be gone already.
+                    drop(socket.send(Frame::Close(None)).await);
+                    return;
+                }
             },
             heard = socket.recv() => match heard {
                 Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
-            () = tokio::time::sleep(settings.heartbeat) => Frame::Ping(Bytes::new()),
         };
-        if !matches!(tokio::time::timeout(settings.stalled_max, socket.send(frame)).await, Ok(Ok(()))) {
+        if socket.send(frame).await.is_err() {
             return;
         }
     }
+}
+
+/// The threads that a stream names.
+pub(crate) fn ids_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// The id of a thread, as streams over many name it.
+pub(crate) fn created(thread: ThreadId, time: threadkeep::Timestamp) -> serde_json::Value {
+    serde_json::json!({ "threadId": thread, "kind": "thread_created", "time": time })
 }

@@ -84,16 +84,17 @@ pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
     ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ContentHash, CopyReport, Create, Delete, DeleteMessage,
-    DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family, FeedReader, Fork, ForkPoint,
-    Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage, ModelMessage, NewAttachment,
-    NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship, RelationshipRole,
-    RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Step, Subagent, Subscription,
-    TakeWriter, ThreadPage, Truncate, TruncateFrom, Unarchive, Update, World,
+    DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, Fork,
+    ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage, ModelMessage,
+    NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship,
+    RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Standing, Step,
+    Subagent, Subscription, TakeWriter, ThreadPage, Truncate, TruncateFrom, Unarchive, Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
+pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
     Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus,

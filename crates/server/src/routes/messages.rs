@@ -1,21 +1,21 @@
 //! Messages and events: add, read, edit, delete; the history.
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use serde::Deserialize;
 use threadkeep::{
-    Append, AppendEvent, DeleteMessage, EditMessage, Error, Event, Insert, Mention, MessageName, Page, Position, Role,
-    ThreadName, Truncate, TruncateFrom, Version,
+    Append, AppendEvent, DeleteMessage, EditMessage, Error, Event, Insert, Mention, Message, MessageName, Page,
+    Position, Role, Scope, Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
 };
 use threadkeep_api as api;
 
 use super::threads::{appended, named, writing};
-use crate::access::{Access, Scope};
+use crate::access::{Access, Reader};
 use crate::answer::{Answer, Refused, at, created, json};
 use crate::app::App;
-use crate::input::{Query, expected, idempotency_key, text};
+use crate::input::{Path, Query, expected, idempotency_key, text};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -35,7 +35,7 @@ async fn append(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked = api::NewMessages::parse(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked = api::NewMessages::parse(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let (expected, idempotency_key) = (expected(&headers)?, idempotency_key(&headers)?);
@@ -99,25 +99,34 @@ impl Which {
     }
 }
 
-async fn list(access: Access, Path(name): Path<String>, Query(mut which): Query<Which>) -> Answer {
-    let thread = named(&access, &name).await?;
-    if let Some(reader) = which.from.take() {
+/// A message as somebody of this standing sees it.
+fn shown(message: &Message, standing: Standing) -> Result<api::Message<'_>, Refused> {
+    Ok(match standing {
+        Standing::Owner => api::Message::new(message)?,
+        Standing::Visitor => api::Message::for_visitors(message)?,
+    })
+}
+
+async fn list(reader: Reader, Path(name): Path<String>, Query(mut which): Query<Which>) -> Answer {
+    let (thread, standing) = reader.seen(&name, Verb::Read).await?;
+    if let Some(from) = which.from.take() {
+        let access = reader.with_key()?;
         access.may(Scope::Write)?;
-        let reader = named(&access, &reader).await?;
-        access.engine.mention(reader.id, Mention { target: thread.id.into(), comment: None }).await?;
+        let from = named(&access, &from).await?;
+        access.engine.mention(from.id, Mention { target: thread.id.into(), comment: None }).await?;
     }
     let counted = which.role.is_none() && which.max_depth.is_none();
-    let page = access.engine.messages(thread.id, which.page()?).await?;
-    let items = page.items.iter().map(api::Message::new).collect::<Result<Vec<_>, _>>()?;
+    let page = reader.engine.messages(thread.id, which.page()?).await?;
+    let items = page.items.iter().map(|message| shown(message, standing)).collect::<Result<Vec<_>, _>>()?;
     let total = counted.then_some(page.total);
     Ok(at(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
 }
 
-async fn show(access: Access, Path((name, message)): Path<(String, String)>) -> Answer {
-    let thread = named(&access, &name).await?;
-    let message = access.engine.message_id(message.parse::<MessageName>()?).await?;
-    let message = access.engine.message(thread.id, message, None).await?;
-    Ok(json(&api::Message::new(&message)?))
+async fn show(reader: Reader, Path((name, message)): Path<(String, String)>) -> Answer {
+    let (thread, standing) = reader.seen(&name, Verb::Read).await?;
+    let message = reader.engine.message_id(message.parse::<MessageName>()?).await?;
+    let message = reader.engine.message(thread.id, message, None).await?;
+    Ok(json(&shown(&message, standing)?))
 }
 
 async fn edit(
@@ -128,7 +137,7 @@ async fn edit(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::EditMessage = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::EditMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let message = engine.message_id(message.parse::<MessageName>()?).await?;
@@ -160,7 +169,7 @@ async fn append_event(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::NewEvent = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::NewEvent = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let event = Event { kind: asked.kind.parse()?, data: asked.data };
@@ -176,16 +185,19 @@ struct After {
     limit: Option<usize>,
 }
 
-async fn history(access: Access, Path(name): Path<String>, Query(after): Query<After>) -> Answer {
-    let limits = *access.engine.limits();
+async fn history(reader: Reader, Path(name): Path<String>, Query(after): Query<After>) -> Answer {
+    let limits = *reader.engine.limits();
     let limit = after.limit.unwrap_or(limits.page);
     if limit == 0 || limit > limits.page_max {
         let rule = format!("a page has 1 to {} entries", limits.page_max);
         return Err(threadkeep::Invalid::parameter("limit", rule).into());
     }
-    let thread = named(&access, &name).await?;
-    let entries = access.engine.history(thread.id, after.after.unwrap_or(Position::START), limit).await?;
-    let items = entries.iter().map(api::HistoryEntry::new).collect::<Result<Vec<_>, _>>()?;
+    let (thread, standing) = reader.seen(&name, Verb::Read).await?;
+    let entries = reader.engine.history(thread.id, after.after.unwrap_or(Position::START), limit).await?;
+    let mut items = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        items.extend(crate::following::shown(entry, standing, &reader.engine)?);
+    }
     let next = entries.last().filter(|last| last.version < thread.head.version).map(|last| last.version.to_string());
     Ok(json(&api::Page { items, next_cursor: next, total: None }))
 }
@@ -198,7 +210,7 @@ async fn truncate(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Truncate = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Truncate = api::parse_body(&text(request, &app.settings).await?)?;
     let name: ThreadName = name.parse()?;
     let thread = access.engine.thread(name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
@@ -218,8 +230,8 @@ struct AsOf {
     as_of: Option<Version>,
 }
 
-async fn model_messages(access: Access, Path(name): Path<String>, Query(at): Query<AsOf>) -> Answer {
-    let thread = named(&access, &name).await?;
-    let given = access.engine.model_messages(thread.id, at.as_of).await?;
+async fn model_messages(reader: Reader, Path(name): Path<String>, Query(at): Query<AsOf>) -> Answer {
+    let (thread, _) = reader.seen(&name, Verb::Read).await?;
+    let given = reader.engine.model_messages(thread.id, at.as_of).await?;
     Ok(json(&given.iter().map(api::ModelMessage::from).collect::<Vec<_>>()))
 }

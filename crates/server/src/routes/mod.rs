@@ -1,13 +1,20 @@
 //! The routes, one file a resource.
 
+mod admin;
+mod keys;
+mod list;
+mod many;
 mod messages;
+mod operation;
+mod projects;
 mod threads;
 mod tree;
 mod work;
 
-pub(crate) use threads::named;
-
 use axum::Router;
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse;
+use threadkeep::{Engine, Invalid};
 
 use crate::answer::{Answer, Refused};
 use crate::app::App;
@@ -20,11 +27,17 @@ pub(crate) fn all() -> Router<App> {
             "/v1",
             Router::new()
                 .merge(threads::routes())
+                .merge(list::routes())
+                .merge(many::routes())
+                .merge(keys::routes())
+                .merge(projects::routes())
+                .merge(admin::routes())
                 .merge(messages::routes())
                 .merge(tree::routes())
                 .merge(work::routes())
                 .merge(crate::stream::routes()),
         )
+        .merge(operation::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
 }
@@ -34,7 +47,22 @@ async fn unknown() -> Answer {
     Err(Refused::from(problem.hint("the paths are listed at /docs")))
 }
 
-async fn wrong_method() -> Answer {
+async fn wrong_method(method: Method) -> Answer {
+    // What the path takes stands in `Allow`, which is added on the way out.
+    if method == Method::OPTIONS {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     let problem = Problem::new(Status::MethodNotAllowed, "method_not_allowed", "this path does not take that method");
     Err(problem.into())
+}
+
+/// How many items a page has.
+fn page_limit(engine: &Engine, asked: Option<usize>) -> Result<usize, Refused> {
+    let limits = engine.limits();
+    let limit = asked.unwrap_or(limits.page);
+    if limit == 0 || limit > limits.page_max {
+        let rule = format!("a page has 1 to {} items", limits.page_max);
+        return Err(Invalid::parameter("limit", rule).into());
+    }
+    Ok(limit)
 }

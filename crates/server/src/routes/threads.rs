@@ -1,16 +1,18 @@
 //! Threads: create, read, change, delete.
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
-use threadkeep::{Create, Delete, Engine, Error, MessageBody, NewMessage, Thread, ThreadName, Update};
+use threadkeep::{
+    Create, Delete, Engine, Error, MessageBody, NewMessage, Scope, Standing, Thread, ThreadName, Update, Verb,
+};
 use threadkeep_api as api;
 
-use crate::access::{Access, Scope};
+use crate::access::{Access, Reader};
 use crate::answer::{Answer, Refused, at, created, json};
 use crate::app::App;
-use crate::input::{expected, text, writer};
+use crate::input::{Path, expected, text, writer};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/threads", post(create)).route("/threads/{thread}", get(show).patch(update).delete(delete))
@@ -45,15 +47,19 @@ pub(crate) fn appended(messages: Vec<api::NewMessage>) -> Result<Vec<NewMessage>
 
 async fn create(State(app): State<App>, access: Access, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked = api::CreateThread::parse(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked = api::CreateThread::parse(&text(request, &app.settings).await?)?;
     let create = Create { fields: asked.fields, messages: appended(asked.messages)? };
     let thread = access.engine.create(create).await?;
     Ok(at(thread.head.version, created(&api::Thread::from(&thread))))
 }
 
-async fn show(access: Access, Path(name): Path<String>) -> Answer {
-    let thread = named(&access, &name).await?;
-    Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
+async fn show(reader: Reader, Path(name): Path<String>) -> Answer {
+    let (thread, standing) = reader.seen(&name, Verb::Read).await?;
+    let shown = match standing {
+        Standing::Owner => api::Thread::from(&thread),
+        Standing::Visitor => api::Thread::for_visitors(&thread),
+    };
+    Ok(at(thread.head.version, json(&shown)))
 }
 
 async fn update(
@@ -64,7 +70,7 @@ async fn update(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let fields = api::parse_update(&text(request, app.settings.body_bytes_max).await?)?;
+    let fields = api::parse_update(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let thread = engine.update(thread.id, Update { fields, expected: expected(&headers)? }).await?;

@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use threadkeep::{
-    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, SetCheckpoint, TakeWriter, ThreadName,
+    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, Scope, SetCheckpoint, TakeWriter, ThreadName,
+    Verb,
 };
 use threadkeep_api as api;
 use threadkeep_api::{Problem, Status};
 
 use super::threads::{named, writing};
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::answer::{Answer, Refused, at, created, json};
 use crate::app::App;
-use crate::input::{expected, text, writer};
+use crate::input::{Path, expected, text, writer};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -40,8 +41,8 @@ async fn fork(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Fork = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
-    let thread = named(&access, &name).await?;
+    let asked: api::Fork = api::parse_body(&text(request, &app.settings).await?)?;
+    let (thread, _) = access.engine.seen(name.parse::<ThreadName>()?, Verb::Fork).await?;
     let point = match (asked.message_index, asked.message_id, asked.version) {
         (None, None, None) => ForkPoint::Now,
         (Some(index), None, None) => ForkPoint::Index(index),
@@ -62,7 +63,7 @@ async fn handoff(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Handoff = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Handoff = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let api::Handoff { goal, summary, comment, agent_id } = asked;
     let handoff = Handoff { goal, summary, comment, agent_id, expected: expected(&headers)? };
@@ -72,7 +73,7 @@ async fn handoff(
 
 async fn mention(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Mention = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Mention = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let target: ThreadName = asked.target.parse()?;
     let made = access.engine.mention(thread.id, Mention { target, comment: asked.comment }).await?;
@@ -87,7 +88,7 @@ async fn rollback(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Rollback = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Rollback = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.undo) {
@@ -109,7 +110,7 @@ async fn checkpoint(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::SetCheckpoint = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::SetCheckpoint = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let set = SetCheckpoint { name: asked.name, expected: expected(&headers)? };
     let checkpoint = access.engine.checkpoint(thread.id, set).await?;
@@ -152,7 +153,7 @@ async fn held(access: Access, Path(name): Path<String>) -> Answer {
 
 async fn take(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::TakeWriter = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::TakeWriter = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let take = TakeWriter { ttl: asked.ttl.map(Duration::from_millis), holder: asked.holder };
     let lease = access.engine.take_writer(thread.id, take).await?;
@@ -168,7 +169,7 @@ async fn renew(
 ) -> Answer {
     access.may(Scope::Write)?;
     let token = token(&headers)?;
-    let asked: api::TakeWriter = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::TakeWriter = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let lease = access.engine.renew_writer(thread.id, token, asked.ttl.map(Duration::from_millis)).await?;
     Ok(json(&api::Writer::held(&lease)))

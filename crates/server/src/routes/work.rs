@@ -1,20 +1,20 @@
 //! Work on a thread: the queue, executions, skills, agents, subagents.
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, patch, post};
 use threadkeep::{
-    ActivateSkill, Archive, Assign, Begin, EditQueued, End, NotifyParent, Queue, QueuedId, RemoveQueued, SetStatus,
-    Skill, Step, Subagent, Unarchive, Uuid,
+    ActivateSkill, Archive, Assign, Begin, EditQueued, End, NotifyParent, Queue, QueuedId, RemoveQueued, Scope,
+    SetStatus, Skill, Step, Subagent, Unarchive, Uuid,
 };
 use threadkeep_api as api;
 
 use super::threads::{appended, named, writing};
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::answer::{Answer, at, created, json};
 use crate::app::App;
-use crate::input::{expected, idempotency_key, text};
+use crate::input::{Path, expected, idempotency_key, text};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -28,6 +28,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/threads/{thread}/unarchive", post(unarchive))
         .route("/threads/{thread}/assign", post(assign))
         .route("/threads/{thread}/skills", post(skill))
+        .route("/threads/{thread}/emit", post(emit))
         .route("/threads/{thread}/children", get(children).post(subagent))
         .route("/threads/{thread}/parent", get(parent))
         .route("/threads/{thread}/notify-parent", post(notify_parent))
@@ -50,7 +51,7 @@ async fn queue(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::NewMessage = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::NewMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let mut messages = appended(vec![asked])?;
     let message = messages.pop().ok_or(threadkeep::Error::Busy)?;
@@ -67,7 +68,7 @@ async fn edit_queued(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::EditMessage = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::EditMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let api::EditMessage { content, metadata } = asked;
     let item: QueuedId = item.parse()?;
@@ -97,7 +98,7 @@ async fn begin(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Begin = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Begin = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let begin = Begin { ttl_micros: micros(asked.ttl), take_over: asked.take_over, expected: expected(&headers)? };
@@ -114,7 +115,7 @@ async fn step(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Step = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Step = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let execution: Uuid = execution.parse()?;
@@ -131,7 +132,7 @@ async fn end(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::End = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::End = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let end = End { execution: Some(execution.parse()?), status: asked.status, messages: appended(asked.messages)? };
@@ -171,7 +172,7 @@ async fn assign(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::Assign = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::Assign = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let assign = Assign { agent_id: asked.agent_id, expected: expected(&headers)? };
@@ -187,11 +188,19 @@ async fn skill(
     request: Request,
 ) -> Answer {
     access.may(Scope::Write)?;
-    let skill: Skill = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let skill: Skill = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let thread = engine.activate_skill(thread.id, ActivateSkill { skill, expected: expected(&headers)? }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
+}
+
+async fn emit(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
+    access.may(Scope::Write)?;
+    let asked: api::Emit = api::parse_body(&text(request, &app.settings).await?)?;
+    let thread = named(&access, &name).await?;
+    let listeners = access.engine.emit(thread.id, &asked.event, asked.data).await?;
+    Ok(json(&api::EmitTold { listeners }))
 }
 
 async fn children(access: Access, Path(name): Path<String>) -> Answer {
@@ -203,7 +212,7 @@ async fn children(access: Access, Path(name): Path<String>) -> Answer {
 
 async fn subagent(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::NewSubagent = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::NewSubagent = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let subagent = Subagent {
         name: asked.name,
@@ -230,7 +239,7 @@ async fn parent(access: Access, Path(name): Path<String>) -> Answer {
 
 async fn notify_parent(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::NotifyParent = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::NotifyParent = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let queued = access.engine.notify_parent(thread.id, NotifyParent { content: asked.content }).await?;
     let queued = queued.as_ref().map(api::Queued::from);
@@ -239,7 +248,7 @@ async fn notify_parent(State(app): State<App>, access: Access, Path(name): Path<
 
 async fn set_status(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
     access.may(Scope::Write)?;
-    let asked: api::SetStatus = api::parse_body(&text(request, app.settings.body_bytes_max).await?)?;
+    let asked: api::SetStatus = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let set = access.engine.set_status(thread.id, SetStatus { status: asked.status }).await?;
     Ok(json(&api::StatusSet { set }))

@@ -11,6 +11,7 @@ mod live;
 mod log;
 mod observe;
 mod patches;
+mod policy;
 mod queue;
 mod record;
 mod relate;
