@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, Thread, ThreadName, Verb};
@@ -80,7 +80,8 @@ impl FromRequestParts<App> for Reader {
 
 /// The key that a request presents, itself or by a ticket; none if it presents nothing.
 async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
-    let path = parts.uri.path();
+    // Routes see what is left of the path; a ticket is for all of it.
+    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
     let is_stream = path.ends_with("/stream") || path.ends_with("/ws");
     let found = match parts.headers.get(header::AUTHORIZATION) {
         Some(value) => {

@@ -27,6 +27,7 @@ use crate::answer::{Answer, Refused};
 use crate::app::App;
 use crate::following::{Following, Thread};
 use crate::input::{Path, Query};
+use crate::metrics::OpenStream;
 
 /// Events that are ready before the socket takes them. Each may be as large as a message, so there is one.
 const READY_MAX: usize = 1;
@@ -103,7 +104,7 @@ async fn sse(
 /// An answer that goes on for as long as there is something to follow.
 pub(crate) fn events(app: &App, following: Following, key: Option<Key>) -> Response {
     let (send, receive) = mpsc::channel(READY_MAX);
-    tokio::spawn(run(app.clone(), following, key, send));
+    tokio::spawn(run(app.clone(), following, key, send, app.metrics.open_stream()));
     let mut response = Response::new(Body::from_stream(Events(receive)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -118,8 +119,8 @@ enum News {
 }
 
 /// Follows until the thread, the key, the reader or the server is gone.
-async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::Sender<News>) {
-    let _open = app.metrics.open_stream();
+async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::Sender<News>, open: OpenStream) {
+    let _open = open;
     let mut stopping = app.stopping.clone();
     let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
     let mut stopped = std::pin::pin!(stopped);
@@ -196,7 +197,8 @@ async fn socket(
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);
-    tokio::spawn(run(app, following, reader.key, send));
+    let open = app.metrics.open_stream();
+    tokio::spawn(run(app, following, reader.key, send, open));
     Ok(upgrade.max_message_size(FRAME_BYTES_MAX).on_upgrade(move |socket| frames(socket, receive)).into_response())
 }
 
