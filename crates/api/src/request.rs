@@ -9,6 +9,7 @@ use threadkeep_model::{
 };
 
 use crate::parse;
+use crate::parse::wrong;
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +55,7 @@ fn fields(text: &str) -> Result<BTreeMap<String, Json>, Invalid> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Invalid> {
-    json.read().map_err(|error| Invalid::body(field, error.to_string()))
+    json.read().map_err(|error| wrong(field, &error))
 }
 
 /// A message to add.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::guard::Guard;
 use crate::keys::Keys;
+use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::tickets::Tickets;
 use crate::{edge, routes};
@@ -22,6 +23,7 @@ pub struct App {
     pub(crate) guard: Arc<Guard>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Arc<Log>,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -62,6 +64,7 @@ impl App {
         Self {
             engine,
             keys,
+            log: Arc::new(Log::new(settings.log)),
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),

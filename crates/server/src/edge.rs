@@ -3,7 +3,10 @@
 //! In: an id, sizes, where the request claims to come from and to go to, what it accepts. Out: the id, problems written
 //! down, a count, and a line in the log. Neither the log nor the metrics hold queries, keys or anything that was said.
 
-use std::io::Write as _;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -54,7 +57,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     let response = match admit(&app, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => contained(next.run(request)).await,
         Err(refused) => refused.into_response(),
     };
     let mut response = told(response, &id);
@@ -65,24 +68,27 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
-    if app.settings.log {
+    if app.log.is_on() {
         let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
         path.truncate(end.unwrap_or(0));
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
         let (request_id, method) = (id.as_str(), known(&method));
         let line =
             Line { time: SystemWorld.now(), event: "request", request_id, method, path: &path, status, ms, peer };
-        log(&line);
+        app.log.line(&line);
     }
     response
 }
 
-/// Writes one line of JSON to stderr. If nobody reads it, there is nobody to tell.
-fn log(line: &impl Serialize) {
-    if let Ok(mut line) = serde_json::to_vec(line) {
-        line.push(b'\n');
-        drop(std::io::stderr().lock().write_all(&line));
-    }
+/// A panic is a broken invariant of ours: it ends one request, and nothing else.
+async fn contained(answer: impl Future<Output = Response>) -> Response {
+    let mut answer = pin!(answer);
+    let polled = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context))) {
+        Ok(Poll::Ready(response)) => Poll::Ready(Some(response)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => Poll::Ready(None),
+    });
+    polled.await.unwrap_or_else(|| unexplained(StatusCode::INTERNAL_SERVER_ERROR).into_response())
 }
 
 /// Methods that have a name of their own in counts and logs; a client can make up any number of others.

@@ -55,7 +55,7 @@ impl Metrics {
     }
 
     /// Everything, in the text format of Prometheus.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, log_lines_dropped: u64) -> String {
         let mut text = String::new();
         let mut line = |line: std::fmt::Arguments<'_>| {
             text.push_str(&line.to_string());
@@ -84,6 +84,9 @@ impl Metrics {
         line(format_args!("# HELP threadkeep_open_streams Streams that are open."));
         line(format_args!("# TYPE threadkeep_open_streams gauge"));
         line(format_args!("threadkeep_open_streams {}", self.streams.load(Ordering::Relaxed)));
+        line(format_args!("# HELP threadkeep_log_lines_dropped_total Lines that nobody read in time."));
+        line(format_args!("# TYPE threadkeep_log_lines_dropped_total counter"));
+        line(format_args!("threadkeep_log_lines_dropped_total {log_lines_dropped}"));
         if let Some(bytes) = resident_bytes() {
             line(format_args!("# HELP process_resident_memory_bytes Memory that the process holds."));
             line(format_args!("# TYPE process_resident_memory_bytes gauge"));

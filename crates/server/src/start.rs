@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use threadkeep::{Engine, SystemWorld, World};
 use threadkeep_api::{Problem, Status};
@@ -126,7 +127,9 @@ impl Started {
             stop.await;
             stopping.send_replace(true);
         };
+        let log = Arc::clone(&app.log);
         serve(listener, app.router(), connections, stop).await;
         drop(folder);
+        log.flush();
     }
 }

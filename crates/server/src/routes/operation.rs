@@ -29,7 +29,7 @@ async fn ready(State(app): State<App>) -> Answer {
 }
 
 async fn metrics(State(app): State<App>) -> Answer {
-    let mut response = Response::new(Body::from(app.metrics.text()));
+    let mut response = Response::new(Body::from(app.metrics.text(app.log.dropped())));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)

@@ -17,7 +17,10 @@ fn threads_are_made_read_changed_listed_and_deleted() {
     let changed = ann.patch(&path, json!({ "title": null, "metadata": { "j": 2 } })).ok(200);
     assert_eq!((&changed["title"], &changed["metadata"]), (&json!(null), &json!({ "j": 2 })));
     ann.send("PATCH", &path, "If-Match: \"0\"\r\n", Some("{}")).refused(412, "version_conflict");
-    ann.patch(&path, json!({ "colour": "red" })).refused(400, "invalid_body");
+    let refused = ann.patch(&path, json!({ "colour": "red" })).refused(400, "invalid_body");
+    assert_eq!(refused["field"], "colour");
+    let refused = ann.get("/v1/threads?colour=red").refused(400, "invalid_parameter");
+    assert_eq!(refused["field"], "colour");
     for number in 0..3 {
         ann.post("/v1/threads", json!({ "title": format!("{number}") })).ok(201);
     }

@@ -138,6 +138,25 @@ fn a_reader_that_takes_nothing_holds_nobody_up() {
 }
 
 #[test]
+fn a_reader_that_takes_nothing_for_too_long_is_cut() {
+    let server = Server::impatient(std::time::Duration::from_millis(200));
+    let ann = server.admin();
+    let thread = ann.thread(&[]);
+    let _stalled = ann.stream(&format!("/v1/threads/{thread}/stream"), "");
+    let large = "x".repeat(4 << 20);
+    for _ in 0..8 {
+        ann.say(&thread, &large);
+    }
+    let is_open = || ann.get("/metrics").body.contains("threadkeep_open_streams 1");
+    assert!((0..1_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        !is_open()
+    }));
+    let mut resumed = ann.stream(&format!("/v1/threads/{thread}/stream?after=7"), "");
+    assert_eq!(resumed.next().expect("an event").id.as_deref(), Some("8"), "nothing is lost");
+}
+
+#[test]
 fn streams_end_when_the_server_stops() {
     let mut server = Server::start();
     let ann = server.admin();

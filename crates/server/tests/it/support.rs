@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use threadkeep_server::{Settings, Start};
+use threadkeep_server::{Connections, Settings, Start};
 use tokio::sync::oneshot;
 
 /// How long anything may take before a test gives up on it.
@@ -29,10 +29,16 @@ impl Server {
     }
 
     pub fn start_with(settings: Settings) -> Self {
-        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), settings)
+        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), settings, Connections::default())
     }
 
-    fn on(folder: Arc<tempfile::TempDir>, settings: Settings) -> Self {
+    /// One that cuts connections whose reader takes nothing for so long.
+    pub fn impatient(stalled_max: Duration) -> Self {
+        let connections = Connections { stalled_max, ..Connections::default() };
+        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), settings(), connections)
+    }
+
+    fn on(folder: Arc<tempfile::TempDir>, settings: Settings, connections: Connections) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let path = folder.path().to_owned();
@@ -42,6 +48,7 @@ impl Server {
                 let engine = threadkeep::open(&store(&path)).expect("a store");
                 let mut start = Start::new(engine, path);
                 (start.settings, start.listen) = (settings, Some(([127, 0, 0, 1], 0).into()));
+                start.connections = connections;
                 let started = start.begin().await.expect("a server");
                 let key = started.local_key().expect("a local key").to_owned();
                 ready.send((started.url().to_owned(), key)).expect("the test waits");
@@ -64,7 +71,7 @@ impl Server {
     /// A new server on the same data.
     pub fn restarted(mut self) -> Self {
         self.stop();
-        Self::on(Arc::clone(&self.folder), settings())
+        Self::on(Arc::clone(&self.folder), settings(), Connections::default())
     }
 
     pub fn folder(&self) -> &Path {
