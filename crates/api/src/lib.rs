@@ -7,6 +7,7 @@
 mod access;
 mod amp;
 mod checkpoint;
+mod event;
 mod execution;
 mod export;
 mod family;
@@ -26,6 +27,7 @@ mod writer;
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
+pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
 pub use family::{Family, Relation, Relationship, Subagent};

@@ -50,6 +50,8 @@ pub struct Limits {
     pub page: usize,
     /// Most items in a page.
     pub page_max: usize,
+    /// Bytes of bodies after which a page ends early, so that many large messages make many pages.
+    pub page_bytes_max: usize,
     /// Most messages in one append.
     pub batch_max: usize,
     /// Most bytes of one message, as JSON.
@@ -69,6 +71,7 @@ impl Default for Limits {
         Self {
             page: 50,
             page_max: 1_000,
+            page_bytes_max: 32 << 20,
             batch_max: 1_000,
             message_bytes_max: 8 << 20,
             attachment_bytes_max: 64 << 20,

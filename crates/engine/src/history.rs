@@ -172,7 +172,14 @@ impl Engine {
         self.history_within(thread, after, limit, usize::MAX, Verb::Read).await
     }
 
-    /// The same, and no more once the bodies have so many bytes together.
+    /// The same, and no more once the bodies have [`Limits::page_bytes_max`](crate::Limits) bytes together.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn history_page(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
+        self.history_within(thread, after, limit, self.shared.limits.page_bytes_max, Verb::Read).await
+    }
+
     async fn history_within(
         &self,
         thread: ThreadId,

@@ -272,7 +272,8 @@ impl Engine {
         if view.tally.last_change == Position::START {
             return self.read_plain(view, place, order, filter, limit).await;
         }
-        let mut found: Vec<(Message, Place)> = Vec::new();
+        let (mut found, mut bytes): (Vec<(Message, Place)>, usize) = (Vec::new(), 0);
+        let mut limit = limit;
         let mut from = Some(place);
         while let Some(place) = from
             && found.len() <= limit
@@ -303,7 +304,11 @@ impl Engine {
                     let message = self.assemble(base, item).await?;
                     let body = message.body()?;
                     if filter.passes(body.role, body.silent, body.depth) {
+                        bytes += message.json.len();
                         found.push((message, Place { root, within: Some(item.position) }));
+                        if bytes >= self.shared.limits.page_bytes_max {
+                            limit = limit.min(found.len());
+                        }
                     }
                 }
             }
@@ -327,14 +332,19 @@ impl Engine {
     ) -> Result<(Vec<Message>, Option<Place>)> {
         let roots = ahead(view, place, order);
         let mut entries = self.appended(view, roots, filter, order, limit + 1).await?;
-        let next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
+        let mut next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
         entries.truncate(limit);
-        let mut messages = Vec::with_capacity(entries.len());
+        let (mut messages, mut bytes) = (Vec::with_capacity(entries.len()), 0);
         for mut entry in entries {
+            if bytes >= self.shared.limits.page_bytes_max {
+                next = Some(entry.ordinal()?);
+                break;
+            }
             let json = match std::mem::replace(&mut entry.body, Body::Absent) {
                 Body::Inline(bytes) => bytes,
                 large => self.body(&StoredEntry { body: large, ..entry.clone() }).await?,
             };
+            bytes += json.len();
             messages.push(message(&entry, json)?);
         }
         Ok((messages, next.map(|root| Place { root, within: None })))

@@ -6,7 +6,7 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
-use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, Thread, ThreadName, Verb};
+use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
 use threadkeep_api::{Problem, Status};
 
 use crate::answer::Refused;
@@ -97,8 +97,9 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
             None => return Ok(None),
         },
     };
-    if found.is_some() {
-        return Ok(found);
+    // A key that ended is refused; it is no guess, and does not count as one.
+    if let Some(key) = found {
+        return if key.holds(SystemWorld.now()) { Ok(Some(key)) } else { Err(unauthorized()) };
     }
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {

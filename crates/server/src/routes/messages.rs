@@ -1,4 +1,4 @@
-//! Messages and events: add, read, edit, delete; the history.
+//! Messages: add, read, edit, delete; the history.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -6,8 +6,8 @@ use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use serde::Deserialize;
 use threadkeep::{
-    Append, AppendEvent, DeleteMessage, EditMessage, Error, Event, Insert, Mention, Message, MessageName, Page,
-    Position, Role, Scope, Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
+    Append, DeleteMessage, EditMessage, Error, Insert, Mention, Message, MessageName, Page, Position, Role, Scope,
+    Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
 };
 use threadkeep_api as api;
 
@@ -21,7 +21,6 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/threads/{thread}/messages", get(list).post(append))
         .route("/threads/{thread}/messages/{message}", get(show).patch(edit).delete(delete))
-        .route("/threads/{thread}/events", get(history).post(append_event))
         .route("/threads/{thread}/history", get(history))
         .route("/threads/{thread}/truncate", post(truncate))
         .route("/threads/{thread}/model-messages", get(model_messages))
@@ -77,6 +76,8 @@ struct Which {
     include_silent: bool,
     as_of: Option<Version>,
     from: Option<String>,
+    /// The total is told wherever it is known.
+    total: Option<bool>,
 }
 
 impl Which {
@@ -100,7 +101,7 @@ impl Which {
 }
 
 /// A message as somebody of this standing sees it.
-fn shown(message: &Message, standing: Standing) -> Result<api::Message<'_>, Refused> {
+pub(super) fn shown(message: &Message, standing: Standing) -> Result<api::Message<'_>, Refused> {
     Ok(match standing {
         Standing::Owner => api::Message::new(message)?,
         Standing::Visitor => api::Message::for_visitors(message)?,
@@ -116,9 +117,10 @@ async fn list(reader: Reader, Path(name): Path<String>, Query(mut which): Query<
         access.engine.mention(from.id, Mention { target: thread.id.into(), comment: None }).await?;
     }
     let counted = which.role.is_none() && which.max_depth.is_none();
+    let wanted = which.total.unwrap_or(true);
     let page = reader.engine.messages(thread.id, which.page()?).await?;
     let items = page.items.iter().map(|message| shown(message, standing)).collect::<Result<Vec<_>, _>>()?;
-    let total = counted.then_some(page.total);
+    let total = counted.then_some(page.total).filter(|_| wanted);
     Ok(at(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
 }
 
@@ -161,22 +163,6 @@ async fn delete(access: Access, Path((name, message)): Path<(String, String)>, h
     Ok(json(&api::Deleted { deleted }))
 }
 
-async fn append_event(
-    State(app): State<App>,
-    access: Access,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
-) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::NewEvent = api::parse_body(&text(request, &app.settings).await?)?;
-    let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let event = Event { kind: asked.kind.parse()?, data: asked.data };
-    let version = engine.append_event(thread.id, AppendEvent { event, expected: expected(&headers)? }).await?;
-    Ok(at(version, created(&api::Logged { version })))
-}
-
 /// From where on to read the history.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -193,7 +179,7 @@ async fn history(reader: Reader, Path(name): Path<String>, Query(after): Query<A
         return Err(threadkeep::Invalid::parameter("limit", rule).into());
     }
     let (thread, standing) = reader.seen(&name, Verb::Read).await?;
-    let entries = reader.engine.history(thread.id, after.after.unwrap_or(Position::START), limit).await?;
+    let entries = reader.engine.history_page(thread.id, after.after.unwrap_or(Position::START), limit).await?;
     let mut items = Vec::with_capacity(entries.len());
     for entry in &entries {
         items.extend(crate::following::shown(entry, standing, &reader.engine)?);

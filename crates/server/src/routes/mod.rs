@@ -1,6 +1,7 @@
 //! The routes, one file a resource.
 
 mod admin;
+mod events;
 mod keys;
 mod list;
 mod many;
@@ -33,6 +34,7 @@ pub(crate) fn all() -> Router<App> {
                 .merge(projects::routes())
                 .merge(admin::routes())
                 .merge(messages::routes())
+                .merge(events::routes())
                 .merge(tree::routes())
                 .merge(work::routes())
                 .merge(crate::stream::routes()),

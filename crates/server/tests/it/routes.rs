@@ -72,6 +72,51 @@ fn messages_are_added_once_read_in_pages_edited_and_deleted() {
 }
 
 #[test]
+fn events_are_logged_beside_messages_and_read_in_order() {
+    let server = Server::start();
+    let ann = server.admin();
+    let thread = ann.thread(&["a"]);
+    let path = format!("/v1/threads/{thread}/events");
+    for event in [
+        json!({ "type": "tool_use", "data": { "tool": "grep" } }),
+        json!({ "type": "message", "data": { "role": "assistant", "content": "b" } }),
+        json!({ "type": "result", "data": { "ok": true } }),
+    ] {
+        ann.post(&path, event).ok(201);
+    }
+    ann.post(&path, json!({ "type": "message", "data": { "role": "tool", "content": "b" } }))
+        .refused(400, "invalid_body");
+    ann.post(&path, json!({ "type": "shout", "data": {} })).refused(400, "invalid_body");
+    let kinds = |page: &serde_json::Value| {
+        let items = page["items"].as_array().expect("items").iter();
+        items.map(|item| item["type"].as_str().expect("a type").to_owned()).collect::<Vec<_>>()
+    };
+    let page = ann.get(&format!("{path}?limit=2")).ok(200);
+    assert_eq!((kinds(&page), &page["total"]), (vec!["message".to_owned(), "tool_use".into()], &json!(4)));
+    let rest = ann.get(&format!("{path}?after={}", page["nextCursor"].as_str().expect("more"))).ok(200);
+    assert_eq!(kinds(&rest), ["message", "result"]);
+    assert_eq!(rest["items"][0]["data"]["content"], "b");
+    assert_eq!(ann.shows(&thread), "a b");
+}
+
+#[test]
+fn pages_of_large_messages_end_early_and_go_on() {
+    let server = Server::start();
+    let ann = server.admin();
+    let thread = ann.thread(&[]);
+    let large = "x".repeat(7 << 20);
+    for _ in 0..7 {
+        ann.say(&thread, &large);
+    }
+    let path = format!("/v1/threads/{thread}/messages?limit=1000");
+    let page = ann.get(&path).ok(200);
+    let rest = ann.get(&format!("{path}&cursor={}", page["nextCursor"].as_str().expect("more"))).ok(200);
+    assert_eq!((page["items"].as_array().map(Vec::len), rest["items"].as_array().map(Vec::len)), (Some(5), Some(2)));
+    let history = ann.get(&format!("/v1/threads/{thread}/history?limit=1000")).ok(200);
+    assert_eq!((history["items"].as_array().map(Vec::len), &history["nextCursor"]), (Some(5), &json!("5")));
+}
+
+#[test]
 fn work_goes_on_in_executions_with_a_queue() {
     let server = Server::start();
     let ann = server.admin();
