@@ -25,6 +25,7 @@ Examples:
   threadkeep show 4e36                     read the conversation
   threadkeep fork 4e36 --message-index 0   go another way after the first message
   threadkeep tail 4e36                     follow what happens, also in other processes
+  threadkeep serve                         serve threads over HTTP, with streams
 
 Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
 it now.";

@@ -1,10 +1,11 @@
 //! `serve`: threads over HTTP, until somebody says stop.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use threadkeep::Invalid;
 use threadkeep_api::{Problem, Status};
 use threadkeep_server::Start;
 
@@ -23,8 +24,15 @@ One line of JSON for each request goes to stderr. The address and a local key ar
 alone. Beyond this machine the local key is off, and at least one key must have been created.")]
 pub(crate) struct Serve {
     /// The address and port to listen on; port 0 takes any that is free [default: 127.0.0.1:8473 or the next free]
-    #[arg(long, value_name = "ADDR", env = "THREADKEEP_LISTEN", hide_env = true)]
+    #[arg(long, value_name = "ADDR", value_parser = address, env = "THREADKEEP_LISTEN", hide_env = true)]
     listen: Option<SocketAddr>,
+}
+
+/// An address with a port, by number or by name.
+fn address(text: &str) -> Result<SocketAddr, Invalid> {
+    let rule =
+        || Invalid::parameter("listen", format!("'{text}' is not an address with a port, such as 127.0.0.1:8473"));
+    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(rule)
 }
 
 /// Said once the server answers.

@@ -67,12 +67,12 @@ impl Engine {
             Relationship { thread, kind, role, message_index: index, created, comment }
         });
         let mut seen: Vec<Relationship> = seen.collect();
-        seen.extend(self.from_elsewhere(&own).await?);
+        seen.extend(self.origin_elsewhere(&own).await?);
         Ok(seen)
     }
 
     /// The public thread of another account that a thread was forked from. Only the fork tells of it.
-    async fn from_elsewhere(&self, own: &Thread) -> Result<Option<Relationship>> {
+    async fn origin_elsewhere(&self, own: &Thread) -> Result<Option<Relationship>> {
         let Some(origin) = own.record.origin_thread_id else { return Ok(None) };
         match self.standing(origin, Verb::Read).await {
             Ok(Standing::Visitor) => Ok(Some(Relationship {

@@ -208,3 +208,43 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::ActorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_key_on_disk_looks_like_this() {
+        let actor = Actor { kind: ActorKind::Agent, name: "nightly".into() };
+        let mut document = Document { hash: "ab".into(), actor, scope: Scope::Read, expires: None, revoked: None };
+        let json = |document: &Document| serde_json::to_string(document).expect("json");
+        let begin = r#"{"hash":"ab","actor":{"type":"agent","name":"nightly"},"scope":"read""#;
+        assert_eq!(json(&document), format!("{begin}}}"));
+        let time = Some(Timestamp::from_micros(0));
+        (document.expires, document.revoked) = (time, time);
+        let times = r#""expires":"1970-01-01T00:00:00.000000Z","revoked":"1970-01-01T00:00:00.000000Z""#;
+        assert_eq!(json(&document), format!("{begin},{times}}}"));
+        let account = Account::local();
+        let registered = Registered {
+            kind: RegistryKind::Key,
+            id: "k".into(),
+            account: account.clone(),
+            json: json(&document),
+            created: Timestamp::from_micros(1),
+        };
+        let (key, hash) = read(&registered).expect("a key");
+        assert_eq!((key.account.clone(), hash.as_str(), key.scope), (account, "ab", Scope::Read));
+        assert!(!key.holds(Timestamp::from_micros(-1)), "it was revoked");
+    }
+
+    #[test]
+    fn a_key_holds_until_it_expires() {
+        let actor = Actor { kind: ActorKind::Human, name: "ann".into() };
+        let (created, expires) = (Timestamp::from_micros(0), Some(Timestamp::from_micros(5)));
+        let account = Account::local();
+        let key = Key { id: "k".into(), account, actor, scope: Scope::Write, created, expires, revoked: None };
+        assert!(key.holds(Timestamp::from_micros(4)) && !key.holds(Timestamp::from_micros(5)));
+    }
+}

@@ -139,3 +139,29 @@ impl Engine {
         Ok(self.shared.stores.registry.unregister(RegistryKind::Project, place).await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_on_disk_looks_like_this_and_odd_ones_are_refused() {
+        let config = Some(Json::parse("config", r#"{"z":1.0,"a":2}"#).expect("json"));
+        let sandbox = Some(Sandbox { external_id: "s-1".into(), config });
+        let details = ProjectDetails { name: "P".into(), icon_name: Some("leaf".into()), sandbox };
+        let json = r#"{"name":"P","iconName":"leaf","sandbox":{"externalId":"s-1","config":{"z":1.0,"a":2}}}"#;
+        assert_eq!(serde_json::to_string(&details).expect("json"), json);
+        assert_eq!(serde_json::from_str::<ProjectDetails>(json).expect("a project"), details);
+        let named = |name: &str| ProjectDetails { name: name.to_owned(), ..details.clone() }.checked();
+        assert_eq!(named("a\0b").expect("a name").name, "ab");
+        for odd in ["", " ", "\0", &"x".repeat(NAME_BYTES_MAX + 1)] {
+            assert_eq!(named(odd).expect_err("refused").field, "name");
+        }
+    }
+
+    #[test]
+    fn two_accounts_never_share_the_place_of_a_project() {
+        let account = |name: &str| Account::new(name).expect("an account");
+        assert_ne!(place(&account("a"), "b:c"), place(&account("a:b"), "c"));
+    }
+}

@@ -25,6 +25,8 @@ struct Known {
     engine: Engine,
     local: Option<BlobId>,
     lately: Mutex<HashMap<BlobId, (Key, Instant)>>,
+    /// Whether keys still held when somebody last looked, by their ids: all streams of a key share one look.
+    looked: Mutex<HashMap<String, (bool, Instant)>>,
 }
 
 impl Keys {
@@ -32,7 +34,7 @@ impl Keys {
     /// do everything.
     pub fn new(engine: Engine, local: Option<&str>) -> Self {
         let local = local.map(|secret| BlobId::of(secret.as_bytes()));
-        Self(Arc::new(Known { engine, local, lately: Mutex::default() }))
+        Self(Arc::new(Known { engine, local, lately: Mutex::default(), looked: Mutex::default() }))
     }
 
     /// A new secret for a local key.
@@ -69,12 +71,32 @@ impl Keys {
 
     /// Whether a key that was found earlier still holds. While the store is away, it does.
     pub(crate) async fn still_holds(&self, key: &Key) -> bool {
-        key.id == LOCAL || self.0.engine.key_holds(&key.id).await.unwrap_or(true)
+        if key.id == LOCAL {
+            return true;
+        }
+        let looked = self.looked().get(&key.id).copied();
+        if let Some((holds, at)) = looked
+            && at.elapsed() < KNOWN_FOR
+        {
+            return holds;
+        }
+        let holds = self.0.engine.key_holds(&key.id).await.unwrap_or(true);
+        let mut looked = self.looked();
+        if looked.len() >= KNOWN_MAX {
+            looked.clear();
+        }
+        looked.insert(key.id.clone(), (holds, Instant::now()));
+        holds
     }
 
     /// Looks at every key anew from now on.
     pub(crate) fn forget(&self) {
         self.lately().clear();
+        self.looked().clear();
+    }
+
+    fn looked(&self) -> std::sync::MutexGuard<'_, HashMap<String, (bool, Instant)>> {
+        self.0.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lately(&self) -> std::sync::MutexGuard<'_, HashMap<BlobId, (Key, Instant)>> {

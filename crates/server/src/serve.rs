@@ -25,7 +25,7 @@ const HEAD_BYTES_MAX: usize = 128 << 10;
 pub struct Connections {
     /// Most at the same time: 10,000. More wait at the door.
     pub at_once_max: usize,
-    /// How long a client may take for the head of a request: 10 s.
+    /// How long a client may take for the head of a request, and be silent between two: 30 s.
     pub head_timeout: Duration,
     /// How long a client may take nothing of its answer: 30 s.
     pub stalled_max: Duration,
@@ -36,7 +36,7 @@ pub struct Connections {
 impl Default for Connections {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { at_once_max: 10_000, head_timeout: seconds(10), stalled_max: seconds(30), drain: seconds(10) }
+        Self { at_once_max: 10_000, head_timeout: seconds(30), stalled_max: seconds(30), drain: seconds(10) }
     }
 }
 

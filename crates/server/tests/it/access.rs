@@ -8,7 +8,7 @@ const UNKNOWN: &str = "T-00000000-0000-4000-8000-000000000000";
 
 /// Every route about a thread: method, path behind the thread, body, whether it writes, and what it answers to those
 /// for whom there is no such thread.
-const OF_A_THREAD: [(&str, &str, &str, bool, u16); 47] = [
+const OF_A_THREAD: [(&str, &str, &str, bool, u16); 50] = [
     ("GET", "", "", false, 404),
     ("HEAD", "", "", false, 404),
     ("PATCH", "", r#"{"title":"x"}"#, true, 404),
@@ -45,6 +45,7 @@ const OF_A_THREAD: [(&str, &str, &str, bool, u16); 47] = [
     ("POST", "/status", r#"{"status":"x"}"#, true, 404),
     ("POST", "/fork", "{}", true, 404),
     ("POST", "/handoff", r#"{"goal":"g"}"#, true, 404),
+    ("POST", "/mention", r#"{"target":"T-00000000-0000-4000-8000-000000000001"}"#, true, 404),
     ("POST", "/rollback", r#"{"version":0}"#, true, 404),
     ("POST", "/checkpoint", r#"{"name":"c"}"#, true, 404),
     ("GET", "/checkpoints", "", false, 404),
@@ -53,6 +54,8 @@ const OF_A_THREAD: [(&str, &str, &str, bool, u16); 47] = [
     ("GET", "/summary", "", false, 404),
     ("GET", "/writer", "", false, 404),
     ("POST", "/writer", "{}", true, 404),
+    ("PUT", "/writer", "{}", true, 400),
+    ("DELETE", "/writer", "", true, 400),
     ("GET", "/stream", "", false, 404),
     ("GET", "/stream?after=latest", "", false, 404),
     ("GET", "/ws", "", false, 404),
@@ -78,6 +81,48 @@ const OTHERS: [(&str, &str, &str, &str); 17] = [
     ("GET", "/v1/admin/export", "", "admin"),
     ("POST", "/v1/admin/import", "", "admin"),
 ];
+
+/// The route of each operation, among those above.
+const OF_AN_OPERATION: [(&str, &str, &str); 27] = [
+    ("create", "POST", "/v1/threads"),
+    ("update", "PATCH", ""),
+    ("delete", "DELETE", ""),
+    ("append", "POST", "/messages"),
+    ("append-event", "POST", "/events"),
+    ("insert", "POST", "/messages"),
+    ("edit", "PATCH", "/messages/M-00000000000000011"),
+    ("delete-message", "DELETE", "/messages/M-00000000000000011"),
+    ("truncate", "POST", "/truncate"),
+    ("fork", "POST", "/fork"),
+    ("handoff", "POST", "/handoff"),
+    ("mention", "POST", "/mention"),
+    ("rollback", "POST", "/rollback"),
+    ("checkpoint", "POST", "/checkpoint"),
+    ("archive", "POST", "/archive"),
+    ("unarchive", "POST", "/unarchive"),
+    ("assign", "POST", "/assign"),
+    ("skill", "POST", "/skills"),
+    ("queue", "POST", "/queue"),
+    ("edit-queued", "PATCH", "/queue/queued-00000000-0000-4000-8000-000000000000"),
+    ("remove-queued", "DELETE", "/queue/queued-00000000-0000-4000-8000-000000000000"),
+    ("begin", "POST", "/executions"),
+    ("step", "POST", "/executions/00000000-0000-4000-8000-000000000000/step"),
+    ("end", "POST", "/executions/00000000-0000-4000-8000-000000000000/end"),
+    ("subagent", "POST", "/children"),
+    ("notify-parent", "POST", "/notify-parent"),
+    ("status", "POST", "/status"),
+];
+
+#[test]
+fn every_operation_has_a_route() {
+    let server = Server::start();
+    for name in threadkeep::Operation::NAMES {
+        let route = OF_AN_OPERATION.iter().find(|(operation, ..)| *operation == name);
+        let (_, method, rest) = route.unwrap_or_else(|| panic!("'{name}' has no route"));
+        let path = if rest.starts_with("/v1/") { (*rest).to_owned() } else { format!("/v1/threads/{UNKNOWN}{rest}") };
+        assert_eq!(ask(&server.anonymous(), (method, &path, "")).0, 401, "{name}: there is such a path, behind a key");
+    }
+}
 
 fn ask(client: &Client, (method, path, body): (&str, &str, &str)) -> (u16, Value) {
     let reply = client.send(method, path, "", Some(body).filter(|body| !body.is_empty()));

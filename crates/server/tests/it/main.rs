@@ -5,5 +5,6 @@ mod hostile;
 mod keys;
 mod public;
 mod routes;
+mod shared;
 mod streams;
 mod support;

@@ -29,23 +29,29 @@ impl Server {
     }
 
     pub fn start_with(settings: Settings) -> Self {
-        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), settings, Connections::default())
+        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), None, settings, Connections::default())
+    }
+
+    /// One on the store at `url`.
+    pub fn on_store(url: &str) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self::on(folder, Some(url.to_owned()), settings(), Connections::default())
     }
 
     /// One that cuts connections whose reader takes nothing for so long.
     pub fn impatient(stalled_max: Duration) -> Self {
         let connections = Connections { stalled_max, ..Connections::default() };
-        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), settings(), connections)
+        Self::on(Arc::new(tempfile::tempdir().expect("a folder")), None, settings(), connections)
     }
 
-    fn on(folder: Arc<tempfile::TempDir>, settings: Settings, connections: Connections) -> Self {
+    fn on(folder: Arc<tempfile::TempDir>, url: Option<String>, settings: Settings, connections: Connections) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let path = folder.path().to_owned();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             runtime.expect("a runtime").block_on(async {
-                let engine = threadkeep::open(&store(&path)).expect("a store");
+                let engine = threadkeep::open(&url.unwrap_or_else(|| store(&path))).expect("a store");
                 let mut start = Start::new(engine, path);
                 (start.settings, start.listen) = (settings, Some(([127, 0, 0, 1], 0).into()));
                 start.connections = connections;
@@ -71,7 +77,7 @@ impl Server {
     /// A new server on the same data.
     pub fn restarted(mut self) -> Self {
         self.stop();
-        Self::on(Arc::clone(&self.folder), settings(), Connections::default())
+        Self::on(Arc::clone(&self.folder), None, settings(), Connections::default())
     }
 
     pub fn folder(&self) -> &Path {
