@@ -365,3 +365,8 @@ pub struct PutProject {
     /// The sandbox that its threads work in.
     pub sandbox: Option<threadkeep_engine::Sandbox>,
 }
+
+/// A body that says nothing: empty, or `{}`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}

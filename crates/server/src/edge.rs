@@ -19,6 +19,7 @@ use threadkeep_api::{Problem, Status};
 
 use crate::answer::Refused;
 use crate::app::App;
+use crate::leftover::lend;
 use crate::serve::Peer;
 
 /// The header with the id of a request.
@@ -56,11 +57,20 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let mut path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let (request, leftover) = lend(request);
     let response = match admit(&app, &request) {
         Ok(()) => contained(next.run(request)).await,
-        Err(refused) => refused.into_response(),
+        Err(refused) => {
+            drop(request);
+            refused.into_response()
+        }
     };
     let mut response = told(response, &id);
+    if let Some(leftover) = leftover
+        && !leftover.read_away().await
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

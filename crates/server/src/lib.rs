@@ -12,6 +12,7 @@ mod following;
 mod guard;
 mod input;
 mod keys;
+mod leftover;
 mod log;
 mod metrics;
 mod patient;

@@ -140,24 +140,45 @@ async fn end(
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
 }
 
-async fn cancel(access: Access, Path(name): Path<String>, headers: HeaderMap) -> Answer {
+async fn cancel(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
     access.may(Scope::Write)?;
+    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let ended = engine.end(thread.id, End::cancel()).await?;
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
 }
 
-async fn archive(access: Access, Path(name): Path<String>, headers: HeaderMap) -> Answer {
+async fn archive(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
     access.may(Scope::Write)?;
+    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let thread = engine.archive(thread.id, Archive { expected: expected(&headers)? }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
-async fn unarchive(access: Access, Path(name): Path<String>, headers: HeaderMap) -> Answer {
+async fn unarchive(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
     access.may(Scope::Write)?;
+    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let engine = writing(&access.engine, &thread, &headers)?;
     let thread = engine.unarchive(thread.id, Unarchive { expected: expected(&headers)? }).await?;

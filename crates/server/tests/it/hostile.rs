@@ -173,6 +173,28 @@ fn odd_headers_and_methods_are_refused_in_words() {
 }
 
 #[test]
+fn a_connection_goes_on_after_a_request_that_was_refused_unread() {
+    let server = Server::start();
+    let mut socket = connect(server.address());
+    let mut answers = String::new();
+    let body = format!(r#"{{"title":"{}"}}"#, "x".repeat(50_000));
+    for path in ["/v1/threads", "/v1/nowhere", "/healthz", "/v1/threads", "/v1/threads/x/archive"] {
+        let (address, length) = (server.address(), body.len());
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n");
+        socket.write_all(head.as_bytes()).expect("it is sent");
+        socket.write_all(body.as_bytes()).expect("it is sent");
+        let mut answer = String::new();
+        while !answer.ends_with("\"}") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte).expect("an answer");
+            answer.push(char::from(byte[0]));
+        }
+        answers.push_str(&answer[9..13]);
+    }
+    assert_eq!(answers, "401 404 405 401 401 ");
+}
+
+#[test]
 fn slow_and_broken_off_requests_hold_nobody_up() {
     let server = Server::start_with(threadkeep_server::Settings {
         body_idle_max: std::time::Duration::from_millis(100),
