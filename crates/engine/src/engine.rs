@@ -138,13 +138,19 @@ impl Engine {
     /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
     /// era did not move.
     pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
+        self.head_and_standing(thread, verb).await.map(|(head, _)| head)
+    }
+
+    async fn head_and_standing(&self, thread: ThreadId, verb: Verb) -> Result<(Head, Standing)> {
         let Some(head) = self.shared.stores.store.head(thread).await? else {
             return Err(Error::ThreadNotFound { thread: thread.into() });
         };
-        if self.shared.gates.get(thread).is_some_and(|gate| gate.era != head.era) {
-            self.shared.gates.forget(thread);
-        }
-        self.gate(thread, verb).await.map(|_| head)
+        // Invariant: a gate that is older than the head says nothing about who may see the thread now.
+        let gate = match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
+            Some(gate) => gate,
+            None => self.read_gate(thread).await?,
+        };
+        Ok((head, self.admitted(thread, &gate, verb)?))
     }
 
     /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
@@ -152,8 +158,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
     pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
-        self.head(thread, verb).await?;
-        self.gate(thread, verb).await.map(|(_, standing)| standing)
+        self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
     /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
@@ -279,21 +284,30 @@ impl Engine {
     }
 
     /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
-    pub(crate) async fn gate(&self, thread: ThreadId, verb: Verb) -> Result<(Arc<Gate>, Standing)> {
-        let missing = || Error::ThreadNotFound { thread: thread.into() };
+    pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
         let gate = match self.shared.gates.get(thread) {
             Some(gate) => gate,
-            None => {
-                let found = self.shared.stores.store.thread(thread.into()).await?.ok_or_else(missing)?;
-                let Thread { account, head, record, .. } = found;
-                let (lifecycle, visibility) = (record.lifecycle, record.visibility);
-                let gate = Gate { account, era: head.era, lifecycle, visibility };
-                self.shared.gates.put(thread, gate.clone());
-                Arc::new(gate)
-            }
+            None => self.read_gate(thread).await?,
         };
-        let standing = standing(&self.caller.account, &gate.account, gate.visibility, verb).ok_or_else(missing)?;
-        Ok((gate, standing))
+        self.admitted(thread, &gate, Verb::Change)?;
+        Ok(gate)
+    }
+
+    /// The gate of a thread as it is now, whoever asks.
+    async fn read_gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+        let Some(found) = self.shared.stores.store.thread(thread.into()).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        let Thread { account, head, record, .. } = found;
+        let (lifecycle, visibility) = (record.lifecycle, record.visibility);
+        let gate = Gate { account, era: head.era, lifecycle, visibility };
+        self.shared.gates.put(thread, gate.clone());
+        Ok(Arc::new(gate))
+    }
+
+    fn admitted(&self, thread: ThreadId, gate: &Gate, verb: Verb) -> Result<Standing> {
+        let standing = standing(&self.caller.account, &gate.account, gate.visibility, verb);
+        standing.ok_or(Error::ThreadNotFound { thread: thread.into() })
     }
 
     /// Commits entries that conflict with nothing but a change of the thread's record.
@@ -306,7 +320,7 @@ impl Engine {
         idempotency: Option<Idempotency>,
     ) -> Result<Committed> {
         for _ in 0..DECIDED_AGAIN_MAX {
-            let (gate, _) = self.gate(thread, Verb::Change).await?;
+            let gate = self.gate(thread).await?;
             if !gate.lifecycle.is_open() {
                 return Err(Error::ThreadClosed { state: gate.lifecycle });
             }

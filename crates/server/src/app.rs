@@ -34,6 +34,8 @@ pub struct Settings {
     pub body_bytes_max: usize,
     /// How long a client may be silent within a body: 30 s.
     pub body_idle_max: Duration,
+    /// How long a client may take for a body of JSON in all: 5 min.
+    pub body_time_max: Duration,
     /// How often a stream says that it is still there: 15 s.
     pub heartbeat: Duration,
     /// How often a stream makes sure that its reader may still read: 2 s.
@@ -50,6 +52,7 @@ impl Default for Settings {
         Self {
             body_bytes_max: 32 << 20,
             body_idle_max: Duration::from_secs(30),
+            body_time_max: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(2),
             loopback: true,

@@ -50,13 +50,17 @@ pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String
         return Err(too_large());
     }
     let mut chunks = Chunks::of(request.into_body(), settings);
-    let mut bytes: Vec<u8> = Vec::new();
-    while let Some(chunk) = chunks.next().await? {
-        if bytes.len() + chunk.len() > bytes_max {
-            return Err(too_large());
+    let reading = async {
+        let mut bytes: Vec<u8> = Vec::new();
+        while let Some(chunk) = chunks.next().await? {
+            if bytes.len() + chunk.len() > bytes_max {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
         }
-        bytes.extend_from_slice(&chunk);
-    }
+        Ok(bytes)
+    };
+    let bytes = tokio::time::timeout(settings.body_time_max, reading).await.map_err(|_| too_slow())??;
     let is_json = |kind: &str| {
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         kind == "application/json" || kind.ends_with("+json")
@@ -89,12 +93,14 @@ impl Chunks {
             Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
             Ok(None) => Ok(None),
             Ok(Some(Err(_))) => Err(Invalid::body("body", "was broken off").into()),
-            Err(_) => {
-                let detail = "the body did not go on; send it again, without pauses";
-                Err(Problem::new(Status::RequestTimeout, "request_timeout", detail).into())
-            }
+            Err(_) => Err(too_slow()),
         }
     }
+}
+
+fn too_slow() -> Refused {
+    let detail = "the body did not come in time; send it again, without pauses";
+    Problem::new(Status::RequestTimeout, "request_timeout", detail).into()
 }
 
 /// A query whose parameters are all known.

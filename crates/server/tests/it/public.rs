@@ -67,6 +67,7 @@ fn a_fork_of_a_public_thread_belongs_to_whoever_made_it() {
     let fork = fork["id"].as_str().expect("an id");
     assert_eq!(ann.get(&format!("/v1/threads/{thread}")).ok(200), before, "its parent is told nothing");
     ann.get(&format!("/v1/threads/{fork}")).refused(404, "thread_not_found");
+    assert_eq!(server.admin().post("/v1/admin/doctor", json!({})).ok(200)["healthy"], true);
     let related = bob.get(&format!("/v1/threads/{fork}/relationships")).ok(200);
     assert_eq!(related["items"][0]["threadId"], thread.as_str());
     let history = bob.get(&format!("/v1/threads/{fork}/history")).ok(200).to_string();
