@@ -18,8 +18,9 @@ pub struct HistoryEntry<'a> {
     pub kind: &'a str,
     /// When.
     pub time: Timestamp,
-    /// The account that answers for it.
-    pub account: Account,
+    /// The account that answers for it; visitors are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// Who did it.
     pub actor: Actor,
     /// What led to it.
@@ -48,7 +49,7 @@ impl<'a> HistoryEntry<'a> {
             version: entry.version,
             kind: entry.kind.as_str(),
             time: entry.time,
-            account: (*entry.account).clone(),
+            account: Some((*entry.account).clone()),
             actor: (*entry.actor).clone(),
             cause: entry.cause.clone(),
             message_id: brings_message(entry.kind).then_some(entry.place),

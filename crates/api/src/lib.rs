@@ -4,8 +4,10 @@
 //! read into a tree, so numbers and the order of keys stay exact. [`parse`] is the door for JSON from outside;
 //! [`Problem`] is the one table from an error to its status, code and exit code.
 
+mod access;
 mod amp;
 mod checkpoint;
+mod event;
 mod execution;
 mod export;
 mod family;
@@ -15,14 +17,18 @@ mod page;
 mod parse;
 mod patch;
 mod problem;
+mod public;
 mod report;
+mod request;
 mod snapshot;
 mod summary;
 mod thread;
 mod writer;
 
+pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
+pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
 pub use family::{Family, Relation, Relationship, Subagent};
@@ -32,7 +38,12 @@ pub use page::Page;
 pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
-pub use report::{Copied, Deleted, Doctor, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
+pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
+pub use request::{
+    Assign, Begin, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
+    NewSubagent, Nothing, NotifyParent, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus, Step,
+    TakeWriter, Truncate, parse_body, parse_update,
+};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;

@@ -13,7 +13,17 @@ use threadkeep_model::{Invalid, Json};
 /// with what is wrong and where.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     let json = Json::parse("body", text)?;
-    json.read().map_err(|error| Invalid::body("body", error.to_string()))
+    json.read().map_err(|error| wrong("body", &error))
+}
+
+/// What is wrong with a body, and with which field, as far as that is said.
+pub(crate) fn wrong(within: &str, error: &serde_json::Error) -> Invalid {
+    let said = error.to_string();
+    let named = ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|kind| {
+        let rest = said.strip_prefix(kind)?;
+        rest.split_once('`').map(|(field, _)| field.to_owned())
+    });
+    Invalid::body(named.as_deref().unwrap_or(within), said)
 }
 
 #[cfg(test)]
@@ -41,6 +51,13 @@ mod tests {
         ] {
             assert_eq!(parse::<MessageBody>(text).expect_err("refused").code, code);
         }
+    }
+
+    #[test]
+    fn a_field_that_is_unknown_or_missing_is_named() {
+        let field = |text: &str| parse::<MessageBody>(text).expect_err("refused").field;
+        assert_eq!(field(r#"{"role":"user","content":"a","colour":"red"}"#), "colour");
+        assert_eq!(field(r#"{"role":"user"}"#), "content");
     }
 
     #[test]

@@ -53,12 +53,26 @@ pub enum Status {
     Forbidden,
     /// What it names is not there.
     NotFound,
+    /// The path does not take the method.
+    MethodNotAllowed,
+    /// The path does not answer in words that the request accepts.
+    NotAcceptable,
+    /// The body did not come in time.
+    RequestTimeout,
+    /// The body is in words that are not understood here.
+    UnsupportedMediaType,
     /// The state of things does not allow it.
     Conflict,
     /// The thread is not at the version that was expected.
     PreconditionFailed,
     /// Larger than a limit.
     TooLarge,
+    /// The path and its query are longer than a limit.
+    UriTooLong,
+    /// The headers are larger than a limit.
+    HeadersTooLarge,
+    /// Too often.
+    RateLimited,
     /// Well-formed, but it contradicts an earlier request.
     Unprocessable,
     /// Never by input.
@@ -77,9 +91,16 @@ impl Status {
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::RequestTimeout => 408,
             Self::Conflict => 409,
+            Self::UnsupportedMediaType => 415,
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
+            Self::UriTooLong => 414,
+            Self::RateLimited => 429,
+            Self::HeadersTooLarge => 431,
             Self::Unprocessable => 422,
             Self::Internal => 500,
             Self::Unavailable => 503,
@@ -91,11 +112,19 @@ impl Status {
     pub fn exit(self) -> u8 {
         match self {
             Self::Internal => 1,
-            Self::BadRequest | Self::TooLarge | Self::Unprocessable => 2,
+            Self::BadRequest
+            | Self::TooLarge
+            | Self::Unprocessable
+            | Self::MethodNotAllowed
+            | Self::NotAcceptable
+            | Self::RequestTimeout
+            | Self::UriTooLong
+            | Self::HeadersTooLarge
+            | Self::UnsupportedMediaType => 2,
             Self::NotFound => 3,
             Self::Unauthorized | Self::Forbidden => 4,
             Self::Conflict | Self::PreconditionFailed => 5,
-            Self::Unavailable | Self::InsufficientStorage => 6,
+            Self::RateLimited | Self::Unavailable | Self::InsufficientStorage => 6,
         }
     }
 

@@ -38,6 +38,13 @@ impl Doctor {
     }
 }
 
+/// How many heard an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmitTold {
+    /// Those who listened at that moment.
+    pub listeners: usize,
+}
+
 /// What a garbage collection freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

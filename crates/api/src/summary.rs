@@ -134,7 +134,7 @@ impl From<&threadkeep_engine::ThreadSummary> for ThreadSummary {
         Self {
             id: thread.id,
             short_id: thread.short_id,
-            account_id: thread.account_id,
+            account_id: row.thread.account.clone(),
             v: thread.v,
             created: thread.created,
             updated: thread.updated,

@@ -13,8 +13,9 @@ pub struct Thread {
     pub id: ThreadId,
     /// Its short id: the same identity.
     pub short_id: ShortId,
-    /// The account that owns it.
-    pub account_id: Account,
+    /// The account that owns it; visitors are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<Account>,
     /// Its version.
     pub v: Version,
     /// When it came into being.
@@ -99,7 +100,7 @@ impl From<&threadkeep_model::Thread> for Thread {
         Self {
             id: thread.id,
             short_id: thread.id.short(),
-            account_id: thread.account.clone(),
+            account_id: Some(thread.account.clone()),
             v: head.version,
             created: thread.created,
             updated: head.updated,

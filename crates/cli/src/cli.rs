@@ -14,7 +14,8 @@ use threadkeep_api::{Problem, Status};
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
 use crate::{
-    agent, branch, copy, follow, list, message, relate, say, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, branch, copy, follow, keys, list, message, relate, say, serve, show, thread, transfer, tree, upkeep, watch,
+    work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -24,6 +25,7 @@ Examples:
   threadkeep show 4e36                     read the conversation
   threadkeep fork 4e36 --message-index 0   go another way after the first message
   threadkeep tail 4e36                     follow what happens, also in other processes
+  threadkeep serve                         serve threads over HTTP, with streams
 
 Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
 it now.";
@@ -108,6 +110,8 @@ enum Command {
     Copy(copy::Copy),
     #[command(visible_alias = "rm")]
     Delete(thread::Delete),
+    Serve(serve::Serve),
+    Keys(keys::Keys),
     Gc(upkeep::Gc),
     Doctor(upkeep::Doctor),
 }
@@ -115,7 +119,11 @@ enum Command {
 impl Command {
     /// Whether it may begin a new store; all others only make sense where there is one.
     fn may_begin(&self) -> bool {
-        matches!(self, Self::Create(_) | Self::Import(_))
+        match self {
+            Self::Create(_) | Self::Import(_) | Self::Serve(_) => true,
+            Self::Keys(keys) => keys.may_begin(),
+            _ => false,
+        }
     }
 
     /// The store it works on. `named` is what flags and environment say.
@@ -168,6 +176,8 @@ impl Command {
             Self::Import(import) => import.run(context).await,
             Self::Copy(copy) => copy.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
+            Self::Serve(serve) => serve.run(context).await,
+            Self::Keys(keys) => keys.run(context).await,
             Self::Gc(gc) => gc.run(context).await,
             Self::Doctor(doctor) => return doctor.run(context).await,
         };
@@ -213,7 +223,12 @@ fn carry_out(place: Place, cli: Cli) -> ExitCode {
         Err(failure) => return report(failure, json, &Hints::default(), None),
     };
     let hints = place.hints();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    // One command does one thing at a time; a server does many.
+    let mut runtime = match cli.command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let problem = Problem::new(Status::Internal, "internal", format!("cannot start: {error}"));

@@ -13,6 +13,8 @@ use crate::text::{quoted, visible};
 
 /// The file of a store in a data folder.
 const STORE_FILE: &str = "threadkeep.db";
+/// The data folder unless somebody says otherwise.
+const DEFAULT_FOLDER: &str = "./threadkeep-data";
 const DEFAULT_STORE: &str = "sqlite:./threadkeep-data/threadkeep.db";
 /// Fewest digits of an id prefix.
 const PREFIX_DIGITS_MIN: usize = 4;
@@ -23,6 +25,8 @@ const CANDIDATES_MAX: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Place {
     url: String,
+    /// The data folder, which a server needs whatever its store is.
+    folder: PathBuf,
     hints: Hints,
 }
 
@@ -60,9 +64,11 @@ impl Place {
     /// environment.
     pub(crate) fn new(store: Option<(String, bool)>, data: Option<(PathBuf, bool)>) -> Self {
         let in_folder = |folder: &Path| format!("sqlite:{}", folder.join(STORE_FILE).display());
-        let place = |url: String, flags: String| Self { url, hints: Hints { flags, ..Hints::default() } };
+        let folder = data.as_ref().map_or_else(|| PathBuf::from(DEFAULT_FOLDER), |(data, _)| data.clone());
+        let hints = |flags: String| Hints { flags, ..Hints::default() };
+        let place = |url: String, flags: String| Self { url, folder: folder.clone(), hints: hints(flags) };
         match (store, data) {
-            (Some((store, true)), _) => Self { hints: Hints::with_store(&store), url: store },
+            (Some((store, true)), _) => Self { hints: Hints::with_store(&store), url: store, folder },
             (_, Some((data, true))) => {
                 place(in_folder(&data), format!(" --data {}", quoted(&data.display().to_string())))
             }
@@ -111,6 +117,8 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     pub(crate) json: bool,
     pub(crate) hints: Hints,
+    /// The data folder.
+    pub(crate) folder: PathBuf,
     named: Option<ThreadId>,
 }
 
@@ -131,7 +139,7 @@ impl Context {
             return Err(problem.hint(place.hints.command("create \"My first thread\"")).into());
         }
         let engine = threadkeep::open(&place.url)?.acting_as(caller);
-        Ok(Self { engine, out: Out::new(), json, hints: place.hints(), named: None })
+        Ok(Self { engine, out: Out::new(), json, hints: place.hints(), folder: place.folder.clone(), named: None })
     }
 
     /// The thread that the command is about, once it was found.

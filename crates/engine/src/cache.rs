@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
-use threadkeep_model::{Account, Lifecycle, Lineage, Position, Segment, SegmentId, ThreadId};
+use threadkeep_model::{Account, Lifecycle, Lineage, Position, Segment, SegmentId, ThreadId, Visibility};
 use threadkeep_store::{Store, StoreError};
 
 use crate::Result;
@@ -180,6 +180,7 @@ pub(crate) struct Gate {
     pub(crate) account: Account,
     pub(crate) era: u64,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) visibility: Visibility,
 }
 
 /// The gates of threads that were written to lately.

@@ -2,13 +2,14 @@
 //!
 //! A copy is an export that is imported as it is read. What the target has already is compared and passed over, so a
 //! copy that was broken off goes on where it stopped. Threads appear at the end. Then everything is read back, and has
-//! to have the hash of what was read from the source.
+//! to have the hash of what was read from the source. What is registered beside threads, keys and projects, goes along;
+//! a document that the target has under the same id stays as it is there.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
 use threadkeep_model::{BlobId, Position, SegmentId, Thread, ThreadId};
-use threadkeep_store::{Progress, SegmentRow, StoreError, StoredEntry, Tombstone};
+use threadkeep_store::{Progress, RegistryKind, RegistryQuery, SegmentRow, StoreError, StoredEntry, Tombstone};
 
 use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
@@ -69,8 +70,30 @@ impl Engine {
             let what = format!("what it holds has the hash {copied}, and not {hash}");
             return Err(Error::CopyDiffers { what });
         }
+        self.copy_registry(target).await?;
         let Counts { threads, segments, entries, blobs, deleted, already_there } = counts;
         Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
+    }
+
+    /// Copies keys and projects. What the target has already stays: a key that was revoked there does not come back.
+    async fn copy_registry(&self, target: &Engine) -> Result<()> {
+        let (from, to) = (&self.shared.stores.registry, &target.shared.stores.registry);
+        for kind in RegistryKind::ALL {
+            let mut after = None;
+            loop {
+                let query = RegistryQuery { kind, account: None, after: after.take(), limit: MOVED_AT_ONCE };
+                let some = from.registry(query).await?;
+                let Some(last) = some.last() else { break };
+                after = Some(last.id.clone());
+                let ids = some.iter().map(|document| document.id.clone()).collect();
+                let there: HashSet<String> =
+                    to.registered(kind, ids).await?.into_iter().map(|document| document.id).collect();
+                for document in some.into_iter().filter(|document| !there.contains(&document.id)) {
+                    to.register(document).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All threads that were deleted, in the order of their ids.

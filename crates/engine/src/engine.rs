@@ -12,6 +12,7 @@ use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::cache::{Gate, Gates, Lineages, Shapes};
+use crate::policy::{Standing, Verb, standing};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
 /// How often a decision that went stale is taken again.
@@ -49,6 +50,8 @@ pub struct Limits {
     pub page: usize,
     /// Most items in a page.
     pub page_max: usize,
+    /// Bytes of bodies after which a page ends early, so that many large messages make many pages.
+    pub page_bytes_max: usize,
     /// Most messages in one append.
     pub batch_max: usize,
     /// Most bytes of one message, as JSON.
@@ -68,6 +71,7 @@ impl Default for Limits {
         Self {
             page: 50,
             page_max: 1_000,
+            page_bytes_max: 32 << 20,
             batch_max: 1_000,
             message_bytes_max: 8 << 20,
             attachment_bytes_max: 64 << 20,
@@ -123,29 +127,38 @@ impl Engine {
         &self.shared.limits
     }
 
-    /// The thread that `name` names.
+    /// The thread of this account that `name` names; [`Engine::seen`] also shows what others made public.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
     pub async fn thread(&self, name: impl Into<ThreadName>) -> Result<Thread> {
-        let name = name.into();
-        let found = self.shared.stores.store.thread(name).await?;
-        let own = found.filter(|thread| thread.account == self.caller.account);
-        own.ok_or(Error::ThreadNotFound { thread: name })
+        self.seen(name, Verb::Change).await.map(|(thread, _)| thread)
     }
 
-    /// Where a thread stands, if the caller may see it. Its account is known as long as its era did not move.
-    pub(crate) async fn head(&self, thread: ThreadId) -> Result<Head> {
-        let missing = Error::ThreadNotFound { thread: thread.into() };
-        let Some(head) = self.shared.stores.store.head(thread).await? else { return Err(missing) };
-        match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
-            Some(gate) if gate.account == self.caller.account => Ok(head),
-            Some(_) => Err(missing),
-            None => {
-                self.shared.gates.forget(thread);
-                self.gate(thread).await.map(|_| head)
-            }
-        }
+    /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
+    /// era did not move.
+    pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
+        self.head_and_standing(thread, verb).await.map(|(head, _)| head)
+    }
+
+    async fn head_and_standing(&self, thread: ThreadId, verb: Verb) -> Result<(Head, Standing)> {
+        let Some(head) = self.shared.stores.store.head(thread).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        // Invariant: a gate that is older than the head says nothing about who may see the thread now.
+        let gate = match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
+            Some(gate) => gate,
+            None => self.read_gate(thread).await?,
+        };
+        Ok((head, self.admitted(thread, &gate, verb)?))
+    }
+
+    /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
+    pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
+        self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
     /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
@@ -274,17 +287,27 @@ impl Engine {
     pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
         let gate = match self.shared.gates.get(thread) {
             Some(gate) => gate,
-            None => {
-                let found = self.thread(thread).await?;
-                let gate = Gate { account: found.account, era: found.head.era, lifecycle: found.record.lifecycle };
-                self.shared.gates.put(thread, gate.clone());
-                Arc::new(gate)
-            }
+            None => self.read_gate(thread).await?,
         };
-        if gate.account != self.caller.account {
-            return Err(Error::ThreadNotFound { thread: thread.into() });
-        }
+        self.admitted(thread, &gate, Verb::Change)?;
         Ok(gate)
+    }
+
+    /// The gate of a thread as it is now, whoever asks.
+    async fn read_gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+        let Some(found) = self.shared.stores.store.thread(thread.into()).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        let Thread { account, head, record, .. } = found;
+        let (lifecycle, visibility) = (record.lifecycle, record.visibility);
+        let gate = Gate { account, era: head.era, lifecycle, visibility };
+        self.shared.gates.put(thread, gate.clone());
+        Ok(Arc::new(gate))
+    }
+
+    fn admitted(&self, thread: ThreadId, gate: &Gate, verb: Verb) -> Result<Standing> {
+        let standing = standing(&self.caller.account, &gate.account, gate.visibility, verb);
+        standing.ok_or(Error::ThreadNotFound { thread: thread.into() })
     }
 
     /// Commits entries that conflict with nothing but a change of the thread's record.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use threadkeep_model::{Entry, Event, Kind, Message, Position, ThreadId, Timestamp, Version};
 use threadkeep_store::{EntryQuery, Order};
 
+use crate::policy::Verb;
 use crate::{Engine, Page, Result};
 
 /// Entries read at once.
@@ -63,7 +64,7 @@ impl Engine {
 
     /// The events in a thread's lineage as of `version`, with their positions.
     async fn events_at(&self, thread: ThreadId, version: Version) -> Result<VecDeque<(Position, Logged)>> {
-        let head = self.head(thread).await?;
+        let head = self.head(thread, Verb::Read).await?;
         let view = self.view(thread, &head, Some(version)).await?;
         let spans: Vec<_> = view.lineage.spans(view.bounds, &view.tally).collect();
         let mut events = VecDeque::new();

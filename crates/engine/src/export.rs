@@ -121,7 +121,7 @@ impl Part {
 }
 
 /// Gives the items of an export one by one, so that nobody has to hold them all.
-pub(crate) struct Exporter {
+pub struct Exporter {
     engine: Engine,
     parts: std::vec::IntoIter<Part>,
     /// The segment that is being read, and from where on.
@@ -140,7 +140,10 @@ impl Exporter {
 
     /// The next item, in an order in which they can be imported: what a segment grew from comes before it, a blob
     /// before the first entry that names it, and threads come last.
-    pub(crate) async fn next(&mut self) -> Result<Option<ExportItem>> {
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn next(&mut self) -> Result<Option<ExportItem>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Ok(Some(item));
@@ -202,7 +205,10 @@ impl Engine {
     }
 
     /// Begins an export: what is in it is settled now, whatever others write while it is read.
-    pub(crate) async fn exporter(&self, selection: Selection) -> Result<Exporter> {
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn exporter(&self, selection: Selection) -> Result<Exporter> {
         let Selected { threads, rows, reach } = self.snapshot(&selection).await?;
         let heads: HashMap<ThreadId, Version> = threads.iter().map(|thread| (thread.id, thread.head.version)).collect();
         let seen = rows.into_values().filter_map(|row| {

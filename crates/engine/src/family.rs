@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId, Timestamp};
 
+use crate::policy::{Standing, Verb};
 use crate::{Engine, Error, Result};
 
 /// Most threads of a family that are read at once.
@@ -66,7 +67,26 @@ impl Engine {
             let Relation { kind, index, created, comment, .. } = relation;
             Relationship { thread, kind, role, message_index: index, created, comment }
         });
-        Ok(seen.collect())
+        let mut seen: Vec<Relationship> = seen.collect();
+        seen.extend(self.origin_elsewhere(&own).await?);
+        Ok(seen)
+    }
+
+    /// The public thread of another account that a thread was forked from. Only the fork tells of it.
+    async fn origin_elsewhere(&self, own: &Thread) -> Result<Option<Relationship>> {
+        let Some(origin) = own.record.origin_thread_id else { return Ok(None) };
+        match self.standing(origin, Verb::Read).await {
+            Ok(Standing::Visitor) => Ok(Some(Relationship {
+                thread: origin,
+                kind: RelationKind::Fork,
+                role: RelationshipRole::Child,
+                message_index: own.record.fork_point_index,
+                created: own.created,
+                comment: None,
+            })),
+            Ok(Standing::Owner) | Err(Error::ThreadNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The whole family of a thread, as far as the caller may see it.

@@ -13,10 +13,13 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
 
+use crate::policy::Verb;
 use crate::{Engine, Error, Result};
 
 /// Entries read at once while a follower catches up.
 const CATCH_UP_AT_ONCE: usize = 256;
+/// Bytes of bodies after which a follower reads no further ahead.
+const CATCH_UP_BYTES: usize = 1 << 20;
 
 /// An entry of a thread's history.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +90,11 @@ impl Subscription {
     /// again.
     pub async fn next_so_far(&mut self) -> Result<Option<HistoryEntry>> {
         if self.ready.is_empty() {
-            self.ready = self.engine.history(self.thread, self.after, CATCH_UP_AT_ONCE).await?.into();
+            self.ready = self
+                .engine
+                .history_within(self.thread, self.after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES, Verb::Stream)
+                .await?
+                .into();
         }
         let next = self.ready.pop_front();
         if let Some(entry) = &next {
@@ -162,7 +169,26 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`].
     pub async fn history(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
-        let head = self.head(thread).await?;
+        self.history_within(thread, after, limit, usize::MAX, Verb::Read).await
+    }
+
+    /// The same, and no more once the bodies have [`Limits::page_bytes_max`](crate::Limits) bytes together.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn history_page(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
+        self.history_within(thread, after, limit, self.shared.limits.page_bytes_max, Verb::Read).await
+    }
+
+    async fn history_within(
+        &self,
+        thread: ThreadId,
+        after: Version,
+        limit: usize,
+        bytes_max: usize,
+        verb: Verb,
+    ) -> Result<Vec<HistoryEntry>> {
+        let head = self.head(thread, verb).await?;
         if after >= head.version || limit == 0 {
             return Ok(Vec::new());
         }
@@ -171,11 +197,12 @@ impl Engine {
         let Some(first) = own.first() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         if after.next() < first.first {
-            found = self.inherited(thread, first.id, after, limit).await?;
+            found = self.inherited(thread, first.id, after, limit, bytes_max).await?;
         }
+        let mut bytes: usize = found.iter().map(|entry| entry.json.len()).sum();
         let ends = own.iter().skip(1).map(|segment| segment.first.previous()).chain([head.version]);
         for (segment, end) in own.iter().zip(ends) {
-            if end <= after || found.len() >= limit {
+            if end <= after || found.len() >= limit || bytes >= bytes_max {
                 continue;
             }
             let query = EntryQuery {
@@ -185,7 +212,12 @@ impl Engine {
                 limit: limit - found.len(),
             };
             for entry in self.shared.stores.store.entries(query).await? {
-                found.push(self.historic(thread, entry).await?);
+                if bytes >= bytes_max {
+                    break;
+                }
+                let entry = self.historic(thread, entry).await?;
+                bytes += entry.json.len();
+                found.push(entry);
             }
         }
         Ok(found)
@@ -198,6 +230,7 @@ impl Engine {
         first: threadkeep_model::SegmentId,
         after: Version,
         limit: usize,
+        bytes_max: usize,
     ) -> Result<Vec<HistoryEntry>> {
         let lineage = self.lineage(first).await?;
         let (Some(link), Some(parent)) = (lineage.segment.link, lineage.parent.as_deref()) else {
@@ -209,10 +242,10 @@ impl Engine {
             .map(|span| (span.segment().id, span.segment().first, span.bounds))
             .collect();
         spans.reverse();
-        let mut found: Vec<HistoryEntry> = Vec::new();
+        let (mut found, mut bytes): (Vec<HistoryEntry>, usize) = (Vec::new(), 0);
         for (segment, begin, bounds) in spans {
             let mut from = after.next().max(begin);
-            while from <= bounds.highest() && found.len() < limit {
+            while from <= bounds.highest() && found.len() < limit && bytes < bytes_max {
                 let query = EntryQuery {
                     segment,
                     positions: from..=bounds.highest(),
@@ -223,8 +256,13 @@ impl Engine {
                 let Some(last) = entries.last() else { break };
                 from = last.position.next();
                 for entry in entries {
-                    if found.len() < limit && self.is_inherited(&entry, bounds, birth.ordinals).await? {
-                        found.push(self.historic(thread, entry).await?);
+                    if found.len() < limit
+                        && bytes < bytes_max
+                        && self.is_inherited(&entry, bounds, birth.ordinals).await?
+                    {
+                        let entry = self.historic(thread, entry).await?;
+                        bytes += entry.json.len();
+                        found.push(entry);
                     }
                 }
             }
@@ -275,7 +313,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`]; a version in the future is refused, never guessed at.
     pub async fn subscribe(&self, thread: ThreadId, after: Version) -> Result<Subscription> {
         let signal = self.shared.stores.feed.signals().of(thread);
-        let current = self.head(thread).await?.version;
+        let current = self.head(thread, Verb::Stream).await?.version;
         if after > current {
             return Err(Error::VersionInFuture { version: after, current });
         }

@@ -17,12 +17,14 @@ mod family;
 mod history;
 mod import;
 mod incoming;
+mod keys;
 mod live;
 mod messages;
 mod model_view;
 mod operation;
 mod ops;
-
+mod policy;
+mod projects;
 mod shape;
 mod slot;
 mod summary;
@@ -36,10 +38,11 @@ pub use doctor::DoctorReport;
 pub use engine::{Engine, Limits};
 pub use error::Error;
 pub use events::Logged;
-pub use export::{ExportItem, Selection};
+pub use export::{ExportItem, Exporter, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
+pub use keys::{Key, NewKey, Scope};
 pub use live::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
@@ -64,6 +67,8 @@ pub use ops::rollback::{Rollback, RollbackTo};
 pub use ops::subagent::{NotifyParent, SetStatus, Subagent};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
+pub use policy::{Standing, Verb, standing};
+pub use projects::{Project, ProjectDetails, Sandbox};
 pub use world::World;
 pub use writer::TakeWriter;
 

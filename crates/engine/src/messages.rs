@@ -13,6 +13,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
+use crate::policy::Verb;
 use crate::slot::{SlotItem, slot};
 use crate::view::View;
 use crate::{Engine, Error, Result};
@@ -172,7 +173,7 @@ impl Engine {
             return Err(Invalid::parameter("limit", rule).into());
         }
         let cursor = page.cursor.as_deref().map(|text| Cursor::decode(text, thread)).transpose()?;
-        let head = self.head(thread).await?;
+        let head = self.head(thread, Verb::Read).await?;
         let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
         let view = self.view(thread, &head, at).await?;
         let version = at.unwrap_or(head.version);
@@ -194,7 +195,7 @@ impl Engine {
     /// # Errors
     /// [`Error::MessageNotFound`] if the thread does not show it.
     pub async fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> Result<Message> {
-        let head = self.head(thread).await?;
+        let head = self.head(thread, Verb::Read).await?;
         let view = self.view(thread, &head, as_of).await?;
         let located = self.locate(&view, id).await?;
         self.assemble(&located.base, located.item()).await
@@ -271,7 +272,8 @@ impl Engine {
         if view.tally.last_change == Position::START {
             return self.read_plain(view, place, order, filter, limit).await;
         }
-        let mut found: Vec<(Message, Place)> = Vec::new();
+        let (mut found, mut bytes): (Vec<(Message, Place)>, usize) = (Vec::new(), 0);
+        let mut limit = limit;
         let mut from = Some(place);
         while let Some(place) = from
             && found.len() <= limit
@@ -302,7 +304,11 @@ impl Engine {
                     let message = self.assemble(base, item).await?;
                     let body = message.body()?;
                     if filter.passes(body.role, body.silent, body.depth) {
+                        bytes += message.json.len();
                         found.push((message, Place { root, within: Some(item.position) }));
+                        if bytes >= self.shared.limits.page_bytes_max {
+                            limit = limit.min(found.len());
+                        }
                     }
                 }
             }
@@ -326,14 +332,19 @@ impl Engine {
     ) -> Result<(Vec<Message>, Option<Place>)> {
         let roots = ahead(view, place, order);
         let mut entries = self.appended(view, roots, filter, order, limit + 1).await?;
-        let next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
+        let mut next = entries.get(limit).map(StoredEntry::ordinal).transpose()?;
         entries.truncate(limit);
-        let mut messages = Vec::with_capacity(entries.len());
+        let (mut messages, mut bytes) = (Vec::with_capacity(entries.len()), 0);
         for mut entry in entries {
+            if bytes >= self.shared.limits.page_bytes_max {
+                next = Some(entry.ordinal()?);
+                break;
+            }
             let json = match std::mem::replace(&mut entry.body, Body::Absent) {
                 Body::Inline(bytes) => bytes,
                 large => self.body(&StoredEntry { body: large, ..entry.clone() }).await?,
             };
+            bytes += json.len();
             messages.push(message(&entry, json)?);
         }
         Ok((messages, next.map(|root| Place { root, within: None })))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use threadkeep_model::{Invalid, Lease, ThreadId, strip_nulls};
 use threadkeep_store::LeaseAsk;
 
+use crate::policy::Verb;
 use crate::{Engine, Result};
 
 /// Who wants to be a thread's exclusive writer, and for how long.
@@ -41,7 +42,7 @@ impl Engine {
             let rule = format!("has 1 to {} bytes, and is not blank", Lease::HOLDER_BYTES_MAX);
             return Err(Invalid::parameter("holder", rule).into());
         }
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         let ask = LeaseAsk { holder, ttl_micros, now: self.shared.world.now() };
         Ok(self.shared.stores.leases.take(thread, ask).await?)
     }
@@ -53,7 +54,7 @@ impl Engine {
     /// written since.
     pub async fn renew_writer(&self, thread: ThreadId, token: u64, ttl: Option<Duration>) -> Result<Lease> {
         let ttl_micros = micros(ttl)?;
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.world.now()).await?)
     }
 
@@ -62,7 +63,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn release_writer(&self, thread: ThreadId, token: u64) -> Result<bool> {
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
     }
 
@@ -71,7 +72,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn writer(&self, thread: ThreadId) -> Result<Option<Lease>> {
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.lease(thread, self.shared.world.now()).await?)
     }
 

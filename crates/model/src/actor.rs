@@ -18,6 +18,16 @@ impl Account {
         Self("local".to_owned())
     }
 
+    /// Nobody in particular, who owns nothing and sees what is public. No name makes this account.
+    pub fn nobody() -> Self {
+        Self(String::new())
+    }
+
+    /// Whether this is nobody in particular.
+    pub fn is_nobody(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// An account by its name.
     ///
     /// # Errors
@@ -93,6 +103,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Somebody who did not say who they are.
+    pub fn nobody() -> Self {
+        let actor = Actor { kind: ActorKind::Human, name: "anonymous".to_owned() };
+        Self { account: Account::nobody(), actor, cause: None }
+    }
+
     /// The caller of the library and the bare command line: account and actor `local`.
     pub fn local() -> Self {
         Self {

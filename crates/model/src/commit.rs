@@ -281,7 +281,10 @@ pub fn born(create: &Create, time: Timestamp) -> Advanced {
 pub fn advance(head: &Head, write: &Write, time: Timestamp) -> Result<Advanced, Refusal> {
     write.expect.check(head)?;
     let mut head = *head;
-    head.updated = head.updated.max(time);
+    // What only expects something changes nothing.
+    if write.branch.is_some() || write.record.is_some() || !write.entries.is_empty() {
+        head.updated = head.updated.max(time);
+    }
     let opened = write.branch.as_ref().map(|branch| Segment {
         id: branch.id,
         thread: write.thread,

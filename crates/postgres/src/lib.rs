@@ -22,6 +22,7 @@ mod lists;
 mod quick;
 mod read;
 mod rebuild;
+mod registry;
 mod schema;
 mod tables;
 mod terms;

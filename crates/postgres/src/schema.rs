@@ -16,7 +16,8 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("items.sql"), include_str!("lists.sql")];
+const MIGRATIONS: [&str; 4] =
+    [include_str!("schema.sql"), include_str!("items.sql"), include_str!("lists.sql"), include_str!("registry.sql")];
 
 /// The functions, which replace those of an older version after the last step.
 fn functions() -> String {

@@ -11,6 +11,7 @@ mod error;
 mod lease;
 mod lists;
 mod read;
+mod registry;
 mod schema;
 mod tables;
 mod terms;

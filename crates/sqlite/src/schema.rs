@@ -3,7 +3,7 @@
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
 //! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items` and
 //! `aliases` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
-//! the threads.
+//! the threads. `registry` stands beside all that: keys and projects.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 4] = [FIRST, LEASES, ITEMS, terms::TABLES];
+const MIGRATIONS: [&str; 5] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -203,6 +203,19 @@ CREATE TABLE aliases (
     PRIMARY KEY (segment, position)
 ) WITHOUT ROWID;
 CREATE INDEX aliases_to ON aliases (to_segment, to_position);
+";
+
+/// Documents beside threads: keys and projects.
+const REGISTRY: &str = "
+CREATE TABLE registry (
+    kind INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    account TEXT NOT NULL,
+    json TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
+CREATE INDEX registry_account ON registry (kind, account, id);
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

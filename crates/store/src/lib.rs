@@ -1,7 +1,7 @@
 //! The promise of durability: what every store keeps.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`] and [`Upkeep`] are one ability
-//! each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Upkeep`] and [`Registry`] are one
+//! ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod error;
 mod import;
@@ -10,6 +10,7 @@ mod leases;
 mod list;
 mod memory;
 mod query;
+mod registry;
 mod rows;
 mod signals;
 pub mod terms;
@@ -32,6 +33,7 @@ pub use leases::{LeaseAsk, Leases, held};
 pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
 pub use memory::MemoryStore;
 pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemQuery, MessageFilter, MessageQuery, Order};
+pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
 
@@ -194,12 +196,21 @@ pub struct Stores {
     pub feed: Arc<dyn Feed>,
     /// Upkeep.
     pub upkeep: Arc<dyn Upkeep>,
+    /// Documents beside threads.
+    pub registry: Arc<dyn Registry>,
 }
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S) -> Self {
         let store = Arc::new(store);
-        Self { store: store.clone(), blobs: store.clone(), leases: store.clone(), feed: store.clone(), upkeep: store }
+        Self {
+            store: store.clone(),
+            blobs: store.clone(),
+            leases: store.clone(),
+            feed: store.clone(),
+            upkeep: store.clone(),
+            registry: store,
+        }
     }
 }

@@ -84,17 +84,18 @@ pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
     ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Changed, ContentHash, CopyReport, Create, Delete,
-    DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Family,
+    DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family,
     FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage,
     ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued,
     Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus,
-    Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom, Unarchive, Update,
-    World,
+    Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom, Unarchive,
+    Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
+pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
     Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus,

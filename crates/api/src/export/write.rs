@@ -97,6 +97,16 @@ impl<W: Write> ExportWriter<W> {
         Ok(())
     }
 
+    /// What it is written to.
+    pub fn get_ref(&self) -> &W {
+        &self.to
+    }
+
+    /// What it is written to, so that what was written can be taken out in parts.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.to
+    }
+
     /// Ends the export, and gives back what it was written to.
     ///
     /// # Errors

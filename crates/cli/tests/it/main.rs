@@ -9,6 +9,7 @@ mod doctor;
 mod follow;
 mod hostile;
 mod postgres;
+mod serve;
 mod shapes;
 mod stories;
 mod support;

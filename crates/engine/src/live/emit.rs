@@ -8,6 +8,7 @@ use threadkeep_model::{Actor, Code, Entry, Invalid, Json, Lifecycle, ThreadId, T
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::policy::Verb;
 use crate::{Engine, Result};
 
 /// Longest name of an event, in bytes.
@@ -84,7 +85,7 @@ impl Engine {
         if data.as_str().len() > max {
             return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
         }
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
         let mut listeners = self.shared.live.emitter.lock();
         let Some(sender) = listeners.get(&thread) else { return Ok(0) };
@@ -102,7 +103,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         let live = &self.shared.live;
         let mut listeners = live.emitter.lock();
         // Those whom nobody listens to any more go when somebody new comes.

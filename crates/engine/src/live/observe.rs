@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::engine::Shared;
+use crate::policy::Verb;
 use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
@@ -77,7 +78,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`].
     pub async fn observe(&self, thread: ThreadId) -> Result<Observer> {
-        self.head(thread).await?;
+        self.head(thread, Verb::Change).await?;
         let live = &self.shared.live;
         let mut state = live.watch.lock();
         let (shown, is_new) = match state.threads.get(&thread) {

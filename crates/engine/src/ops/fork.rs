@@ -8,6 +8,7 @@ use threadkeep_model::{
 use super::cut::{Cut, link};
 use super::write;
 use crate::calls;
+use crate::policy::{Standing, Verb};
 use crate::view::{Located, View};
 use crate::{Engine, Result};
 
@@ -74,20 +75,24 @@ impl Engine {
     /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their
     /// own ways.
     ///
+    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where it
+    /// came from: the parent is told nothing, so visitors never write to it. What the owner does later, taking its
+    /// visibility back or deleting it, does not reach the child.
+    ///
     /// # Errors
     /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the
     /// point is not in the parent's view; [`crate::Error::VersionConflict`].
     pub async fn fork(&self, thread: ThreadId, fork: Fork) -> Result<Thread> {
         let (committed, mut child) = self
             .settle(thread, || async {
-                let parent = self.thread(thread).await?;
+                let (parent, standing) = self.seen(thread, Verb::Fork).await?;
                 let Decided { segment, first, state, index, anchor } = self.decide_fork(&parent, fork.at).await?;
                 let id = ThreadId::from_chance(self.shared.world.chance());
                 let title = match &fork.title {
                     Some(title) => title.clone(),
                     None => fork_title(parent.record.title.as_deref()),
                 };
-                let record = inherit(&parent.record, title, thread, index).with_state(state).checked()?;
+                let record = inherit(&parent.record, title, thread, index, standing).with_state(state).checked()?;
                 let birth = threadkeep_model::Create {
                     thread: id,
                     account: self.caller.account.clone(),
@@ -96,8 +101,12 @@ impl Engine {
                     entries: first,
                 };
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
-                let told = NewEntry::new(&Entry::Forked(Forked { child: id, index, anchor }));
-                let threads = vec![write(&parent, fork.expected, None, vec![told], None), ThreadCommit::Create(birth)];
+                let told = match standing {
+                    Standing::Owner => vec![NewEntry::new(&Entry::Forked(Forked { child: id, index, anchor }))],
+                    // Nothing is told, but the commit still expects the parent to be there, and to be public.
+                    Standing::Visitor => Vec::new(),
+                };
+                let threads = vec![write(&parent, fork.expected, None, told, None), ThreadCommit::Create(birth)];
                 let mut commit = self.commit(threads);
                 // Times never go back along a lineage, whatever the clock does.
                 commit.time = commit.time.max(parent.head.updated);
@@ -157,17 +166,19 @@ impl Engine {
     }
 }
 
-/// The record of a fork: what describes the work goes along, what belongs to one thread alone does not.
-fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>) -> Record {
+/// The record of a fork: what describes the work goes along, what belongs to one thread alone does not. A visitor gets
+/// what visitors see.
+fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>, standing: Standing) -> Record {
+    let own = |field: &Option<String>| field.clone().filter(|_| standing == Standing::Owner);
     Record {
         title: Some(title),
         agent_mode: parent.agent_mode.clone(),
         max_tokens: parent.max_tokens,
-        task_id: parent.task_id.clone(),
-        project_id: parent.project_id.clone(),
-        user_id: parent.user_id.clone(),
+        task_id: own(&parent.task_id),
+        project_id: own(&parent.project_id),
+        user_id: own(&parent.user_id),
         metadata: parent.metadata.as_ref().and_then(|metadata| Json::parse("metadata", metadata.as_str()).ok()),
-        env: parent.env.clone(),
+        env: parent.env.clone().filter(|_| standing == Standing::Owner),
         origin_thread_id: Some(origin),
         fork_point_index: index,
         ..Record::default()

@@ -15,6 +15,7 @@ pub mod items;
 pub mod leases;
 pub mod lists;
 pub mod log;
+pub mod registry;
 pub mod threads;
 pub mod upkeep;
 
@@ -23,7 +24,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Leases, Store, Stores, Upkeep};
+use crate::{Blobs, Feed, Leases, Registry, Store, Stores, Upkeep};
 
 /// A fresh, empty store to try, with whatever has to live as long as it does.
 pub struct Subject {
@@ -34,12 +35,12 @@ pub struct Subject {
 
 impl Subject {
     /// A store that needs nothing beside it.
-    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S) -> Self {
         Self::guarded(store, ())
     }
 
     /// A store that lives as long as `guard`, such as a temporary folder.
-    pub fn guarded<S: Store + Blobs + Leases + Feed + Upkeep + 'static>(store: S, guard: impl Any) -> Self {
+    pub fn guarded<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S, guard: impl Any) -> Self {
         Self { stores: Stores::of(store), _guard: Box::new(guard) }
     }
 }
@@ -118,7 +119,10 @@ macro_rules! conformance_tests {
                  a_deleted_thread_cannot_be_imported,
                  deletions_are_imported_too,
                  gc_waits_for_an_import,
-                 a_rebuild_changes_nothing_that_was_right
+                 a_rebuild_changes_nothing_that_was_right;
+            registry: documents_are_registered_found_replaced_and_taken_out,
+                 documents_are_listed_by_kind_and_account_in_pages,
+                 gc_and_rebuild_leave_documents_alone
         );
     };
     (@cases $make:expr; $($group:ident: $($case:ident),+);+) => {$(

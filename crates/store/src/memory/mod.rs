@@ -2,6 +2,7 @@
 //!
 //! What it holds and how a commit changes it is in [`state`], what keeps it in order in [`upkeep`].
 
+mod registry;
 mod state;
 mod upkeep;
 

@@ -10,7 +10,7 @@ use threadkeep_model::{
     ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 
-use crate::{LeaseAsk, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
+use crate::{LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) blobs: BTreeMap<BlobId, Bytes>,
     pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
     pub(super) last: u64,
+    /// Documents beside threads, by kind and id.
+    pub(super) registry: BTreeMap<(RegistryKind, String), Registered>,
     /// Until when nothing is freed, because an import is under way.
     pub(super) import_until: Timestamp,
 }

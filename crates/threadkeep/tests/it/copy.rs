@@ -22,6 +22,7 @@ on_every_store!(
     a_thread_that_was_deleted_on_the_target_is_refused,
     what_was_deleted_in_the_source_cannot_come_back_on_the_target,
     a_target_keeps_what_is_its_own,
+    keys_and_projects_go_along_and_what_the_target_has_stays,
     what_an_import_left_out_is_filled_in,
     a_copy_taken_while_others_write_is_what_was_there_when_it_began,
 );
@@ -47,6 +48,24 @@ pub(crate) async fn exported(engine: &Engine, selection: Selection) -> Vec<Expor
         .await;
     done.expect("an export");
     items
+}
+
+async fn keys_and_projects_go_along_and_what_the_target_has_stays(keep: Keep) {
+    let source = &keep.engine;
+    let (account, actor) = (Account::local(), Caller::local().actor);
+    let new = threadkeep::NewKey { account, actor, scope: threadkeep::Scope::Read, expires: None };
+    let (key, secret) = source.create_key(new).await.expect("a key");
+    let details = threadkeep::ProjectDetails { name: "P".into(), icon_name: None, sandbox: None };
+    let project = source.put_project(Some("p".into()), details).await.expect("a project");
+    for target in targets() {
+        copied(source, &target.engine).await;
+        assert_eq!(target.engine.key_with(&secret).await.expect("a read"), Some(key.clone()));
+        assert_eq!(target.engine.project("p").await.expect("a read"), Some(project.clone()));
+        assert!(target.engine.revoke_key(&key.id).await.expect("an answer"));
+        copied(source, &target.engine).await;
+        let there = target.engine.key_with(&secret).await.expect("a read").expect("a key");
+        assert!(there.revoked.is_some(), "what was revoked stays revoked");
+    }
 }
 
 pub(crate) async fn copied(from: &Engine, to: &Engine) -> CopyReport {

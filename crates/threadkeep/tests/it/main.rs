@@ -12,6 +12,7 @@ mod live;
 mod log;
 mod observe;
 mod patches;
+mod policy;
 mod queue;
 mod reads;
 mod record;

@@ -1,0 +1,372 @@
+//! What requests ask for: bodies, each field checked, unknown ones refused.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use threadkeep_model::{
+    Attachment, Content, ExecutionStatus, FieldChanges, Invalid, Json, MessageBody, MessageName, MessageStatus,
+    ParentCommunication, Role, Timestamp, Version,
+};
+
+use crate::parse;
+use crate::parse::wrong;
+
+/// A new thread: fields of its record by their names on the wire, and its first messages.
+#[derive(Debug, Clone, Default)]
+pub struct CreateThread {
+    /// The fields.
+    pub fields: FieldChanges,
+    /// The messages.
+    pub messages: Vec<NewMessage>,
+}
+
+impl CreateThread {
+    /// Reads it from a body; an empty one is a thread without anything.
+    ///
+    /// # Errors
+    /// Names the field and the rule it breaks.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut fields = fields(text)?;
+        let messages = match fields.remove("messages") {
+            Some(messages) => read("messages", &messages)?,
+            None => Vec::new(),
+        };
+        Ok(Self { fields: FieldChanges(fields).checked()?, messages })
+    }
+}
+
+/// Fields of a record to replace; null clears one.
+///
+/// # Errors
+/// Names the field and the rule it breaks.
+pub fn parse_update(text: &str) -> Result<FieldChanges, Invalid> {
+    FieldChanges(fields(text)?).checked()
+}
+
+fn fields(text: &str) -> Result<BTreeMap<String, Json>, Invalid> {
+    if text.trim().is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let json = Json::parse("body", text)?;
+    if !json.is_object() {
+        return Err(Invalid::body("body", "must be a JSON object"));
+    }
+    json.read().map_err(|error| Invalid::body("body", error.to_string()))
+}
+
+fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Invalid> {
+    json.read().map_err(|error| wrong(field, &error))
+}
+
+/// A message to add.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewMessage {
+    /// The role it plays.
+    pub role: Role,
+    /// The name of the speaker or the tool.
+    pub name: Option<String>,
+    /// What it says: a string, or typed parts.
+    pub content: Content,
+    /// Free-form JSON object.
+    pub metadata: Option<Json>,
+    /// Hidden from lists by default.
+    #[serde(default)]
+    pub silent: bool,
+    /// How far below the conversation it hangs.
+    #[serde(default)]
+    pub depth: u8,
+    /// The message it hangs under.
+    pub parent_id: Option<threadkeep_model::MessageId>,
+    /// Whether it is whole.
+    #[serde(default)]
+    pub status: MessageStatus,
+    /// Files that belong to it, by what is in the store already.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
+    /// Where it shall stand; at the end if nothing is said.
+    pub position: Option<Place>,
+}
+
+/// Where a message shall stand.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Place {
+    /// Before this message.
+    pub before: MessageName,
+}
+
+impl NewMessage {
+    /// The message, and where it shall stand.
+    pub fn into_parts(self) -> (MessageBody, Option<Place>) {
+        let Self { role, name, content, metadata, silent, depth, parent_id, status, attachments, position } = self;
+        (MessageBody { role, name, content, metadata, silent, depth, parent_id, status, attachments }, position)
+    }
+}
+
+/// One message, or several as one atomic batch.
+#[derive(Debug, Clone)]
+pub enum NewMessages {
+    /// One.
+    One(Box<NewMessage>),
+    /// `{"messages": […]}`
+    Batch(Vec<NewMessage>),
+}
+
+impl NewMessages {
+    /// Reads it from a body.
+    ///
+    /// # Errors
+    /// Names the field and the rule it breaks.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Batch {
+            messages: Vec<NewMessage>,
+        }
+        let json = Json::parse("body", text)?;
+        let is_batch = json.read::<BTreeMap<String, Json>>().is_ok_and(|fields| fields.contains_key("messages"));
+        if is_batch {
+            return Ok(Self::Batch(read::<Batch>("messages", &json)?.messages));
+        }
+        Ok(Self::One(Box::new(read("body", &json)?)))
+    }
+}
+
+/// New content or metadata for a message.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EditMessage {
+    /// New content.
+    pub content: Option<Content>,
+    /// Fields of the metadata to set; null clears one.
+    pub metadata: Option<Json>,
+}
+
+/// An event that is not a message.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewEvent {
+    /// `tool_use`, `assistant_text` or `result`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it carries.
+    pub data: Json,
+}
+
+/// From where on to drop messages.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Truncate {
+    /// From this index on.
+    pub from_index: Option<u64>,
+    /// From this message on.
+    pub from_message_id: Option<MessageName>,
+}
+
+/// Where to fork.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Fork {
+    /// After the message with this index.
+    pub message_index: Option<u64>,
+    /// After this message.
+    pub message_id: Option<MessageName>,
+    /// As the thread was at this version.
+    pub version: Option<Version>,
+    /// A title.
+    pub title: Option<String>,
+}
+
+/// A new thread that goes on from a summary.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Handoff {
+    /// What it is for.
+    pub goal: String,
+    /// What it should know.
+    pub summary: Option<String>,
+    /// A description of the relation.
+    pub comment: Option<String>,
+    /// Whose thread it is.
+    pub agent_id: Option<String>,
+}
+
+/// Another thread is named.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Mention {
+    /// Which one.
+    pub target: String,
+    /// A description of the relation.
+    pub comment: Option<String>,
+}
+
+/// Where to go back to.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rollback {
+    /// To the version with this name.
+    pub checkpoint: Option<String>,
+    /// To how it was at this time.
+    pub timestamp: Option<Timestamp>,
+    /// To this version.
+    pub version: Option<Version>,
+    /// To before the last rollback or truncation.
+    pub undo: bool,
+}
+
+/// A name for the present version.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetCheckpoint {
+    /// The name.
+    pub name: String,
+}
+
+/// Takes or renews the lease of a thread's writer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TakeWriter {
+    /// How long it lasts, in milliseconds.
+    pub ttl: Option<u64>,
+    /// Who holds it, in words for others.
+    pub holder: Option<String>,
+}
+
+/// Hands the thread to another agent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Assign {
+    /// The agent.
+    pub agent_id: String,
+}
+
+/// Begins an execution.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Begin {
+    /// How long it may rest between two steps, in milliseconds.
+    pub ttl: Option<u64>,
+    /// Takes over from one that is still open.
+    pub take_over: bool,
+}
+
+/// Goes a step further.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Step {
+    /// How long it may rest until the next one, in milliseconds.
+    pub ttl: Option<u64>,
+    /// Messages to append first.
+    pub messages: Vec<NewMessage>,
+}
+
+/// Ends an execution.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct End {
+    /// How it ended.
+    pub status: ExecutionStatus,
+    /// Messages to append first.
+    pub messages: Vec<NewMessage>,
+}
+
+/// A thread for a subagent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewSubagent {
+    /// The name of the subagent.
+    pub name: String,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// The agent that works on it.
+    pub agent_id: Option<String>,
+    /// Whether it stays after its work.
+    pub resumable: Option<bool>,
+    /// Whether its parent waits for it.
+    pub blocking: Option<bool>,
+    /// A name for the thread.
+    pub thread_name: Option<String>,
+    /// Shared by the children that one message made.
+    pub spawn_group_id: Option<String>,
+    /// Whether it reports by itself.
+    pub parent_communication: Option<ParentCommunication>,
+    /// What it is doing at first.
+    pub status: Option<String>,
+    /// Its first messages.
+    #[serde(default)]
+    pub messages: Vec<NewMessage>,
+}
+
+/// Something to tell the parent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NotifyParent {
+    /// What.
+    pub content: String,
+}
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetStatus {
+    /// In its own words.
+    pub status: String,
+}
+
+/// Reads a body of any of these kinds; an empty one is an empty object.
+///
+/// # Errors
+/// Names what is wrong, and where.
+pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    parse(if text.trim().is_empty() { "{}" } else { text })
+}
+
+/// An event for whoever listens, which is not logged.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Emit {
+    /// Its name.
+    pub event: String,
+    /// What it carries.
+    pub data: Json,
+}
+
+/// What a garbage collection may do.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunGc {
+    /// Give the space back to the file system too.
+    pub vacuum: bool,
+}
+
+/// What the doctor may do.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunDoctor {
+    /// Build anew from the log what is derived and wrong.
+    pub repair: bool,
+}
+
+/// A project to make, or what it says of itself from now on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PutProject {
+    /// Its id; it gets one if nothing is said.
+    pub id: Option<String>,
+    /// A name for people.
+    pub name: String,
+    /// The name of an icon.
+    pub icon_name: Option<String>,
+    /// The sandbox that its threads work in.
+    pub sandbox: Option<threadkeep_engine::Sandbox>,
+}
+
+/// A body that says nothing: empty, or `{}`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}

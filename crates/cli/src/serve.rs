@@ -1,0 +1,115 @@
+//! `serve`: threads over HTTP, until somebody says stop.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use threadkeep::Invalid;
+use threadkeep_api::{Problem, Status};
+use threadkeep_server::Start;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Serve threads over HTTP, until Ctrl-C or SIGTERM
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep serve                                  on 127.0.0.1:8473, or the next free port
+  threadkeep serve --data ./work --listen 127.0.0.1:0 --json
+  threadkeep keys create --account ann && threadkeep serve --listen 0.0.0.0:8473
+
+One line of JSON for each request goes to stderr. The address and a local key are in DIR/server.json, for your eyes
+alone. Beyond this machine the local key is off, and at least one key must have been created.")]
+pub(crate) struct Serve {
+    /// The address and port to listen on; port 0 takes any that is free [default: 127.0.0.1:8473 or the next free]
+    #[arg(long, value_name = "ADDR", value_parser = address, env = "THREADKEEP_LISTEN", hide_env = true)]
+    listen: Option<SocketAddr>,
+}
+
+/// An address with a port, by number or by name.
+fn address(text: &str) -> Result<SocketAddr, Invalid> {
+    let rule =
+        || Invalid::parameter("listen", format!("'{text}' is not an address with a port, such as 127.0.0.1:8473"));
+    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(rule)
+}
+
+/// Said once the server answers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ready<'a> {
+    event: &'static str,
+    url: &'a str,
+    api_key: Option<&'a str>,
+    data_dir: PathBuf,
+    pid: u32,
+    version: &'static str,
+}
+
+impl Serve {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut start = Start::new(context.engine.clone(), &context.folder);
+        start.listen = self.listen;
+        let over = over()?;
+        let started = start.begin().await?;
+        let ready = Ready {
+            event: "ready",
+            url: started.url(),
+            api_key: started.local_key(),
+            data_dir: started.folder().to_owned(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        if context.json {
+            context.out.json(&ready)?;
+        } else {
+            print(context, &ready)?;
+        }
+        context.out.flush()?;
+        started.run(over).await;
+        Ok(())
+    }
+}
+
+fn print(context: &mut Context, ready: &Ready<'_>) -> Result<(), Failure> {
+    let out = &mut context.out;
+    out.line(format!("Threadkeep {} is ready.", ready.version))?;
+    out.line("")?;
+    out.line(format!("  address      {}", ready.url))?;
+    match ready.api_key {
+        Some(key) => out.line(format!("  local key    {key}"))?,
+        None => out.line("  local key    off: the server is reached from elsewhere; use a key you created")?,
+    }
+    out.line(format!("  data folder  {}", ready.data_dir.display()))?;
+    out.line("  stop         Ctrl-C")
+}
+
+/// Resolves when somebody asks the program to end. A second time, it ends at once.
+fn over() -> Result<impl Future<Output = ()>, Failure> {
+    let cannot = |error: std::io::Error| {
+        Problem::new(Status::Internal, "internal", format!("signals cannot be received: {error}"))
+    };
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(cannot)?;
+    #[cfg(unix)]
+    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(cannot)?;
+    Ok(async move {
+        #[cfg(unix)]
+        {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                std::process::exit(130);
+            });
+        }
+        #[cfg(not(unix))]
+        drop(tokio::signal::ctrl_c().await);
+    })
+}

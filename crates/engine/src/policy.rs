@@ -1,0 +1,98 @@
+//! Who may do what: the one decision that every surface rests on.
+//!
+//! An account does everything with its own threads. A public thread is read, followed, referred to and forked by
+//! anybody, and changed by nobody but its owner. Everything else of another account is answered like an unknown id.
+//!
+//! Publishing a thread publishes its history, and with it what was edited or deleted before.
+
+use threadkeep_model::{Account, Thread, ThreadName, Visibility};
+
+use crate::{Engine, Error, Result};
+
+/// What somebody wants to do with a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Read its record, its messages or its history.
+    Read,
+    /// Follow its history live.
+    Stream,
+    /// Begin a thread of their own that shares its history.
+    Fork,
+    /// Refer to it from a thread of their own.
+    Reference,
+    /// Read its files.
+    ReadFile,
+    /// See it in a list.
+    List,
+    /// Find it by what it says.
+    Search,
+    /// Change it, or see what only its owner sees.
+    Change,
+}
+
+/// As what somebody meets a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is theirs.
+    Owner,
+    /// It is somebody else's, and public.
+    Visitor,
+}
+
+/// As what `caller` may do this with a thread of `owner`; none if they may not know that it exists.
+pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb: Verb) -> Option<Standing> {
+    // An identity that is empty never owns anything.
+    if caller == owner && !caller.is_nobody() {
+        return Some(Standing::Owner);
+    }
+    match (visibility, verb) {
+        (Visibility::Private, _) => None,
+        (Visibility::Public, Verb::Read | Verb::Stream | Verb::Fork | Verb::Reference | Verb::ReadFile) => {
+            Some(Standing::Visitor)
+        }
+        // Lists and searches are bounded by the account, whatever others publish.
+        (Visibility::Public, Verb::List | Verb::Search | Verb::Change) => None,
+    }
+}
+
+impl Engine {
+    /// The thread that `name` names, for somebody who wants to do this with it, and as what they meet it.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
+    pub async fn seen(&self, name: impl Into<ThreadName>, verb: Verb) -> Result<(Thread, Standing)> {
+        let name = name.into();
+        let found = self.shared.stores.store.thread(name).await?;
+        let seen = found.and_then(|thread| {
+            let standing = standing(&self.caller.account, &thread.account, thread.record.visibility, verb)?;
+            Some((thread, standing))
+        });
+        seen.ok_or(Error::ThreadNotFound { thread: name })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERBS: [Verb; 8] =
+        [Verb::Read, Verb::Stream, Verb::Fork, Verb::Reference, Verb::ReadFile, Verb::List, Verb::Search, Verb::Change];
+
+    #[test]
+    fn owners_do_everything_visitors_read_and_fork_what_is_public_and_nobody_owns_nothing() {
+        let account = |name: &str| Account::new(name).expect("an account");
+        let (ann, bob, nobody) = (account("ann"), account("bob"), Account::nobody());
+        for verb in VERBS {
+            for visibility in [Visibility::Private, Visibility::Public] {
+                assert_eq!(standing(&ann, &ann, visibility, verb), Some(Standing::Owner), "{verb:?}");
+                assert_ne!(standing(&nobody, &nobody, visibility, verb), Some(Standing::Owner), "{verb:?}");
+            }
+            assert_eq!(standing(&bob, &ann, Visibility::Private, verb), None, "{verb:?}");
+            let visits = !matches!(verb, Verb::List | Verb::Search | Verb::Change);
+            for caller in [&bob, &nobody] {
+                let visitor = visits.then_some(Standing::Visitor);
+                assert_eq!(standing(caller, &ann, Visibility::Public, verb), visitor, "{verb:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Who asks: the key or ticket of a request, and an engine that acts for whoever it speaks for.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
+
+use axum::extract::{FromRequestParts, OriginalUri};
+use axum::http::header;
+use axum::http::request::Parts;
+use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
+use threadkeep_api::{Problem, Status};
+
+use crate::answer::Refused;
+use crate::app::App;
+use crate::serve::Peer;
+
+/// Whoever asks, with an engine that acts for them.
+pub(crate) struct Access {
+    pub(crate) engine: Engine,
+    pub(crate) key: Key,
+}
+
+impl Access {
+    /// Refuses what the key may not do.
+    pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
+        if self.key.scope >= needed {
+            return Ok(());
+        }
+        let what = match needed {
+            Scope::Read => "read",
+            Scope::Write => "write",
+            Scope::Admin => "do upkeep",
+        };
+        let problem = Problem::new(Status::Forbidden, "forbidden", format!("this key may not {what}"));
+        Err(problem.hint("use a key with a wider scope").into())
+    }
+}
+
+impl FromRequestParts<App> for Access {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
+        Ok(Self { engine: app.engine.acting_as(key.caller()), key })
+    }
+}
+
+/// Whoever wants to read: with a key, or without one, who then sees what is public.
+pub(crate) struct Reader {
+    pub(crate) engine: Engine,
+    pub(crate) key: Option<Key>,
+}
+
+impl Reader {
+    /// Whoever asks, if they have a key.
+    pub(crate) fn with_key(&self) -> Result<Access, Refused> {
+        let key = self.key.clone().ok_or_else(unauthorized)?;
+        Ok(Access { engine: self.engine.clone(), key })
+    }
+
+    /// The thread that a path names, for somebody who wants to do this with it. Without a key, what is not public
+    /// asks for one, whether it is there or not.
+    pub(crate) async fn seen(&self, name: &str, verb: Verb) -> Result<(Thread, Standing), Refused> {
+        let name: ThreadName = name.parse()?;
+        match self.engine.seen(name, verb).await {
+            Err(Error::ThreadNotFound { .. }) if self.key.is_none() => Err(unauthorized()),
+            seen => Ok(seen?),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Reader {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let key = presented(parts, app).await?;
+        let caller = key.as_ref().map_or_else(Caller::nobody, Key::caller);
+        Ok(Self { engine: app.engine.acting_as(caller), key })
+    }
+}
+
+/// The key that a request presents, itself or by a ticket; none if it presents nothing.
+async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
+    // Routes see what is left of the path; a ticket is for all of it.
+    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
+    let is_stream = path.ends_with("/stream") || path.ends_with("/ws");
+    let found = match parts.headers.get(header::AUTHORIZATION) {
+        Some(value) => {
+            let said = value.to_str().ok().and_then(|value| value.split_once(' '));
+            let secret = said.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            match secret {
+                Some((_, secret)) => app.keys.find(secret.trim()).await?,
+                None => None,
+            }
+        }
+        None => match parts.uri.query().filter(|_| is_stream).and_then(ticket) {
+            Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
+            None => return Ok(None),
+        },
+    };
+    // A key that ended is refused; it is no guess, and does not count as one.
+    if let Some(key) = found {
+        return if key.holds(SystemWorld.now()) { Ok(Some(key)) } else { Err(unauthorized()) };
+    }
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+    match app.guard.wrong(peer, Instant::now()) {
+        Some(wait) => {
+            let problem = Problem::new(Status::RateLimited, "rate_limited", "too many wrong keys from here");
+            Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
+        }
+        None => Err(unauthorized()),
+    }
+}
+
+fn ticket(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("ticket="))
+}
+
+fn unauthorized() -> Refused {
+    let problem = Problem::new(Status::Unauthorized, "unauthorized", "a key is needed, and this is none that holds");
+    problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()
+}

@@ -1,0 +1,127 @@
+//! Answers: JSON with an ETag where a thread is told, and problems as `application/problem+json`.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use threadkeep::model::Damaged;
+use threadkeep::{Error, Invalid, Version};
+use threadkeep_api::{Problem, Status};
+
+/// Why a request was refused, and how long to wait where waiting helps.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    problem: Box<Problem>,
+    wait: Option<Duration>,
+}
+
+/// What a handler gives.
+pub(crate) type Answer = Result<Response, Refused>;
+
+impl Refused {
+    /// The same, to be tried again after this time.
+    pub(crate) fn after(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// The answer to the request with this id.
+    pub(crate) fn render(&self, request_id: &str) -> Response {
+        let problem = &self.problem;
+        let status = StatusCode::from_u16(problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let told = Told {
+            kind: format!("/docs/errors/{}", problem.code),
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            problem,
+            request_id,
+        };
+        let mut response = json_with(status, &told);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        let wait = self.wait.or(matches!(problem.status, Status::Unavailable).then_some(Duration::from_secs(1)));
+        if let Some(wait) = wait {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+        }
+        if matches!(problem.status, Status::Unauthorized) {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), wait: None }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+impl From<Invalid> for Refused {
+    fn from(invalid: Invalid) -> Self {
+        Problem::from(invalid).into()
+    }
+}
+
+impl From<Damaged> for Refused {
+    fn from(damaged: Damaged) -> Self {
+        Error::from(damaged).into()
+    }
+}
+
+/// `{type, title, status, code, detail, hint?, field?, …, requestId}`.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    #[serde(flatten)]
+    problem: &'a Problem,
+    #[serde(rename = "requestId")]
+    request_id: &'a str,
+}
+
+impl IntoResponse for Refused {
+    /// Carries the problem to the edge, which knows the request's id and writes it down.
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() =
+            StatusCode::from_u16(self.problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// JSON, with 200.
+pub(crate) fn json(value: &impl Serialize) -> Response {
+    json_with(StatusCode::OK, value)
+}
+
+/// JSON, with 201.
+pub(crate) fn created(value: &impl Serialize) -> Response {
+    json_with(StatusCode::CREATED, value)
+}
+
+fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
+    let bytes = serde_json::to_vec(value).expect("answers have text keys and plain values");
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The same answer, with the version of the thread it tells.
+pub(crate) fn at(version: Version, mut response: Response) -> Response {
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}

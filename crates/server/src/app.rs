@@ -1,0 +1,84 @@
+//! The application: what all handlers share, and the list of routes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use threadkeep::Engine;
+use tokio::sync::watch;
+
+use crate::guard::Guard;
+use crate::keys::Keys;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::tickets::Tickets;
+use crate::{edge, routes};
+
+/// What all handlers share.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) engine: Engine,
+    pub(crate) keys: Keys,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// Sizes and times, with their defaults.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Most bytes of a body: 32 MiB.
+    pub body_bytes_max: usize,
+    /// How long a client may be silent within a body: 30 s.
+    pub body_idle_max: Duration,
+    /// How long a client may take for a body of JSON in all: 5 min.
+    pub body_time_max: Duration,
+    /// How often a stream says that it is still there: 15 s.
+    pub heartbeat: Duration,
+    /// How often a stream makes sure that its reader may still read: 2 s.
+    pub recheck: Duration,
+    /// Whether only this machine is served. Then requests that name another host, or come from the page of another one,
+    /// are refused: a web page must not reach it by a name that was made to point here.
+    pub loopback: bool,
+    /// Whether a line about each request goes to stderr.
+    pub log: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 32 << 20,
+            body_idle_max: Duration::from_secs(30),
+            body_time_max: Duration::from_secs(300),
+            heartbeat: Duration::from_secs(15),
+            recheck: Duration::from_secs(2),
+            loopback: true,
+            log: true,
+        }
+    }
+}
+
+impl App {
+    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so.
+    pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
+        Self {
+            engine,
+            keys,
+            log: Arc::new(Log::new(settings.log)),
+            settings: Arc::new(settings),
+            guard: Arc::default(),
+            tickets: Arc::default(),
+            metrics: Arc::default(),
+            stopping,
+        }
+    }
+
+    /// The routes, ready to be served.
+    pub fn router(self) -> Router {
+        let edge = axum::middleware::from_fn_with_state(self.clone(), edge::edge);
+        routes::all().layer(edge).with_state(self)
+    }
+}

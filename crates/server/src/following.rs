@@ -1,0 +1,260 @@
+//! What a stream follows: one thread's history, or what happens in many threads.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use threadkeep::model::BlobId;
+use threadkeep::{
+    Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, MessageId,
+    Standing, StoreError, Subscription, ThreadId, Verb, Version,
+};
+use threadkeep_api as api;
+
+use crate::stream::Told;
+
+/// Threads of a project that a stream remembers, so that it can tell when one is deleted.
+const MEMBERS_MAX: usize = 100_000;
+
+/// What a stream follows.
+pub(crate) enum Following {
+    /// One thread.
+    Thread(Thread),
+    /// Many threads.
+    Threads(Threads),
+}
+
+impl Following {
+    /// What happens next; none once there is nothing to follow. Cancelling it loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<Told>, Error> {
+        match self {
+            Self::Thread(thread) => thread.next().await,
+            Self::Threads(threads) => threads.next().await.map(Some),
+        }
+    }
+
+    /// Whether whoever follows still may. While the store is away, they may.
+    pub(crate) async fn may_go_on(&self) -> bool {
+        match self {
+            Self::Thread(thread) => {
+                let standing = thread.engine.standing(thread.id, Verb::Stream).await;
+                !matches!(standing, Err(Error::ThreadNotFound { .. }))
+            }
+            // What may not be seen any more is passed over.
+            Self::Threads(_) => true,
+        }
+    }
+}
+
+/// JSON in one line. What the log keeps to the letter may hold line breaks between its tokens, where a space means the
+/// same.
+fn one_line(value: &impl Serialize) -> Result<String, Error> {
+    let json = serde_json::to_string(value).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    Ok(if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json })
+}
+
+/// An entry as somebody of this standing sees it. What others said before a fork is told without their names.
+pub(crate) fn shown<'a>(
+    entry: &'a HistoryEntry,
+    standing: Standing,
+    engine: &Engine,
+) -> Result<Option<api::HistoryEntry<'a>>, Error> {
+    if standing == Standing::Owner && *entry.account == engine.caller().account {
+        return api::HistoryEntry::new(entry).map(Some);
+    }
+    api::HistoryEntry::for_visitors(entry)
+}
+
+/// One thread: its history, then live; and, for its owner, what is not logged.
+pub(crate) struct Thread {
+    engine: Engine,
+    id: ThreadId,
+    standing: Standing,
+    history: Subscription,
+    emitted: Option<Events>,
+}
+
+impl Thread {
+    pub(crate) async fn follow(
+        engine: &Engine,
+        id: ThreadId,
+        standing: Standing,
+        after: Version,
+    ) -> Result<Self, Error> {
+        let emitted = match standing {
+            Standing::Owner => Some(engine.emitted(id).await?),
+            Standing::Visitor => None,
+        };
+        let history = engine.subscribe(id, after).await?;
+        Ok(Self { engine: engine.clone(), id, standing, history, emitted })
+    }
+
+    async fn next(&mut self) -> Result<Option<Told>, Error> {
+        loop {
+            let emitted = async {
+                match &mut self.emitted {
+                    Some(events) => events.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let entry = tokio::select! {
+                biased;
+                entry = self.history.next() => match entry? {
+                    Some(entry) => entry,
+                    None => return Ok(None),
+                },
+                emitted = emitted => return self::emitted(&emitted).map(Some),
+            };
+            if let Some(shown) = shown(&entry, self.standing, &self.engine)? {
+                let (id, kind) = (Some(entry.version.to_string()), entry.kind.as_str().to_owned());
+                return Ok(Some(Told { id, kind, data: one_line(&shown)? }));
+            }
+        }
+    }
+}
+
+/// An event that is not logged: it has no place, and so no id.
+fn emitted(emitted: &Emitted) -> Result<Told, Error> {
+    let told = |kind: &str, data: String| Told { id: None, kind: kind.to_owned(), data };
+    match emitted {
+        Emitted::Event(event) => {
+            let EmittedEvent { thread, event, data, actor, time } = &**event;
+            let shown = serde_json::json!({
+                "threadId": thread, "kind": "emitted", "time": time, "actor": actor, "event": event, "data": data,
+            });
+            Ok(told("emitted", one_line(&shown)?))
+        }
+        Emitted::Missed(missed) => {
+            Ok(told("missed", one_line(&serde_json::json!({ "kind": "missed", "events": missed }))?))
+        }
+    }
+}
+
+/// Which threads.
+pub(crate) enum Which {
+    /// These.
+    These(HashSet<ThreadId>),
+    /// Those of the caller's own that belong to this project.
+    Project(String, HashSet<ThreadId>),
+}
+
+/// Many threads, from a place in the feed on.
+pub(crate) struct Threads {
+    engine: Engine,
+    which: Which,
+    feed: FeedReader,
+    /// What was taken from the feed and is not told yet.
+    pending: Option<FeedItem>,
+}
+
+impl Threads {
+    pub(crate) async fn follow(engine: &Engine, which: Which, after: FeedCursor) -> Result<Self, Error> {
+        let feed = engine.feed(after).await?;
+        Ok(Self { engine: engine.clone(), which, feed, pending: None })
+    }
+
+    async fn next(&mut self) -> Result<Told, Error> {
+        loop {
+            let item = match self.pending.take() {
+                Some(item) => item,
+                None => self.feed.next().await?,
+            };
+            // Whoever waits may turn away at the next await.
+            self.pending = Some(item.clone());
+            let told = self.tell(&item).await?;
+            self.pending = None;
+            if let Some(told) = told {
+                return Ok(told);
+            }
+        }
+    }
+
+    async fn tell(&mut self, item: &FeedItem) -> Result<Option<Told>, Error> {
+        if !self.is_wanted(item).await? {
+            return Ok(None);
+        }
+        let id = Some(cursor(item.cursor));
+        let (kind, data) = match &item.news {
+            FeedNews::Entry(entry) => {
+                let place = MessageId { segment: entry.segment, position: entry.position };
+                let standing = match self.engine.standing(item.thread, Verb::Stream).await {
+                    Ok(standing) => standing,
+                    Err(Error::ThreadNotFound { .. }) => return Ok(None),
+                    Err(error) => return Err(error),
+                };
+                // The feed may name a large body by its hash; the history has it whole.
+                let found = match self.engine.history(item.thread, place.position.previous(), 1).await {
+                    Ok(found) => found.into_iter().find(|entry| entry.place == place),
+                    Err(Error::ThreadNotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                let Some(entry) = found else { return Ok(None) };
+                let Some(shown) = shown(&entry, standing, &self.engine)? else { return Ok(None) };
+                (entry.kind.as_str().to_owned(), one_line(&shown)?)
+            }
+            FeedNews::Began(segment) => match self.engine.seen(item.thread, Verb::Stream).await {
+                // Other branches begin with an entry that says so.
+                Ok((thread, _)) if thread.created < segment.created => return Ok(None),
+                Ok((thread, _)) => {
+                    ("thread_created".to_owned(), one_line(&crate::stream::created(thread.id, thread.created))?)
+                }
+                Err(Error::ThreadNotFound { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            FeedNews::Deleted => {
+                let told = serde_json::json!({ "threadId": item.thread, "kind": "thread_deleted" });
+                ("thread_deleted".to_owned(), one_line(&told)?)
+            }
+        };
+        Ok(Some(Told { id, kind, data }))
+    }
+
+    async fn is_wanted(&mut self, item: &FeedItem) -> Result<bool, Error> {
+        match &mut self.which {
+            Which::These(threads) => Ok(threads.contains(&item.thread)),
+            Which::Project(project, members) => match self.engine.thread(item.thread).await {
+                Ok(thread) => {
+                    let is_member = thread.record.project_id.as_ref() == Some(project);
+                    if is_member && members.len() < MEMBERS_MAX {
+                        members.insert(thread.id);
+                    }
+                    Ok(is_member)
+                }
+                Err(Error::ThreadNotFound { .. }) => {
+                    Ok(matches!(item.news, FeedNews::Deleted) && members.remove(&item.thread))
+                }
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+/// A place in the feed, as clients carry it: with a few digits that tell it from a number somebody made up.
+pub(crate) fn cursor(at: FeedCursor) -> String {
+    format!("f{:x}-{}", at.0, &check(at.0)[..6])
+}
+
+/// The place that a cursor names.
+pub(crate) fn place(text: &str) -> Option<FeedCursor> {
+    let (at, checked) = text.strip_prefix('f')?.split_once('-')?;
+    let at = u64::from_str_radix(at, 16).ok()?;
+    (cursor(FeedCursor(at)) == text && check(at).starts_with(checked)).then_some(FeedCursor(at))
+}
+
+fn check(at: u64) -> String {
+    BlobId::of(format!("feed {at}").as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_one_that_was_given() {
+        for at in [0, 1, 4_711, u64::MAX] {
+            assert_eq!(place(&cursor(FeedCursor(at))), Some(FeedCursor(at)));
+        }
+        for text in ["", "5", "f5", "f5-", "f5-000000", "F5-abcdef", "f+5-abcdef", "latest"] {
+            assert_eq!(place(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Threads over HTTP: routes, streams, and who may do what.
+//!
+//! A handler parses a request, asks [`Access`](access::Access) for an engine that acts for whoever asks, carries out one
+//! operation, and prints what came of it. It decides nothing: rules are in the engine, JSON shapes in `api`.
+
+mod access;
+mod answer;
+mod app;
+mod edge;
+mod folder;
+mod following;
+mod guard;
+mod input;
+mod keys;
+mod leftover;
+mod log;
+mod metrics;
+mod patient;
+mod routes;
+mod serve;
+mod start;
+mod stream;
+mod tickets;
+
+pub use app::{App, Settings};
+pub use keys::Keys;
+pub use serve::Connections;
+pub use start::{Start, Started};

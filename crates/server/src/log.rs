@@ -1,0 +1,82 @@
+//! The log: lines of JSON on stderr, written by a thread of their own.
+//!
+//! A reader of stderr that stops reading must not stop the server: once too many lines wait, further ones are dropped,
+//! and counted.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Lines that wait to be written.
+const WAITING_MAX: usize = 4_096;
+/// How long the end waits until all lines are written.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) struct Log {
+    lines: Option<SyncSender<Item>>,
+    dropped: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Item {
+    Line(Vec<u8>),
+    Flush(SyncSender<()>),
+}
+
+impl Log {
+    /// A log on stderr, or one that keeps nothing.
+    pub(crate) fn new(is_on: bool) -> Self {
+        let lines = is_on.then(|| sync_channel(WAITING_MAX)).and_then(|(send, receive)| {
+            let writer = std::thread::Builder::new().name("threadkeep-log".into()).spawn(move || write(&receive));
+            writer.ok().map(|_| send)
+        });
+        Self { lines, dropped: AtomicU64::new(0) }
+    }
+
+    /// Whether anything is written at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Writes one line, unless too many wait.
+    pub(crate) fn line(&self, line: &impl Serialize) {
+        let Some(lines) = &self.lines else { return };
+        if let Ok(mut line) = serde_json::to_vec(line) {
+            line.push(b'\n');
+            if lines.try_send(Item::Line(line)).is_err() {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How many lines were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Waits a moment until what was said so far is written.
+    pub(crate) fn flush(&self) {
+        let (done, is_done) = sync_channel(1);
+        if let Some(lines) = &self.lines
+            && lines.try_send(Item::Flush(done)).is_ok()
+        {
+            // If nobody reads stderr, there is nobody to tell.
+            is_done.recv_timeout(FLUSH_MAX).unwrap_or(());
+        }
+    }
+}
+
+fn write(lines: &Receiver<Item>) {
+    for item in lines {
+        match item {
+            Item::Line(line) => drop(std::io::stderr().lock().write_all(&line)),
+            // Whoever asked may have gone on.
+            Item::Flush(done) => done.send(()).unwrap_or(()),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Upkeep over HTTP, for those who administer: gc, doctor, export, import. They reach every account.
+
+use std::convert::Infallible;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use threadkeep::{Engine, ExportItem, Exporter, Progress, Scope, Selection};
+use threadkeep_api as api;
+use threadkeep_api::{ExportReader, ExportWriter, Problem, Status};
+use tokio::sync::mpsc;
+
+use crate::access::Access;
+use crate::answer::{Answer, Refused, json};
+use crate::app::App;
+use crate::input::{Chunks, text};
+
+/// Bytes of an export that are sent at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Chunks that are ready before the socket takes them, or before they are read.
+const READY_MAX: usize = 2;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/admin/gc", post(gc))
+        .route("/admin/doctor", post(doctor))
+        .route("/admin/export", get(export))
+        .route("/admin/import", post(import))
+}
+
+fn quiet() -> Progress {
+    Arc::new(|_, _, _| {})
+}
+
+async fn gc(State(app): State<App>, access: Access, request: Request) -> Answer {
+    access.may(Scope::Admin)?;
+    let asked: api::RunGc = api::parse_body(&text(request, &app.settings).await?)?;
+    Ok(json(&api::Gc::from(access.engine.gc(asked.vacuum, quiet()).await?)))
+}
+
+async fn doctor(State(app): State<App>, access: Access, request: Request) -> Answer {
+    access.may(Scope::Admin)?;
+    let asked: api::RunDoctor = api::parse_body(&text(request, &app.settings).await?)?;
+    let mut report = access.engine.doctor(quiet()).await?;
+    let mut repaired = false;
+    if asked.repair && !report.derived.is_empty() {
+        access.engine.repair(quiet()).await?;
+        let after = access.engine.doctor(quiet()).await?;
+        repaired = after.derived.is_empty();
+        report.damage = after.damage;
+        if !repaired {
+            report.derived = after.derived;
+        }
+    }
+    Ok(json(&api::Doctor::new(report, repaired)))
+}
+
+/// Every thread of every account, as JSON lines. An export that breaks off lacks its last line, and is refused by
+/// whoever reads it.
+async fn export(access: Access) -> Answer {
+    access.may(Scope::Admin)?;
+    let exporter = access.engine.exporter(Selection::Store).await?;
+    let (send, receive) = mpsc::channel(READY_MAX);
+    tokio::spawn(write(exporter, send));
+    let mut response = Response::new(Body::from_stream(Lines(receive)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
+/// Writes until all is written, the reader is gone, or the store fails.
+async fn write(mut exporter: Exporter, send: mpsc::Sender<Bytes>) {
+    let Ok(mut writer) = ExportWriter::new(Vec::new()) else { return };
+    while let Ok(item) = exporter.next().await {
+        let Some(item) = item else {
+            if let Ok(rest) = writer.finish() {
+                // A reader that is gone has what it wanted.
+                drop(send.send(rest.into()).await);
+            }
+            return;
+        };
+        if writer.item(&item).is_err() {
+            return;
+        }
+        if writer.get_ref().len() >= CHUNK_BYTES && send.send(std::mem::take(writer.get_mut()).into()).await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Lines(mpsc::Receiver<Bytes>);
+
+impl futures_core::Stream for Lines {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|chunk| chunk.map(Ok))
+    }
+}
+
+async fn import(State(app): State<App>, access: Access, request: Request) -> Answer {
+    access.may(Scope::Admin)?;
+    let mut chunks = Chunks::of(request.into_body(), &app.settings);
+    let (send, receive) = mpsc::channel(READY_MAX);
+    let engine = access.engine.clone();
+    let handle = tokio::runtime::Handle::current();
+    let reading = tokio::task::spawn_blocking(move || read(&engine, &handle, receive));
+    // Whoever reads says what is wrong with it; a reader that gave up takes no more.
+    while let Some(chunk) = chunks.next().await? {
+        if send.send(chunk).await.is_err() {
+            break;
+        }
+    }
+    drop(send);
+    let gave_up = |_| Problem::new(Status::Internal, "internal", "the import stopped");
+    let threads = reading.await.map_err(gave_up)??;
+    Ok(json(&api::Imported { threads }))
+}
+
+/// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.
+fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receiver<Bytes>) -> Result<u64, Refused> {
+    let mut reader = ExportReader::new(BufReader::new(Incoming { receive, chunk: Bytes::new() }))?;
+    let mut importer = engine.importer();
+    let mut threads = Vec::new();
+    while let Some(item) = reader.next()? {
+        match item {
+            ExportItem::Thread { .. } => threads.push(item),
+            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Entry { .. } => {
+                handle.block_on(importer.push(item))?;
+            }
+        }
+    }
+    for thread in threads {
+        handle.block_on(importer.push(thread))?;
+    }
+    Ok(handle.block_on(importer.finish())?)
+}
+
+/// Chunks that come, as something to read from.
+struct Incoming {
+    receive: mpsc::Receiver<Bytes>,
+    chunk: Bytes,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.chunk.is_empty() {
+            match self.receive.blocking_recv() {
+                Some(chunk) => self.chunk = chunk,
+                None => return Ok(0),
+            }
+        }
+        let bytes = self.chunk.len().min(buffer.len());
+        buffer[..bytes].copy_from_slice(&self.chunk.split_to(bytes));
+        Ok(bytes)
+    }
+}

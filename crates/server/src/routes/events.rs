@@ -1,0 +1,91 @@
+//! Events, as the Threads contract has them: messages, tool uses, fragments of what the assistant says, results.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::routing::get;
+use serde::Deserialize;
+use threadkeep::{
+    Append, AppendEvent, Error, Event, Invalid, Logged, MessageBody, Position, Role, Scope, Verb, Version,
+};
+use threadkeep_api as api;
+
+use super::messages::shown;
+use super::page_limit;
+use super::threads::{named, writing};
+use crate::access::{Access, Reader};
+use crate::answer::{Answer, at, created, json};
+use crate::app::App;
+use crate::input::{Path, Query, expected, idempotency_key, text};
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/threads/{thread}/events", get(list).post(append))
+}
+
+async fn append(
+    State(app): State<App>,
+    access: Access,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    access.may(Scope::Write)?;
+    let asked: api::NewEvent = api::parse_body(&text(request, &app.settings).await?)?;
+    let thread = named(&access, &name).await?;
+    let engine = writing(&access.engine, &thread, &headers)?;
+    let expected = expected(&headers)?;
+    let version = if asked.kind == "message" {
+        let said: api::SaidMessage = api::parse_body(asked.data.as_str())?;
+        match said.role {
+            Role::User | Role::Assistant => {}
+            other @ (Role::Info | Role::Tool | Role::System) => {
+                let rule = format!("'{other}' is not a role of messages here: user or assistant");
+                return Err(Invalid::body("role", rule).into());
+            }
+        }
+        let messages = vec![MessageBody::with_content(said.role, said.content).into()];
+        let append = Append { messages, expected, idempotency_key: idempotency_key(&headers)? };
+        engine.append(thread.id, append).await?.pop().ok_or(Error::Busy)?.version
+    } else {
+        let event = Event { kind: asked.kind.parse()?, data: asked.data };
+        engine.append_event(thread.id, AppendEvent { event, expected }).await?
+    };
+    Ok(at(version, created(&api::Logged { version })))
+}
+
+/// From where on to read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct After {
+    after: Option<Version>,
+    limit: Option<usize>,
+}
+
+/// Where an event stands: what was inserted later than others, with what it stands before.
+fn place(logged: &Logged) -> Position {
+    match logged {
+        Logged::Message(message) => message.id.position,
+        Logged::Event { version, .. } => *version,
+    }
+}
+
+async fn list(reader: Reader, Path(name): Path<String>, Query(after): Query<After>) -> Answer {
+    let limit = page_limit(&reader.engine, after.limit)?;
+    let (thread, standing) = reader.seen(&name, Verb::Read).await?;
+    let all = reader.engine.events(thread.id).await?;
+    let begin = after.after.map_or(0, |after| {
+        let last = all.iter().position(|logged| place(logged) == after);
+        last.map_or_else(|| all.iter().take_while(|logged| place(logged) <= after).count(), |last| last + 1)
+    });
+    let page = all.iter().skip(begin).take(limit);
+    let mut items = Vec::new();
+    for logged in page {
+        items.push(match logged {
+            Logged::Message(message) => api::LoggedEvent::message(place(logged), &shown(message, standing)?),
+            Logged::Event { version, created, event } => api::LoggedEvent::event(*version, *created, event),
+        });
+    }
+    let more = all.len() > begin + items.len();
+    let next_cursor = items.last().filter(|_| more).map(|last| last.version.to_string());
+    Ok(json(&api::Page { items, next_cursor, total: Some(all.len() as u64) }))
+}

@@ -1,0 +1,100 @@
+//! The list of threads.
+
+use axum::Router;
+use axum::routing::get;
+use serde::Deserialize;
+use threadkeep::model::{Lifecycle, Visibility};
+use threadkeep::{Archived, Invalid, Json, List, ListSort, ThreadId, ThreadName, Timestamp};
+use threadkeep_api as api;
+
+use crate::access::Access;
+use crate::answer::{Answer, Refused, json};
+use crate::app::App;
+use crate::input::Query;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/threads", get(list))
+}
+
+/// Which threads to list, as the query says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Which {
+    archived: Option<String>,
+    agent_id: Option<String>,
+    project_id: Option<String>,
+    lifecycle: Option<Lifecycle>,
+    visibility: Option<Visibility>,
+    metadata: Option<String>,
+    tag: Option<String>,
+    parent_id: Option<String>,
+    main_thread_id: Option<String>,
+    created_after: Option<Timestamp>,
+    created_before: Option<Timestamp>,
+    updated_after: Option<Timestamp>,
+    updated_before: Option<Timestamp>,
+    title: Option<String>,
+    sort: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+    offset: Option<usize>,
+    total: bool,
+}
+
+impl Which {
+    fn list(self, parent_id: Option<ThreadId>, main_thread_id: Option<ThreadId>) -> Result<List, Invalid> {
+        let archived = match self.archived.as_deref() {
+            None | Some("false") => Archived::No,
+            Some("true") => Archived::Yes,
+            Some("any") => Archived::Any,
+            Some(other) => return Err(none_of("archived", other, "true, false, any")),
+        };
+        let sort = match self.sort.as_deref() {
+            None | Some("updated") => ListSort::Updated,
+            Some("created") => ListSort::Created,
+            Some(other) => return Err(none_of("sort", other, "updated, created")),
+        };
+        Ok(List {
+            archived,
+            agent_id: self.agent_id,
+            project_id: self.project_id,
+            lifecycle: self.lifecycle,
+            visibility: self.visibility,
+            metadata: self.metadata.map(|text| Json::parse("metadata", &text)).transpose()?,
+            tag: self.tag,
+            parent_id,
+            main_thread_id,
+            created_after: self.created_after,
+            created_before: self.created_before,
+            updated_after: self.updated_after,
+            updated_before: self.updated_before,
+            title: self.title,
+            sort,
+            limit: self.limit,
+            cursor: self.cursor,
+            offset: self.offset,
+            total: self.total,
+        })
+    }
+}
+
+fn none_of(field: &str, said: &str, known: &str) -> Invalid {
+    Invalid::parameter(field, format!("'{said}' is none of: {known}"))
+}
+
+/// The full id of a thread that a filter names; one that is not there has no threads under it.
+async fn named(access: &Access, name: Option<&str>) -> Result<Option<ThreadId>, Refused> {
+    let Some(name) = name else { return Ok(None) };
+    match name.parse::<ThreadName>()? {
+        ThreadName::Full(id) => Ok(Some(id)),
+        short @ ThreadName::Short(_) => Ok(Some(access.engine.thread(short).await?.id)),
+    }
+}
+
+async fn list(access: Access, Query(which): Query<Which>) -> Answer {
+    let parent = named(&access, which.parent_id.as_deref()).await?;
+    let main = named(&access, which.main_thread_id.as_deref()).await?;
+    let page = access.engine.list(which.list(parent, main)?).await?;
+    let items: Vec<_> = page.items.iter().map(api::ThreadSummary::from).collect();
+    Ok(json(&api::Page { items, next_cursor: page.next, total: page.total }))
+}

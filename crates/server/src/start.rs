@@ -1,0 +1,135 @@
+//! From a store to a running server: the folder, the address, the local key.
+
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use threadkeep::{Engine, SystemWorld, World};
+use threadkeep_api::{Problem, Status};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::app::{App, Settings};
+use crate::folder::Folder;
+use crate::keys::Keys;
+use crate::serve::{Connections, serve};
+
+/// Where a server listens unless somebody says otherwise: THRD on a phone's keys.
+const PORT: u16 = 8473;
+/// Ports that are tried after that one.
+const PORTS_TRIED: u16 = 100;
+
+/// What a server needs to start.
+pub struct Start {
+    /// The threads.
+    pub engine: Engine,
+    /// Its data folder.
+    pub folder: PathBuf,
+    /// Where to listen; without it, 127.0.0.1:8473 or the next free port.
+    pub listen: Option<SocketAddr>,
+    /// Sizes and times.
+    pub settings: Settings,
+    /// How connections are served.
+    pub connections: Connections,
+}
+
+/// A server that listens, and answers once it is run.
+pub struct Started {
+    listener: TcpListener,
+    app: App,
+    stopping: watch::Sender<bool>,
+    connections: Connections,
+    url: String,
+    local_key: Option<String>,
+    folder: Folder,
+}
+
+impl Start {
+    /// A server on `engine` with its data in `folder`, and defaults for the rest.
+    pub fn new(engine: Engine, folder: impl Into<PathBuf>) -> Self {
+        let (settings, connections) = (Settings::default(), Connections::default());
+        Self { engine, folder: folder.into(), listen: None, settings, connections }
+    }
+
+    /// Takes the folder, and listens.
+    ///
+    /// # Errors
+    /// If another server holds the folder, the address is taken, or the server would be reached from elsewhere without
+    /// any key.
+    pub async fn begin(self) -> Result<Started, Problem> {
+        let Self { engine, folder, listen, mut settings, connections } = self;
+        let mut folder = Folder::take(&folder)?;
+        settings.loopback = listen.is_none_or(|address| address.ip().is_loopback());
+        if !settings.loopback && !engine.has_keys().await? {
+            let detail = "whoever reaches this machine would reach the server, and there is no key yet";
+            let problem = Problem::new(Status::Forbidden, "forbidden", detail);
+            return Err(problem.hint("threadkeep keys create --account NAME, then start again"));
+        }
+        let listener = match listen {
+            Some(address) => bind(address).await,
+            None => bind_free().await,
+        };
+        let (listener, address) = listener.map_err(|error| {
+            let place = listen.map_or_else(|| format!("127.0.0.1:{PORT}"), |address| address.to_string());
+            let problem =
+                Problem::new(Status::Unavailable, "cannot_listen", format!("cannot listen on {place}: {error}"));
+            problem.hint("name another address with --listen; port 0 takes any that is free")
+        })?;
+        let url = format!("http://{address}");
+        let local_key = settings.loopback.then(Keys::draw_local);
+        folder.tell(&url, local_key.as_deref(), SystemWorld.now())?;
+        let stopping = watch::Sender::new(false);
+        let keys = Keys::new(engine.clone(), local_key.as_deref());
+        let app = App::new(engine, keys, settings, stopping.subscribe());
+        Ok(Started { listener, app, stopping, connections, url, local_key, folder })
+    }
+}
+
+async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// The first free port from the default on.
+async fn bind_free() -> io::Result<(TcpListener, SocketAddr)> {
+    let mut port = PORT;
+    loop {
+        match bind((Ipv4Addr::LOCALHOST, port).into()).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && port < PORT + PORTS_TRIED => port += 1,
+            done => return done,
+        }
+    }
+}
+
+impl Started {
+    /// Where it is reached.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A key that works on this machine; none if the server is reached from elsewhere.
+    pub fn local_key(&self) -> Option<&str> {
+        self.local_key.as_deref()
+    }
+
+    /// Its data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Serves until `stop` resolves; then streams end, and requests that are under way may.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { listener, app, stopping, connections, folder, .. } = self;
+        let stop = async {
+            stop.await;
+            stopping.send_replace(true);
+        };
+        let log = Arc::clone(&app.log);
+        serve(listener, app.router(), connections, stop).await;
+        drop(folder);
+        log.flush();
+    }
+}

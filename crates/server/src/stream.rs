@@ -1,0 +1,240 @@
+//! Streams: what is logged to a thread, or to many, then live, over SSE and WebSocket.
+//!
+//! Only durable places are ids. A reader that is slow reads the log later and keeps nobody waiting: each stream pulls
+//! from the log at the pace of its socket and holds one event at a time. Every few moments it makes sure that its reader
+//! may still read; it ends with its key, with the thread, and with the server.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use threadkeep::{Error, Invalid, Key, Position, ThreadId, Verb, Version};
+use threadkeep_api as api;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::access::Reader;
+use crate::answer::{Answer, Refused};
+use crate::app::App;
+use crate::following::{Following, Thread};
+use crate::input::{Path, Query};
+use crate::metrics::OpenStream;
+
+/// Events that are ready before the socket takes them. Each may be as large as a message, so there is one.
+const READY_MAX: usize = 1;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/threads/{thread}/stream", get(sse)).route("/threads/{thread}/ws", get(socket))
+}
+
+/// Something that a stream tells.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Where to resume, if it is a durable place.
+    pub(crate) id: Option<String>,
+    /// What kind of news.
+    pub(crate) kind: String,
+    /// JSON without line breaks.
+    pub(crate) data: String,
+}
+
+/// From where on to follow, and with what ticket.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct After {
+    after: Option<String>,
+    /// Read by whoever lets the request in.
+    ticket: Option<String>,
+}
+
+/// Where a client that comes back was, by its header; else by the parameter.
+pub(crate) fn resumed<'a>(headers: &'a HeaderMap, after: Option<&'a str>) -> Option<&'a str> {
+    match headers.get("last-event-id") {
+        Some(value) => Some(value.to_str().unwrap_or("?")),
+        None => after,
+    }
+}
+
+/// A cursor that this stream never gave.
+pub(crate) fn no_cursor(rule: &str) -> Refused {
+    Invalid::new(threadkeep::model::Code::InvalidCursor, "after", rule).into()
+}
+
+fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
+    match text {
+        None => Ok(Position::START),
+        Some("latest") => Ok(latest),
+        Some(text) => {
+            text.parse::<Position>().map_err(|_| no_cursor("is not a place in this stream: a version, or latest"))
+        }
+    }
+}
+
+async fn follow(reader: &Reader, name: &str, headers: &HeaderMap, after: After) -> Result<Following, Refused> {
+    let (thread, standing) = reader.seen(name, Verb::Stream).await?;
+    let after = version(resumed(headers, after.after.as_deref()), thread.head.version)?;
+    let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
+    // A place that the thread has not reached is refused, never guessed at.
+    following.map(Following::Thread).map_err(|error| match error {
+        Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
+        other => other.into(),
+    })
+}
+
+async fn sse(
+    State(app): State<App>,
+    reader: Reader,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Query(after): Query<After>,
+) -> Answer {
+    let following = follow(&reader, &name, &headers, after).await?;
+    Ok(events(&app, following, reader.key))
+}
+
+/// An answer that goes on for as long as there is something to follow.
+pub(crate) fn events(app: &App, following: Following, key: Option<Key>) -> Response {
+    let (send, receive) = mpsc::channel(READY_MAX);
+    tokio::spawn(run(app.clone(), following, key, send, app.metrics.open_stream()));
+    let mut response = Response::new(Body::from_stream(Events(receive)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// What goes over the wire.
+enum News {
+    Told(Told),
+    StillHere,
+}
+
+/// Follows until the thread, the key, the reader or the server is gone.
+async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::Sender<News>, open: OpenStream) {
+    let _open = open;
+    let mut stopping = app.stopping.clone();
+    let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
+    let mut stopped = std::pin::pin!(stopped);
+    let mut recheck = tokio::time::interval(app.settings.recheck);
+    let mut heartbeat = tokio::time::interval(app.settings.heartbeat);
+    for ticks in [&mut recheck, &mut heartbeat] {
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.reset();
+    }
+    let mut waiting: Option<News> = Some(News::StillHere);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stopped => return,
+            () = send.closed() => return,
+            _ = recheck.tick() => {
+                let holds = match &key {
+                    Some(key) => app.keys.still_holds(key).await,
+                    None => true,
+                };
+                if !holds || !following.may_go_on().await {
+                    return;
+                }
+            }
+            place = send.reserve(), if waiting.is_some() => match (place, waiting.take()) {
+                (Ok(place), Some(news)) => place.send(news),
+                _ => return,
+            },
+            next = following.next(), if waiting.is_none() => match next {
+                Ok(Some(told)) => waiting = Some(News::Told(told)),
+                Ok(None) => return,
+                Err(error) => {
+                    let data = serde_json::to_string(&api::Problem::from(&error)).unwrap_or_else(|_| "{}".to_owned());
+                    let failed = Told { id: None, kind: "error".to_owned(), data };
+                    drop(send.send(News::Told(failed)).await);
+                    return;
+                }
+            },
+            _ = heartbeat.tick(), if waiting.is_none() => waiting = Some(News::StillHere),
+        }
+    }
+}
+
+/// What a channel brings, as the body of an answer.
+struct Events(mpsc::Receiver<News>);
+
+impl futures_core::Stream for Events {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|news| {
+            news.map(|news| {
+                Ok(match news {
+                    News::StillHere => Bytes::from_static(b": still here\n\n"),
+                    News::Told(Told { id: Some(id), kind, data }) => {
+                        format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
+                    }
+                    News::Told(Told { id: None, kind, data }) => format!("event: {kind}\ndata: {data}\n\n").into(),
+                })
+            })
+        })
+    }
+}
+
+async fn socket(
+    State(app): State<App>,
+    reader: Reader,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Query(after): Query<After>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Answer {
+    let following = follow(&reader, &name, &headers, after).await?;
+    let upgrade =
+        upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
+    let (send, receive) = mpsc::channel(READY_MAX);
+    let open = app.metrics.open_stream();
+    tokio::spawn(run(app, following, reader.key, send, open));
+    Ok(upgrade.max_message_size(FRAME_BYTES_MAX).on_upgrade(move |socket| frames(socket, receive)).into_response())
+}
+
+/// Largest frame that a client may send: it has nothing to say here.
+const FRAME_BYTES_MAX: usize = 4 << 10;
+
+/// The same objects, a frame each.
+async fn frames(mut socket: WebSocket, mut news: mpsc::Receiver<News>) {
+    loop {
+        let frame = tokio::select! {
+            news = news.recv() => match news {
+                Some(News::Told(told)) => Frame::Text(told.data.into()),
+                Some(News::StillHere) => Frame::Ping(Bytes::new()),
+                None => {
+                    // The other end may be gone already.
+                    drop(socket.send(Frame::Close(None)).await);
+                    return;
+                }
+            },
+            heard = socket.recv() => match heard {
+                Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => continue,
+            },
+        };
+        if socket.send(frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The threads that a stream names.
+pub(crate) fn ids_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// The id of a thread, as streams over many name it.
+pub(crate) fn created(thread: ThreadId, time: threadkeep::Timestamp) -> serde_json::Value {
+    serde_json::json!({ "threadId": thread, "kind": "thread_created", "time": time })
+}

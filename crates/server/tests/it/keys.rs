@@ -1,0 +1,136 @@
+//! Keys: made, used, expired, revoked; wrong ones; tickets.
+
+use serde_json::json;
+use threadkeep_server::Start;
+
+use crate::support::{Server, settings, store};
+
+#[test]
+fn a_key_is_shown_once_and_only_its_hash_is_kept() {
+    let server = Server::start();
+    let made = server.admin().post("/v1/keys", json!({ "account": "ann", "agent": true, "name": "nightly" })).ok(201);
+    let key = made["key"].as_str().expect("a key");
+    let secret = key.rsplit('_').next().expect("a secret");
+    assert_eq!((secret.len(), &made["scope"], &made["type"]), (64, &"write".into(), &"agent".into()));
+    let listed = server.admin().get("/v1/keys").ok(200);
+    assert_eq!(listed["items"][0]["id"], made["id"]);
+    assert!(!listed.to_string().contains(secret));
+    let thread = server.with_key(key).thread(&["hi"]);
+    let said = server.with_key(key).get(&format!("/v1/threads/{thread}/messages")).ok(200);
+    assert_eq!(said["items"][0]["actor"], json!({ "type": "agent", "name": "nightly" }));
+    for file in std::fs::read_dir(server.folder()).expect("a folder") {
+        let bytes = std::fs::read(file.expect("a file").path()).expect("bytes");
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "the secret is on disk");
+    }
+}
+
+#[test]
+fn a_key_that_is_revoked_or_expired_opens_nothing_and_its_streams_end() {
+    let server = Server::start();
+    let (ann, id) = server.keyed("ann", "write");
+    let thread = ann.thread(&["a"]);
+    let path = format!("/v1/threads/{thread}/stream");
+    let mut streams = [ann.stream(&path, ""), ann.stream(&format!("/v1/stream?threads={thread}"), "")];
+    for stream in &mut streams {
+        stream.next().expect("an event");
+    }
+    assert_eq!(server.admin().delete(&format!("/v1/keys/{id}")).ok(200)["revoked"], true);
+    assert_eq!(server.admin().delete(&format!("/v1/keys/{id}")).ok(200)["revoked"], false);
+    ann.get("/v1/threads").refused(401, "unauthorized");
+    for stream in streams {
+        assert!(stream.rest().iter().all(|event| event.kind != "error"), "it just ends");
+    }
+    let past = json!({ "account": "ann", "expiresAt": "2020-01-01T00:00:00Z" });
+    let expired = server.admin().post("/v1/keys", past).ok(201);
+    server.with_key(expired["key"].as_str().expect("a key")).get("/v1/threads").refused(401, "unauthorized");
+}
+
+#[test]
+fn keys_survive_a_restart_and_the_local_one_is_drawn_anew() {
+    let server = Server::start();
+    let (ann, _) = server.keyed("ann", "write");
+    let thread = ann.thread(&["kept"]);
+    let (key, local) = (ann.key.expect("a key"), server.admin().key.expect("a key"));
+    let server = server.restarted();
+    assert_eq!(server.with_key(&key).shows(&thread), "kept");
+    server.with_key(&local).get("/v1/threads").refused(401, "unauthorized");
+}
+
+#[test]
+fn wrong_keys_are_slowed_down_and_right_ones_are_not() {
+    let server = Server::start();
+    let (ann, id) = server.keyed("ann", "read");
+    let wrong = format!("tk_{id}_{}", "0".repeat(64));
+    let refused = (0..60).map(|_| server.with_key(&wrong).get("/v1/threads")).find(|reply| reply.status == 429);
+    let refused = refused.expect("it is told to wait");
+    refused.refused(429, "rate_limited");
+    assert!(refused.header("retry-after").is_some_and(|wait| wait.parse::<u64>().is_ok_and(|wait| wait >= 1)));
+    ann.get("/v1/threads").ok(200);
+    server.anonymous().get("/v1/threads").refused(401, "unauthorized");
+}
+
+#[test]
+fn odd_credentials_are_wrong_keys_and_never_an_identity() {
+    let server = Server::start();
+    for value in ["", "Bearer", "Bearer ", "Basic bG9jYWw6bG9jYWw=", "Bearer tk_local_", "Bearer tk__", "tk_local_x"] {
+        let reply = server.anonymous().send("GET", "/v1/threads", &format!("Authorization: {value}\r\n"), None);
+        reply.refused(401, "unauthorized");
+    }
+    let twice = "Authorization: Bearer a\r\n";
+    server.admin().send("GET", "/v1/threads", twice, None).refused(400, "invalid_parameter");
+}
+
+#[test]
+fn a_ticket_opens_one_stream_once() {
+    let server = Server::start();
+    let (ann, id) = server.keyed("ann", "read");
+    let (writer, _) = server.keyed("ann", "write");
+    let thread = writer.thread(&["a"]);
+    let path = format!("/v1/threads/{thread}/stream");
+    let draw = || ann.post("/v1/tickets", json!({ "path": path })).ok(201)["ticket"].as_str().expect("one").to_owned();
+    let ticket = draw();
+    let mut stream = server.anonymous().stream(&format!("{path}?ticket={ticket}"), "");
+    assert_eq!(stream.next().expect("an event").kind, "message_appended");
+    server.anonymous().get(&format!("{path}?ticket={ticket}")).refused(401, "unauthorized");
+    let elsewhere = format!("/v1/threads/{thread}/ws?ticket={}", draw());
+    server.anonymous().get(&elsewhere).refused(401, "unauthorized");
+    let no_stream = format!("/v1/threads/{thread}?ticket={}", draw());
+    server.anonymous().get(&no_stream).refused(401, "unauthorized");
+    for path in ["/v1/threads", "/v1/stream?threads=x", "http://elsewhere/v1/stream", ""] {
+        ann.post("/v1/tickets", json!({ "path": path })).refused(400, "invalid_body");
+    }
+    server.admin().delete(&format!("/v1/keys/{id}")).ok(200);
+    assert_eq!(stream.next(), None, "it ends with the key behind it");
+}
+
+#[test]
+fn beyond_this_machine_a_key_is_needed_and_the_local_one_is_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let engine = threadkeep::open(&store(folder.path())).expect("a store");
+        let start = || {
+            let mut start = Start::new(engine.clone(), folder.path());
+            (start.listen, start.settings) = (Some(([0, 0, 0, 0], 0).into()), settings());
+            start.begin()
+        };
+        let refused = start().await.err().expect("refused");
+        assert!(refused.hint.is_some_and(|hint| hint.contains("keys create")));
+        let new = threadkeep::NewKey {
+            account: threadkeep::Account::local(),
+            actor: threadkeep::Caller::local().actor,
+            scope: threadkeep::Scope::Read,
+            expires: None,
+        };
+        engine.create_key(new).await.expect("a key");
+        let started = start().await.expect("a server");
+        assert_eq!(started.local_key(), None);
+        let said = std::fs::read_to_string(started.folder().join("server.json")).expect("a file");
+        assert!(!said.contains("tk_"), "{said}");
+        let second = start().await.err().expect("refused");
+        assert_eq!(second.code, "server_running");
+        assert!(second.detail.contains(&std::process::id().to_string()) && second.detail.contains(started.url()));
+        drop(started);
+        start().await.expect("the folder is free again");
+    });
+}

@@ -1,0 +1,10 @@
+//! The server, as clients meet it: a real one on a port of its own, and requests byte by byte.
+
+mod access;
+mod hostile;
+mod keys;
+mod public;
+mod routes;
+mod shared;
+mod streams;
+mod support;

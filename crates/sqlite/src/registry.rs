@@ -1,0 +1,87 @@
+//! Documents beside threads, in a table of their own.
+
+use rusqlite::{Connection, Row, TransactionBehavior, params};
+use threadkeep_model::{Account, Timestamp};
+use threadkeep_store::{BoxFuture, Registered, Registry, RegistryKind, RegistryQuery, Result, StoreError};
+use tokio::sync::oneshot;
+
+use crate::SqliteStore;
+use crate::error::from_sqlite;
+use crate::read::rows;
+use crate::writer::Job;
+
+const COLUMNS: &str = "SELECT id, account, json, created FROM registry WHERE kind = ?1";
+
+fn read(kind: RegistryKind, row: &Row<'_>) -> Result<Registered> {
+    let columns = || -> rusqlite::Result<_> { Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?)) };
+    let (id, account, json, created) = columns().map_err(from_sqlite)?;
+    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    Ok(Registered { kind, id, account, json, created: Timestamp::from_micros(created) })
+}
+
+impl SqliteStore {
+    /// Runs `work` in a transaction of its own on the writer's connection.
+    fn registry_job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let in_transaction = move |connection: &mut Connection| -> rusqlite::Result<T> {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let result = work(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        };
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let work = move |connection: &mut Connection| {
+                drop(reply.send(in_transaction(connection).map_err(from_sqlite)));
+            };
+            self.submit(Job::Upkeep(Box::new(work))).await?;
+            answer.await.map_err(|_| crate::stopped())?
+        })
+    }
+}
+
+impl Registry for SqliteStore {
+    fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>> {
+        self.registry_job(move |connection| {
+            let Registered { kind, id, account, json, created } = document;
+            let params = params![kind.code(), id, account.as_str(), json, created.as_micros()];
+            connection
+                .prepare_cached(
+                    "INSERT INTO registry VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT (kind, id) DO UPDATE SET account = excluded.account, json = excluded.json",
+                )?
+                .execute(params)
+                .map(drop)
+        })
+    }
+
+    fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>> {
+        self.read(|connection, _| {
+            let sql = format!("{COLUMNS} AND id = ?2");
+            let mut found = Vec::with_capacity(ids.len());
+            for id in ids {
+                found.extend(rows(connection, &sql, params![kind.code(), id], |row| read(kind, row))?);
+            }
+            Ok(found)
+        })
+    }
+
+    fn registry(&self, query: RegistryQuery) -> BoxFuture<'_, Result<Vec<Registered>>> {
+        self.read(|connection, _| {
+            let sql = format!("{COLUMNS} AND id > ?2 AND (?3 IS NULL OR account = ?3) ORDER BY id LIMIT ?4");
+            let (after, limit) = (query.after.unwrap_or_default(), i64::try_from(query.limit).unwrap_or(i64::MAX));
+            let account = query.account.as_ref().map(Account::as_str);
+            rows(connection, &sql, params![query.kind.code(), after, account, limit], |row| read(query.kind, row))
+        })
+    }
+
+    fn unregister(&self, kind: RegistryKind, id: String) -> BoxFuture<'_, Result<bool>> {
+        self.registry_job(move |connection| {
+            let removed =
+                connection.execute("DELETE FROM registry WHERE kind = ?1 AND id = ?2", params![kind.code(), id])?;
+            Ok(removed > 0)
+        })
+    }
+}
