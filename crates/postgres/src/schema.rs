@@ -19,6 +19,9 @@ const SERVER_MIN: u32 = 15;
 const MIGRATIONS: [&str; 4] =
     [include_str!("schema.sql"), include_str!("items.sql"), include_str!("lists.sql"), include_str!("registry.sql")];
 
+/// The version that made the rows for lists.
+const LISTS: usize = 3;
+
 /// The functions, which replace those of an older version after the last step.
 fn functions() -> String {
     let append = include_str!("append.sql")
@@ -72,7 +75,7 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
     for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.batch_execute(migration).await.map_err(|error| no_rights(&error, url))?;
         // Rows that SQL cannot make.
-        if version == 3 {
+        if version == LISTS {
             terms::migrate(transaction.client()).await.map_err(failed)?;
         }
     }
@@ -174,7 +177,7 @@ mod tests {
     fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
         use threadkeep_model::{Account, Json, Record, ThreadId};
         use threadkeep_store::{ListFilter, ListQuery, Store, Upkeep};
-        for version in 1..MIGRATIONS.len() {
+        for version in 1..LISTS {
             let schema = threadkeep_throwaway::schema();
             let mut sql = format!("CREATE SCHEMA {};", schema.name());
             for migration in &MIGRATIONS[..version] {

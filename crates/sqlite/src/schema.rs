@@ -20,6 +20,9 @@ const APPLICATION_ID: i64 = 0x5448_5244;
 /// One step for each version of the schema, in order. Steps are never changed, only added.
 const MIGRATIONS: [&str; 5] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY];
 
+/// The version that made the rows for lists.
+const LISTS: usize = 4;
+
 const FIRST: &str = "
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -250,7 +253,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
     for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(migration).cannot_open(path)?;
         // Rows that SQL cannot make.
-        if version == 4 {
+        if version == LISTS {
             terms::migrate(&transaction)?;
         }
     }
@@ -305,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
-        for version in 1..MIGRATIONS.len() {
+        for version in 1..LISTS {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("threads.db");
             older(&path, version, 1_200);
