@@ -37,6 +37,56 @@ fn threads_are_made_read_changed_listed_and_deleted() {
 }
 
 #[test]
+fn threads_are_listed_by_every_filter_with_the_right_total() {
+    let server = Server::start();
+    let ann = server.admin();
+    let make =
+        |body: serde_json::Value| ann.post("/v1/threads", body).ok(201)["id"].as_str().expect("an id").to_owned();
+    let plain = make(json!({ "title": "Plain" }));
+    let one = make(json!({
+        "title": "Release NOTES",
+        "agentId": "a",
+        "projectId": "p",
+        "metadata": { "tags": ["urgent"], "customer": { "id": 7 } },
+        "visibility": "public",
+    }));
+    let child = ann.post(&format!("/v1/threads/{plain}/children"), json!({ "name": "critic" })).ok(201);
+    let child = child["id"].as_str().expect("an id").to_owned();
+    ann.post(&format!("/v1/threads/{child}/archive"), json!({})).ok(200);
+    let metadata = "metadata=%7B%22customer%22%3A%7B%22id%22%3A7%7D%7D";
+    let (under, main) = (format!("parentId={plain}&archived=any"), format!("mainThreadId={plain}&archived=true"));
+    for (query, found) in [
+        ("agentId=a", &one),
+        ("projectId=p", &one),
+        ("title=notes", &one),
+        ("tag=urgent", &one),
+        (metadata, &one),
+        ("visibility=public&lifecycle=active", &one),
+        ("archived=true", &child),
+        (&under, &child),
+        (&main, &child),
+    ] {
+        let page = ann.get(&format!("/v1/threads?{query}&total=true")).ok(200);
+        assert_eq!((&page["items"][0]["id"], &page["total"]), (&json!(found), &json!(1)), "{query}: {page}");
+    }
+    let past = ann.get("/v1/threads?offset=9").ok(200);
+    assert_eq!((past["items"].as_array().map(Vec::len), &past["total"]), (Some(0), &json!(2)), "also past the end");
+    assert_eq!(ann.get("/v1/threads?createdBefore=2020-01-01T00:00:00Z").ok(200)["items"], json!([]));
+    assert_eq!(ann.get("/v1/threads?sort=created").ok(200)["items"][0]["id"], json!(one));
+    for (query, field) in [
+        ("sort=sideways", "sort"),
+        ("archived=maybe", "archived"),
+        ("metadata=%7B", "metadata"),
+        ("metadata=3", "metadata"),
+        ("parentId=x", "threadId"),
+        ("cursor=x&offset=1", "offset"),
+    ] {
+        let refused = ann.get(&format!("/v1/threads?{query}")).ok(400);
+        assert_eq!(refused["field"], field, "{query}: {refused}");
+    }
+}
+
+#[test]
 fn messages_are_added_once_read_in_pages_edited_and_deleted() {
     let server = Server::start();
     let ann = server.admin();
