@@ -198,10 +198,7 @@ impl Engine {
 
     /// Checks and encodes messages that will be appended.
     pub(crate) fn prepare(&self, messages: Vec<NewMessage>) -> Result<Prepared> {
-        let max = self.shared.limits.batch_max;
-        if messages.len() > max {
-            return Err(too_large("messages", format!("a batch has at most {max} messages")));
-        }
+        self.refuse_many(messages.len())?;
         let mut prepared = Prepared { entries: Vec::with_capacity(messages.len()), blobs: Vec::new() };
         for message in messages {
             let (body, blobs) = self.prepare_one(message)?;
@@ -229,6 +226,15 @@ impl Engine {
         let size = body.content.as_json().as_str().len() as u64;
         self.refuse_large(size)?;
         Ok((body, blobs))
+    }
+
+    /// Refuses more messages than a batch may have.
+    pub(crate) fn refuse_many(&self, messages: usize) -> Result<()> {
+        let max = self.shared.limits.batch_max;
+        if messages > max {
+            return Err(too_large("messages", format!("a batch has at most {max} messages")));
+        }
+        Ok(())
     }
 
     pub(crate) fn refuse_large(&self, bytes: u64) -> Result<()> {

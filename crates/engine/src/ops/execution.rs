@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use threadkeep_model::{
     Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Invalid, Json,
-    Lifecycle, Message, MessageBody, MessageId, NewEntry, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted,
-    ThreadId, Uuid, Version,
+    Lifecycle, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId,
+    Uuid, Version,
 };
 
-use super::append::{NewMessage, Prepared};
-use super::{open, tell};
+use super::append::NewMessage;
+use super::{open, tell_one};
 use crate::calls::Interrupted;
 use crate::messages::shown;
 use crate::{Engine, Error, Result};
@@ -229,8 +229,7 @@ impl Engine {
                 let planned = plan();
                 async {
                     let Plan { thread, id, entries } = planned.await?;
-                    let new: Vec<NewEntry> = entries.iter().map(NewEntry::new).collect();
-                    let (write, _) = tell(&thread, expected, None, &entries, new)?;
+                    let (write, _) = tell_one(&thread, expected, &entries)?;
                     let mut commit = self.commit(vec![write]);
                     commit.blobs.extend(blobs.iter().cloned());
                     Ok((commit, (id, entries)))
@@ -266,14 +265,14 @@ impl Engine {
     }
 
     fn prepare_bodies(&self, messages: Vec<NewMessage>) -> Result<Said> {
+        self.refuse_many(messages.len())?;
         let mut said = Said::default();
-        for message in &messages {
-            let (body, blobs) = self.prepare_one(message.clone())?;
+        for message in messages {
+            let (body, blobs) = self.prepare_one(message)?;
+            self.refuse_large(shown(&body).len() as u64)?;
             said.bodies.push(body);
             said.blobs.extend(blobs);
         }
-        // The same limits as for an append.
-        let Prepared { .. } = self.prepare(messages)?;
         Ok(said)
     }
 }

@@ -35,22 +35,22 @@ pub(crate) fn write(
     ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record })
 }
 
-/// A write of `entries`, encoded as `new`, to `thread`, and the record that follows from them.
+/// A write of `entries` to `thread`, and the record that follows from them.
 fn tell(
     thread: &Thread,
     expected: Option<Version>,
     branch: Option<NewSegment>,
     entries: &[Entry],
-    new: Vec<NewEntry>,
 ) -> Result<(ThreadCommit, Record)> {
     let record = entries.iter().try_fold(thread.record.clone(), Record::after)?;
     let changed = Some(&record).filter(|record| **record != thread.record).cloned();
-    Ok((write(thread, expected, branch, new, changed), record))
+    let entries = entries.iter().map(NewEntry::new).collect();
+    Ok((write(thread, expected, branch, entries, changed), record))
 }
 
 /// The same without a branch.
 fn tell_one(thread: &Thread, expected: Option<Version>, entries: &[Entry]) -> Result<(ThreadCommit, Record)> {
-    tell(thread, expected, None, entries, entries.iter().map(NewEntry::new).collect())
+    tell(thread, expected, None, entries)
 }
 
 /// Refuses a change to the content of a closed thread.

@@ -78,12 +78,11 @@ impl Engine {
     pub async fn queue(&self, thread: ThreadId, queue: impl Into<Queue>) -> Result<Queued> {
         let queue = queue.into();
         let (message, blobs) = self.prepare_one(queue.message)?;
-        let entry = NewEntry::new(&Entry::MessageQueued(MessageQueued { message: message.clone() }));
+        let queued = Entry::MessageQueued(MessageQueued { message: message.clone() });
+        let entry = NewEntry::new(&queued);
         self.refuse_large(entry.bytes)?;
-        let idempotency = queue.idempotency_key.map(|key| {
-            let threadkeep_model::Body::Inline(body) = &entry.body else { unreachable!("a new entry is inline") };
-            Idempotency { key, hash: hash(&[Bytes::from_static(b"queue"), body.clone()]) }
-        });
+        let hash = || hash(&[Bytes::from_static(b"queue"), queued.encode()]);
+        let idempotency = queue.idempotency_key.map(|key| Idempotency { key, hash: hash() });
         let settled = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;

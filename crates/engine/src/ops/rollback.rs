@@ -2,8 +2,8 @@
 //! version.
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, Lifecycle, NewEntry, NewSegment, Position, RolledBack, Segment, Thread,
-    ThreadChanged, ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, Lifecycle, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged,
+    ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;
@@ -68,8 +68,7 @@ impl Engine {
                     entries.extend(changed.map(Entry::ThreadChanged));
                 }
                 entries.extend(self.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
-                let new = entries.iter().map(NewEntry::new).collect();
-                let (write, record) = tell(&thread, rollback.expected, Some(segment), &entries, new)?;
+                let (write, record) = tell(&thread, rollback.expected, Some(segment), &entries)?;
                 Ok((self.commit(vec![write]), Thread { record, ..thread }))
             })
             .await?;
