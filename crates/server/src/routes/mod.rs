@@ -46,7 +46,7 @@ pub(crate) fn all() -> Router<App> {
 
 async fn unknown() -> Answer {
     let problem = Problem::new(Status::NotFound, "route_not_found", "there is no such path");
-    Err(Refused::from(problem.hint("the paths are listed at /docs")))
+    Err(problem.into())
 }
 
 async fn wrong_method(method: Method) -> Answer {
