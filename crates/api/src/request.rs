@@ -242,6 +242,14 @@ pub struct Assign {
     pub agent_id: String,
 }
 
+/// Gives the thread to another account.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeOwner {
+    /// The account that owns it from now on.
+    pub account: String,
+}
+
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -330,6 +330,7 @@ impl Engine {
                 branch: None,
                 entries: entries.clone(),
                 record: None,
+                owner: None,
             };
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());

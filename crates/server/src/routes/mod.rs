@@ -7,6 +7,7 @@ mod list;
 mod many;
 mod messages;
 mod operation;
+mod owner;
 mod projects;
 mod threads;
 mod tree;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> Router<App> {
                 .merge(events::routes())
                 .merge(tree::routes())
                 .merge(work::routes())
+                .merge(owner::routes())
                 .merge(crate::stream::routes()),
         )
         .merge(operation::routes())
