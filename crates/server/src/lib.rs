@@ -11,6 +11,7 @@ mod folder;
 mod following;
 mod guard;
 mod input;
+mod jwt;
 mod keys;
 mod leftover;
 mod log;
@@ -23,6 +24,7 @@ mod stream;
 mod tickets;
 
 pub use app::{App, Settings};
+pub use jwt::JwtSettings;
 pub use keys::Keys;
 pub use serve::Connections;
 pub use start::{Start, Started};

@@ -83,7 +83,7 @@ const OTHERS: [(&str, &str, &str, &str); 17] = [
 ];
 
 /// The route of each operation, among those above.
-const OF_AN_OPERATION: [(&str, &str, &str); 27] = [
+const OF_AN_OPERATION: [(&str, &str, &str); 28] = [
     ("create", "POST", "/v1/threads"),
     ("update", "PATCH", ""),
     ("delete", "DELETE", ""),
@@ -111,6 +111,7 @@ const OF_AN_OPERATION: [(&str, &str, &str); 27] = [
     ("subagent", "POST", "/children"),
     ("notify-parent", "POST", "/notify-parent"),
     ("status", "POST", "/status"),
+    ("change-owner", "PUT", "/owner"),
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod access;
 mod hostile;
+mod jwt;
 mod keys;
 mod public;
 mod routes;
