@@ -73,6 +73,7 @@
 //!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
+mod backup;
 pub mod contract;
 mod raw;
 mod world;
@@ -80,6 +81,7 @@ mod world;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
