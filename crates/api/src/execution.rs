@@ -38,7 +38,6 @@ pub struct Progressed<'a> {
     /// The thread's version.
     pub version: Version,
     /// What was appended to the conversation by it, in order.
-    #[serde(borrow)]
     pub delivered: Vec<Message<'a>>,
     /// The conversation as a model is given it, for a begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,7 +17,6 @@ pub struct HistoryEntry<'a> {
     /// Where it stands.
     pub version: Version,
     /// What kind of fact it is, such as `message_appended`.
-    #[serde(borrow)]
     pub kind: Cow<'a, str>,
     /// When.
     pub time: Timestamp,

@@ -5,6 +5,7 @@
 //! [`Problem`] is the one table from an error to its status, code and exit code.
 
 mod access;
+mod actor;
 mod amp;
 mod checkpoint;
 mod event;
@@ -26,6 +27,7 @@ mod thread;
 mod writer;
 
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
+pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
 pub use event::{LoggedEvent, SaidMessage};
@@ -41,7 +43,7 @@ pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, Begin, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
-    NewSubagent, Nothing, NotifyParent, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus, Step,
+    NewSubagent, Nothing, NotifyParent, Place, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus, Step,
     TakeWriter, Truncate, parse_body, parse_update,
 };
 pub use snapshot::Snapshot;

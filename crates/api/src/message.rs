@@ -17,7 +17,7 @@ pub struct Message<'a> {
     /// The role it plays.
     pub role: Role,
     /// The name of the speaker or the tool.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
     /// What it says: a string, or typed parts.
     pub content: Cow<'a, RawValue>,

@@ -13,6 +13,7 @@ mod guard;
 mod input;
 mod keys;
 mod leftover;
+mod local;
 mod log;
 mod metrics;
 mod patient;
@@ -24,5 +25,6 @@ mod tickets;
 
 pub use app::{App, Settings};
 pub use keys::Keys;
+pub use local::Local;
 pub use serve::Connections;
 pub use start::{Start, Started};

@@ -4,22 +4,27 @@ use axum::Router;
 use axum::routing::get;
 use serde::Deserialize;
 use threadkeep::model::{Lifecycle, Visibility};
-use threadkeep::{Archived, Invalid, Json, List, ListSort, ThreadId, ThreadName, Timestamp};
+use threadkeep::{
+    Archived, DiffStats, Error, Invalid, Json, List, ListSort, ThreadId, ThreadName, ThreadSummary, Timestamp,
+};
 use threadkeep_api as api;
 
 use crate::access::Access;
 use crate::answer::{Answer, Refused, json};
 use crate::app::App;
 use crate::input::Query;
+use crate::routes::page_limit;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/threads", get(list))
 }
 
 /// Which threads to list, as the query says.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
+    /// In either spelling of ids. It goes alone, but for a limit.
+    id_prefix: Option<String>,
     archived: Option<String>,
     agent_id: Option<String>,
     project_id: Option<String>,
@@ -91,7 +96,32 @@ async fn named(access: &Access, name: Option<&str>) -> Result<Option<ThreadId>, 
     }
 }
 
+/// The threads whose id begins so, in the order of their ids, archived ones too.
+async fn by_prefix(access: &Access, prefix: &str, limit: usize) -> Answer {
+    let mut items = Vec::new();
+    for id in access.engine.threads_by_prefix(prefix, limit).await? {
+        match access.engine.thread(id).await {
+            Ok(thread) => items.push(api::ThreadSummary::from(&ThreadSummary {
+                thread,
+                parent_relationships: Vec::new(),
+                diff_stats: DiffStats::default(),
+            })),
+            // Deleted meanwhile.
+            Err(Error::ThreadNotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(json(&api::Page { items, next_cursor: None, total: None }))
+}
+
 async fn list(access: Access, Query(which): Query<Which>) -> Answer {
+    if let Some(prefix) = which.id_prefix {
+        let limit = page_limit(&access.engine, which.limit)?;
+        if (Which { id_prefix: None, limit: None, ..which }) != Which::default() {
+            return Err(Invalid::parameter("idPrefix", "goes alone, but for a limit").into());
+        }
+        return by_prefix(&access, &prefix, limit).await;
+    }
     let parent = named(&access, which.parent_id.as_deref()).await?;
     let main = named(&access, which.main_thread_id.as_deref()).await?;
     let page = access.engine.list(which.list(parent, main)?).await?;
