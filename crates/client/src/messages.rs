@@ -1,6 +1,6 @@
 //! Messages, events and the history.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use threadkeep_api as api;
 use threadkeep_model::{MessageBody, MessageName, Role, ThreadName, Version};
 
@@ -94,14 +94,15 @@ impl Client {
     pub async fn append_batch(
         &self,
         thread: impl Into<ThreadName>,
-        messages: Vec<api::NewMessage>,
+        messages: &[api::NewMessage],
     ) -> Result<Vec<api::Message<'static>>, Error> {
-        #[derive(Deserialize)]
-        struct Batch {
-            messages: Vec<api::Message<'static>>,
+        #[derive(Serialize, Deserialize)]
+        struct Batch<M> {
+            messages: M,
         }
-        let ask = Ask::post(of(thread, "/messages"), &api::NewMessages::Batch(messages))?.repeatable();
-        self.with_key()?.ask::<Batch>(ask).await.map(|batch| batch.messages)
+        let ask = Ask::post(of(thread, "/messages"), &Batch { messages })?.repeatable();
+        let batch: Batch<Vec<api::Message<'static>>> = self.with_key()?.ask(ask).await?;
+        Ok(batch.messages)
     }
 
     /// The same client with a key, so that what it appends can be sent again.

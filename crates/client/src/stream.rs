@@ -272,9 +272,11 @@ impl Stream {
     /// What an event tells; none if it is the server's own business, or was told before.
     fn news(&mut self, event: Event) -> Result<Option<News>, Error> {
         if event.kind == "error" {
-            // The stream is over; the next connection says what is wrong, and whether it lasts.
-            let what = serde_json::from_str::<Problem>(&event.data).map(|problem| problem.detail);
-            self.ended(&what.unwrap_or_default())?;
+            // The stream is over. A problem on a stream comes without its status.
+            self.open = None;
+            let told = serde_json::from_str::<Problem>(&event.data).map_err(|error| self.odd("error", &error))?;
+            let status = if told.code == "unavailable" { Status::Unavailable } else { told.status };
+            self.later(Error::Refused(Box::new(Problem { status, ..told })), None)?;
             return Ok(None);
         }
         if let Some(id) = &event.id {
@@ -296,6 +298,11 @@ impl Stream {
         Ok(Some(news))
     }
 
+    fn odd(&self, kind: &str, error: &serde_json::Error) -> Error {
+        let (server, what) = (self.client.way.server.to_string(), format!("a '{kind}' event: {error}"));
+        Error::NotUnderstood { server, what }
+    }
+
     fn read_news(&self, kind: String, data: String) -> Result<News, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -308,10 +315,7 @@ impl Stream {
         struct Missed {
             events: u64,
         }
-        let odd = |error: serde_json::Error| Error::NotUnderstood {
-            server: self.client.way.server.to_string(),
-            what: format!("a '{kind}' event: {error}"),
-        };
+        let odd = |error: serde_json::Error| self.odd(&kind, &error);
         Ok(match kind.as_str() {
             "emitted" => News::Emitted(serde_json::from_str(&data).map_err(odd)?),
             "missed" => News::Missed(serde_json::from_str::<Missed>(&data).map_err(odd)?.events),
