@@ -17,6 +17,7 @@ mod exclusive;
 mod failure;
 mod feed;
 mod follow;
+mod found;
 mod inside;
 mod keys;
 mod lines;

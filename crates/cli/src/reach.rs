@@ -3,19 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Deserialize;
-use threadkeep::{Engine, Invalid, StoreUrl, ThreadId};
+use threadkeep::{Engine, Invalid, StoreUrl};
 use threadkeep_api::{Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
 use crate::failure::Failure;
-use crate::inside;
 use crate::place::{Place, Reach};
+use crate::{found, inside};
 
-/// Where a server says how it is found.
-const SERVER_FILE: &str = "server.json";
-/// How long to wait for a server that says it runs here.
-const GREETING_MAX: Duration = Duration::from_secs(2);
 /// How long to go on trying when a server is away, unless a command has a say in it.
 const AWAY_MAX: Duration = Duration::from_secs(3);
 
@@ -43,7 +38,7 @@ pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Fai
             return Ok(Reached { client, store: Store::Elsewhere });
         }
         Reach::Folder => {
-            if let Some(client) = running(&place.folder).await {
+            if let Some(client) = found::running(&place.folder, settings()).await {
                 return Ok(Reached { client, store: Store::Beside });
             }
         }
@@ -85,34 +80,4 @@ fn is_missing(path: &Path) -> bool {
         Ok(metadata) => metadata.is_file() && metadata.len() == 0,
         Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
     }
-}
-
-/// What a server says of itself.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Found {
-    url: String,
-    api_key: Option<String>,
-}
-
-/// A client of the server that runs on `folder`; none if none does, or nothing here opens it.
-///
-/// A server that was killed leaves its file behind, and another one may listen at its address by now: the server has to
-/// know the key that stands in the file.
-async fn running(folder: &Path) -> Option<Client> {
-    let said = std::fs::read(folder.join(SERVER_FILE)).ok()?;
-    let Found { url, api_key } = serde_json::from_slice(&said).ok()?;
-    let (own, given) = (api_key.map(Key::new), Key::from_environment());
-    let key = given.or_else(|| own.clone())?;
-    let greet = Client::connect_with(&url, own.clone(), Settings::default()).ok()?.retrying(Retry::never());
-    let greeting = async {
-        if own.is_none() {
-            return greet.is_alive().await.is_ok();
-        }
-        // No thread has this id; a server that does not know the key says so instead.
-        let nobody = ThreadId::from_bits(0);
-        greet.thread(nobody).await.is_err_and(|error| error.is_refused_as("thread_not_found"))
-    };
-    let lives = tokio::time::timeout(GREETING_MAX, greeting).await.unwrap_or(false);
-    if lives { Client::connect_with(&url, key, settings()).ok() } else { None }
 }

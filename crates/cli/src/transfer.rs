@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Waker, Poll};
 
 use bytes::Bytes;
@@ -232,8 +232,18 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
     } else {
         Box::new(File::open(path).map_err(|error| cannot_read(&shown, &error))?)
     };
-    let body = Reading { from, bar: Bar::new(), bytes: 0 };
-    Ok(context.client.import(body.map_err(Into::into).boxed_unsync()).await?.threads)
+    let failed = Arc::new(Mutex::new(None));
+    let body = Reading { from, bar: Bar::new(), bytes: 0, failed: Arc::clone(&failed) };
+    let imported = context.client.import(body.map_err(Into::into).boxed_unsync()).await;
+    // That it could not be read is the reason why it could not be sent.
+    let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match unread {
+        Some(error) => {
+            let detail = format!("{shown} cannot be read: {error}");
+            Err(Problem::new(Status::Unavailable, "cannot_read", detail).into())
+        }
+        None => Ok(imported?.threads),
+    }
 }
 
 /// A file as the body of a request. It is read when the connection takes it, which is all this program does meanwhile.
@@ -241,6 +251,8 @@ struct Reading {
     from: Box<dyn Read + Send>,
     bar: Bar,
     bytes: u64,
+    /// Why it cannot be read any further.
+    failed: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl Body for Reading {
@@ -257,7 +269,11 @@ impl Body for Reading {
                 self.bar.tell("bytes", self.bytes, None);
                 Some(Ok(Frame::data(chunk.into())))
             }
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                let told = io::Error::new(error.kind(), error.to_string());
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                Some(Err(told))
+            }
         })
     }
 }

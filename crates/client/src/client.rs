@@ -152,6 +152,11 @@ impl Client {
         &self.settings
     }
 
+    /// How its requests travel.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        Arc::clone(&self.way.transport)
+    }
+
     /// The same client with connections of its own, for another runtime.
     #[must_use]
     pub fn apart(&self) -> Self {
