@@ -5,6 +5,7 @@
 //! [`Problem`] is the one table from an error to its status, code and exit code.
 
 mod access;
+mod actor;
 mod amp;
 mod checkpoint;
 mod event;
@@ -26,12 +27,13 @@ mod thread;
 mod writer;
 
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
+pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
 pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
-pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
-pub use family::{Family, Relation, Relationship, Subagent};
+pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
+pub use family::{Family, Relation, Relationship, Role as RelationshipRole, Subagent};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use page::Page;
@@ -41,8 +43,8 @@ pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, Begin, ChangeOwner, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage,
-    NewMessages, NewSubagent, Nothing, NotifyParent, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus,
-    Step, TakeWriter, Truncate, parse_body, parse_update,
+    NewMessages, NewSubagent, Nothing, NotifyParent, Place, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint,
+    SetStatus, Step, TakeWriter, Truncate, parse_body, parse_update,
 };
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};

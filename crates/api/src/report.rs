@@ -138,18 +138,18 @@ pub struct Summary {
 }
 
 /// What came of a message to the parent: it waits there, or there is no parent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notified {
     /// Whether there was a parent to tell.
     pub notified: bool,
     /// The message that waits there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<crate::Queued>,
 }
 
 /// What came of a new status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusSet {
     /// Whether there was a parent to tell; nothing changed if not.

@@ -93,7 +93,8 @@ fn steps(text: &str) -> Vec<Step> {
     let mut within = Within::Text;
     let mut goes_on = false;
     for (n, line) in text.lines().enumerate() {
-        let step = |command: &str, is_hidden| Step { line: n + 1, command: command.into(), shows: Vec::new(), is_hidden };
+        let step =
+            |command: &str, is_hidden| Step { line: n + 1, command: command.into(), shows: Vec::new(), is_hidden };
         match within {
             Within::Text if line == "```console" => within = Within::Session,
             Within::Text if line == "<!-- run" => within = Within::Hidden,
@@ -178,7 +179,8 @@ fn with_real_names(command: &str, printed: &HashMap<String, String>) -> String {
         .into_iter()
         .map(|piece| {
             let is_meant = |said: &str| piece.len() >= PREFIX_DIGITS_MIN && said.starts_with(piece);
-            let real = printed.get(piece).or_else(|| printed.iter().find(|(said, _)| is_meant(said)).map(|(_, real)| real));
+            let real =
+                printed.get(piece).or_else(|| printed.iter().find(|(said, _)| is_meant(said)).map(|(_, real)| real));
             real.map_or_else(|| piece.to_owned(), Clone::clone)
         })
         .collect()
@@ -220,7 +222,9 @@ fn is_alike(said: &str, real: &str, printed: &mut HashMap<String, String>) -> bo
         // What stands between is anything.
         let Some(rest) = real.strip_prefix(before) else {
             let cut = real.char_indices().map(|(at, _)| at).chain([real.len()]);
-            return cut.into_iter().any(|at| is_alike(before, &real[..at], printed) && ends_alike(after, &real[at..], printed));
+            return cut
+                .into_iter()
+                .any(|at| is_alike(before, &real[..at], printed) && ends_alike(after, &real[at..], printed));
         };
         return ends_alike(after, rest, printed);
     }

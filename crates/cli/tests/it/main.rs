@@ -11,6 +11,7 @@ mod follow;
 mod hostile;
 mod postgres;
 mod serve;
+mod served;
 mod shapes;
 mod stories;
 mod support;
