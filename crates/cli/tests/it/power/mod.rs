@@ -158,7 +158,8 @@ async fn open(folder: &Path, context: &str) -> BTreeMap<String, usize> {
     }
     let engine = threadkeep::open(&format!("sqlite:{}", file.display()));
     let engine = engine.unwrap_or_else(|error| panic!("{context}: {error}"));
-    let report = engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.unwrap_or_else(|error| panic!("{context}: {error}"));
+    let report =
+        engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.unwrap_or_else(|error| panic!("{context}: {error}"));
     assert!(report.derived.is_empty() && report.damage.is_empty(), "{context}: {report:?}");
     for thread in threads(&engine).await {
         let mut page = Page::first();
