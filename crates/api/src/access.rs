@@ -6,6 +6,7 @@ use threadkeep_model::{Account, ActorKind, Invalid, Timestamp};
 
 /// A key: `{id, account, name, type, scope, createdAt, expiresAt?, revokedAt?}`, never its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Key {
     /// Its id, which is no secret.
@@ -47,6 +48,7 @@ impl From<&threadkeep_engine::Key> for Key {
 
 /// A key that was just made, with its secret, which nobody can read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedKey {
     /// The secret, as requests carry it.
     pub key: String,
@@ -57,13 +59,16 @@ pub struct CreatedKey {
 
 /// A key to make.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewKey {
     /// The account it speaks for.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub account: String,
     /// What it may do; `write` if nothing is said.
     pub scope: Option<Scope>,
     /// Who uses it; the account's name if nothing is said.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: Option<String>,
     /// Whether an agent does.
     #[serde(default)]
@@ -74,6 +79,7 @@ pub struct NewKey {
 
 /// Whether a key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Revoked {
     /// False if there was none that held.
     pub revoked: bool,
@@ -81,6 +87,7 @@ pub struct Revoked {
 
 /// A project, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
     /// Its id within the account.
@@ -101,14 +108,17 @@ impl From<&threadkeep_engine::Project> for Project {
 
 /// A stream to open with a ticket.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTicket {
     /// Its path, without a query.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/v1/[^?]*/(stream|ws)$|^/v1/stream$")))]
     pub path: String,
 }
 
 /// A ticket for one opening of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Ticket {
     /// To be sent as `?ticket=`.

@@ -8,6 +8,7 @@ use threadkeep_store::StoreError;
 
 /// An entry of a thread's history. `data` is the body as the log keeps it, to the letter.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry<'a> {
     /// The thread whose history it is.
@@ -31,6 +32,7 @@ pub struct HistoryEntry<'a> {
     pub message_id: Option<MessageId>,
     /// What the fact says.
     #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Json"))]
     pub data: &'a RawValue,
 }
 

@@ -8,6 +8,7 @@ use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageName, Messa
 
 /// A message. Content and metadata are borrowed from the body, to the letter.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Message<'a> {
     /// The same in every fork. A message that waited in a queue keeps the name it had there.
@@ -21,9 +22,11 @@ pub struct Message<'a> {
     pub name: Option<Cow<'a, str>>,
     /// What it says: a string, or typed parts.
     #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Content"))]
     pub content: &'a RawValue,
     /// Free-form JSON object.
     #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::schema::Object"))]
     pub metadata: &'a RawValue,
     /// Whether lists hide it.
     pub silent: bool,

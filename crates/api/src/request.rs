@@ -60,6 +60,7 @@ fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, I
 
 /// A message to add.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewMessage {
     /// The role it plays.
@@ -69,6 +70,7 @@ pub struct NewMessage {
     /// What it says: a string, or typed parts.
     pub content: Content,
     /// Free-form JSON object.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Hidden from lists by default.
     #[serde(default)]
@@ -85,11 +87,13 @@ pub struct NewMessage {
     #[serde(default)]
     pub attachments: Vec<Attachment>,
     /// Where it shall stand; at the end if nothing is said.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub position: Option<Place>,
 }
 
 /// Where a message shall stand.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Place {
     /// Before this message.
@@ -180,23 +184,30 @@ pub struct Fork {
 
 /// A new thread that goes on from a summary.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handoff {
     /// What it is for.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub goal: String,
     /// What it should know.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub summary: Option<String>,
     /// A description of the relation.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub comment: Option<String>,
     /// Whose thread it is.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub agent_id: Option<String>,
 }
 
 /// Another thread is named.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mention {
     /// Which one.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::ThreadName"))]
     pub target: String,
     /// A description of the relation.
     pub comment: Option<String>,
@@ -218,35 +229,44 @@ pub struct Rollback {
 
 /// A name for the present version.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetCheckpoint {
     /// The name.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
 }
 
 /// Takes or renews the lease of a thread's writer.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TakeWriter {
     /// How long it lasts, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Who holds it, in words for others.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub holder: Option<String>,
 }
 
 /// Hands the thread to another agent.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Assign {
     /// The agent.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub agent_id: String,
 }
 
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Begin {
     /// How long it may rest between two steps, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Takes over from one that is still open.
     pub take_over: bool,
@@ -254,34 +274,43 @@ pub struct Begin {
 
 /// Goes a step further.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Step {
     /// How long it may rest until the next one, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Messages to append first.
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// Ends an execution.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct End {
     /// How it ended.
     pub status: ExecutionStatus,
     /// Messages to append first.
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// A thread for a subagent.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewSubagent {
     /// The name of the subagent.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// A title for people.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub title: Option<String>,
     /// What it is for.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub description: String,
     /// The agent that works on it.
     pub agent_id: Option<String>,
@@ -290,31 +319,39 @@ pub struct NewSubagent {
     /// Whether its parent waits for it.
     pub blocking: Option<bool>,
     /// A name for the thread.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub thread_name: Option<String>,
     /// Shared by the children that one message made.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub spawn_group_id: Option<String>,
     /// Whether it reports by itself.
     pub parent_communication: Option<ParentCommunication>,
     /// What it is doing at first.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: Option<String>,
     /// Its first messages.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// Something to tell the parent.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyParent {
     /// What.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub content: String,
 }
 
 /// What a thread is doing.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
     /// In its own words.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: String,
 }
 
@@ -328,9 +365,11 @@ pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Inval
 
 /// An event for whoever listens, which is not logged.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Emit {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub event: String,
     /// What it carries.
     pub data: Json,
@@ -338,6 +377,7 @@ pub struct Emit {
 
 /// What a garbage collection may do.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunGc {
     /// Give the space back to the file system too.
@@ -346,6 +386,7 @@ pub struct RunGc {
 
 /// What the doctor may do.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunDoctor {
     /// Build anew from the log what is derived and wrong.
@@ -354,13 +395,17 @@ pub struct RunDoctor {
 
 /// A project to make, or what it says of itself from now on.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PutProject {
     /// Its id; it gets one if nothing is said.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255), regex(pattern = "^[^/\\x00]+$")))]
     pub id: Option<String>,
     /// A name for people.
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_024), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// The name of an icon.
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_024)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in.
     pub sandbox: Option<threadkeep_engine::Sandbox>,
@@ -368,5 +413,6 @@ pub struct PutProject {
 
 /// A body that says nothing: empty, or `{}`.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{Actor, ActorKind, Caller, Engine, Error, Invalid, StoreUrl, Thread, ThreadId, ThreadName, Version};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::failure::{self, Failure};
 use crate::out::Out;
@@ -135,7 +135,7 @@ impl Context {
             && is_missing(&path)
         {
             let detail = format!("there is no store at {}", path.display());
-            let problem = Problem::new(Status::NotFound, "store_not_found", detail);
+            let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
             return Err(problem.hint(place.hints.command("create \"My first thread\"")).into());
         }
         let engine = threadkeep::open(&place.url)?.acting_as(caller);
@@ -188,7 +188,7 @@ impl Context {
         match &found[..] {
             [] => {
                 let detail = format!("there is no thread whose id begins with {prefix}");
-                Err(Problem::new(Status::NotFound, "thread_not_found", detail).into())
+                Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
             }
             [one] => Ok(self.engine.thread(*one).await?),
             several => {
@@ -204,7 +204,7 @@ impl Context {
                 if several.len() > CANDIDATES_MAX {
                     detail.push_str("\n  …");
                 }
-                Err(Problem::new(Status::BadRequest, "ambiguous_thread_id", detail).into())
+                Err(Problem::new(Status::BadRequest, ErrorCode::AmbiguousThreadId, detail).into())
             }
         }
     }

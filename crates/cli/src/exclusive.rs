@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Engine, Error, Lease, StoreError, TakeWriter, ThreadId};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use tokio::sync::oneshot;
 
 use crate::duration::duration;
@@ -47,10 +47,9 @@ impl Exclusively {
         let (stop, stopped) = oneshot::channel();
         let renewal = Renewal { engine: engine.clone(), thread, token: lease.token, ttl };
         // A thread of its own: signs of life must not wait for whoever reads our output.
-        std::thread::Builder::new()
-            .name("threadkeep-renew".into())
-            .spawn(move || renewal.run(stopped))
-            .map_err(|error| Problem::new(Status::Internal, "internal", format!("cannot start a thread: {error}")))?;
+        std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
+            |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
+        )?;
         Ok(Some(Exclusive { engine: engine.clone(), thread, token: lease.token, _stop: stop }))
     }
 }

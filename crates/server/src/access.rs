@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::answer::Refused;
 use crate::app::App;
@@ -30,7 +30,7 @@ impl Access {
             Scope::Write => "write",
             Scope::Admin => "do upkeep",
         };
-        let problem = Problem::new(Status::Forbidden, "forbidden", format!("this key may not {what}"));
+        let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, format!("this key may not {what}"));
         Err(problem.hint("use a key with a wider scope").into())
     }
 }
@@ -41,6 +41,32 @@ impl FromRequestParts<App> for Access {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
         let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
         Ok(Self { engine: app.engine.acting_as(key.caller()), key })
+    }
+}
+
+/// Whoever asks, with a key that may write. It is checked before the body is read.
+pub(crate) struct Writing(pub(crate) Access);
+
+impl FromRequestParts<App> for Writing {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let access = Access::from_request_parts(parts, app).await?;
+        access.may(Scope::Write)?;
+        Ok(Self(access))
+    }
+}
+
+/// Whoever asks, with a key that may do upkeep. It is checked before the body is read.
+pub(crate) struct Admin(pub(crate) Access);
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let access = Access::from_request_parts(parts, app).await?;
+        access.may(Scope::Admin)?;
+        Ok(Self(access))
     }
 }
 
@@ -104,7 +130,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {
         Some(wait) => {
-            let problem = Problem::new(Status::RateLimited, "rate_limited", "too many wrong keys from here");
+            let problem = Problem::new(Status::RateLimited, ErrorCode::RateLimited, "too many wrong keys from here");
             Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
         }
         None => Err(unauthorized()),
@@ -116,6 +142,7 @@ fn ticket(query: &str) -> Option<&str> {
 }
 
 fn unauthorized() -> Refused {
-    let problem = Problem::new(Status::Unauthorized, "unauthorized", "a key is needed, and this is none that holds");
+    let problem =
+        Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, "a key is needed, and this is none that holds");
     problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()
 }

@@ -6,6 +6,8 @@
 mod access;
 mod answer;
 mod app;
+mod conditions;
+mod docs;
 mod edge;
 mod folder;
 mod following;
@@ -15,11 +17,13 @@ mod keys;
 mod leftover;
 mod log;
 mod metrics;
+mod openapi;
 mod patient;
 mod routes;
 mod serve;
 mod start;
 mod stream;
+mod table;
 mod tickets;
 
 pub use app::{App, Settings};
