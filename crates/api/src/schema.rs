@@ -17,7 +17,7 @@ use crate::{
 
 /// A new thread: any of its fields, and its first messages.
 #[derive(JsonSchema, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "NewThread")]
 struct NewThread {
     #[serde(flatten)]

@@ -3,7 +3,7 @@
 //! Schemas are those of the Rust types, as JSON Schema 2020-12, which is what OpenAPI 3.1 has. What requests bring is
 //! described as it is read, what answers bring as it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use schemars::generate::SchemaSettings;
@@ -97,24 +97,14 @@ impl Schemas {
         plain(of(&mut self.answers))
     }
 
-    /// All of them. What is not the same in both directions is told apart by its name.
-    fn components(mut self, paths: &mut Value) -> Map<String, Value> {
-        let requests = self.requests.take_definitions(true);
-        let answers = self.answers.take_definitions(true);
-        let mut all: BTreeMap<String, Value> = answers.into_iter().collect();
-        let mut renamed = Vec::new();
-        for (name, schema) in requests {
-            match all.get(&name) {
-                Some(known) if *known != schema => {
-                    renamed.push(name.clone());
-                    all.insert(format!("{name}Asked"), schema);
-                }
-                _ => drop(all.insert(name, schema)),
-            }
+    /// All of them. What is not the same in both directions would need two names.
+    fn components(mut self) -> BTreeMap<String, Value> {
+        let mut all: BTreeMap<String, Value> = self.answers.take_definitions(true).into_iter().collect();
+        for (name, schema) in self.requests.take_definitions(true) {
+            let other = all.insert(name.clone(), schema.clone());
+            assert!(other.is_none_or(|other| other == schema), "{name} is not the same in requests and answers");
         }
-        assert!(renamed.is_empty(), "schemas that differ between requests and answers: {renamed:?}");
-        let _ = paths;
-        all.into_iter().collect()
+        all
     }
 }
 
@@ -124,19 +114,18 @@ fn plain(mut schema: Schema) -> Value {
 }
 
 fn build() -> Value {
-    let mut schemas = Schemas::new();
+    let (mut schemas, mut problems) = (Schemas::new(), Problems::default());
     let mut paths: Map<String, Value> = Map::new();
     let mut tags = Vec::new();
     for kind in routes::table() {
         tags.push(json!({ "name": kind.tag, "description": kind.about }));
         for operation in kind.operations() {
             let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-            path[operation.method.as_str().to_ascii_lowercase()] = described(operation, kind.tag, &mut schemas);
+            path[operation.method.as_str().to_ascii_lowercase()] =
+                described(operation, kind.tag, &mut schemas, &mut problems);
         }
     }
-    let problem = schemas.answer(|generator| generator.subschema_for::<ProblemTold>());
-    let mut paths = Value::Object(paths);
-    let components = schemas.components(&mut paths);
+    schemas.answer(|generator| generator.subschema_for::<ProblemTold>());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -158,13 +147,11 @@ fn build() -> Value {
                 "key": { "type": "http", "scheme": "bearer", "description": "`Authorization: Bearer KEY`" },
             },
             "headers": headers(),
-            "schemas": components,
-            "responses": { "Problem": { "description": "A problem.", "content": { PROBLEM: { "schema": problem } } } },
+            "schemas": schemas.components(),
+            "responses": problems.0,
         },
     })
 }
-
-const PROBLEM: &str = "application/problem+json";
 
 fn headers() -> Value {
     json!({
@@ -191,7 +178,7 @@ fn headers() -> Value {
     })
 }
 
-fn described(operation: &Operation, tag: &str, schemas: &mut Schemas) -> Value {
+fn described(operation: &Operation, tag: &str, schemas: &mut Schemas, problems: &mut Problems) -> Value {
     let mut parameters: Vec<Value> = operation.parameters().map(path_parameter).collect();
     if let Some(query) = operation.query {
         parameters.extend(query_parameters(schemas.request(query)));
@@ -215,7 +202,7 @@ fn described(operation: &Operation, tag: &str, schemas: &mut Schemas) -> Value {
     if let Some(body) = operation.body {
         told["requestBody"] = request_body(body, operation.example, schemas);
     }
-    told["responses"] = responses(operation, schemas);
+    told["responses"] = responses(operation, schemas, problems);
     told
 }
 
@@ -319,7 +306,8 @@ fn header_parameter(header: Honours) -> Value {
             json!({ "type": "string", "pattern": "^[!-~]+$" }),
         ),
     };
-    let mut told = json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
+    let mut told =
+        json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
     if required {
         told["example"] = json!(1);
     }
@@ -356,8 +344,7 @@ fn accepts_nothing(schema: &Value, definitions: &Map<String, Value>) -> bool {
     schema["type"] == "object" && schema["required"].as_array().is_none_or(Vec::is_empty)
 }
 
-fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
-    let header = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+fn responses(operation: &Operation, schemas: &mut Schemas, problems: &mut Problems) -> Value {
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
     for Gives { status, media, what, schema, versioned } in &operation.gives {
         let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
@@ -371,24 +358,45 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
         all.insert(status.to_string(), told);
     }
     for (status, codes) in &operation.fails {
-        let listed: Vec<String> = codes.iter().map(|code| format!("[`{code}`](/docs/errors/{code})")).collect();
-        let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
-        if matches!(status, 429 | 503) {
-            headers["Retry-After"] = header("Retry-After");
-        }
-        if *status == 401 {
-            headers["WWW-Authenticate"] = header("WWW-Authenticate");
-        }
-        let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        let told = json!({
-            "description": listed.join(", "),
-            "headers": headers,
-            "content": { PROBLEM: { "schema": {
-                "allOf": [{ "$ref": "#/components/schemas/Problem" }],
-                "properties": { "status": { "const": status }, "code": { "enum": codes } },
-            } } },
-        });
-        all.insert(status.to_string(), told);
+        let name = problems.name(*status, codes);
+        all.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }));
     }
     json!(all)
+}
+
+/// The answers that tell of problems, each once: a status, and the codes with which it comes.
+#[derive(Default)]
+struct Problems(BTreeMap<String, Value>);
+
+impl Problems {
+    /// The name under which the document has it, such as `404.thread_not_found`.
+    fn name(&mut self, status: u16, codes: &BTreeSet<ErrorCode>) -> String {
+        let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        let name = format!("{status}.{}", codes.join("."));
+        self.0.entry(name.clone()).or_insert_with(|| problem(status, &codes));
+        name
+    }
+}
+
+fn problem(status: u16, codes: &[&str]) -> Value {
+    let listed: Vec<String> = codes.iter().map(|code| format!("[`{code}`](/docs/errors/{code})")).collect();
+    let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
+    if matches!(status, 429 | 503) {
+        headers["Retry-After"] = header("Retry-After");
+    }
+    if status == 401 {
+        headers["WWW-Authenticate"] = header("WWW-Authenticate");
+    }
+    json!({
+        "description": listed.join(", "),
+        "headers": headers,
+        "content": { "application/problem+json": { "schema": {
+            "allOf": [{ "$ref": "#/components/schemas/Problem" }],
+            "properties": { "status": { "const": status }, "code": { "enum": codes } },
+        } } },
+    })
+}
+
+fn header(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/headers/{name}") })
 }

@@ -88,8 +88,10 @@ fn told(document: &Value, path: &str, method: &str, operation: &Value) -> String
             let must = if parameter["required"] == true { "" } else { ", optional" };
             let (place, kind) = (escaped(text(&parameter["in"])), kind(document, &parameter["schema"]));
             let about = sentence(text(&parameter["description"]));
-            let _ =
-                writeln!(html, "<tr><td><code>{name}</code></td><td>{place}{must}</td><td>{kind}</td><td>{about}</td></tr>");
+            let _ = writeln!(
+                html,
+                "<tr><td><code>{name}</code></td><td>{place}{must}</td><td>{kind}</td><td>{about}</td></tr>"
+            );
         }
         html.push_str("</table>\n");
     }
@@ -100,6 +102,7 @@ fn told(document: &Value, path: &str, method: &str, operation: &Value) -> String
     }
     html.push_str("<h4>Answers</h4>\n<table>\n");
     for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
+        let answer = resolved(document, answer);
         let kind = content(&answer["content"]).map_or(String::new(), |(_, body)| {
             if text(&body["schema"]["allOf"][0]["$ref"]).ends_with("/Problem") {
                 return "problem".to_owned();
@@ -151,7 +154,8 @@ fn kind(document: &Value, schema: &Value) -> String {
         return if inner.is_empty() { escaped(name) } else { inner };
     }
     if let Some(values) = schema["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(|value| format!("<code>{}</code>", escaped(&shown(value)))).collect();
+        let values: Vec<String> =
+            values.iter().map(|value| format!("<code>{}</code>", escaped(&shown(value)))).collect();
         return values.join(", ");
     }
     if !schema["const"].is_null() {
@@ -172,7 +176,9 @@ fn kind(document: &Value, schema: &Value) -> String {
     if schema["type"] == "array" {
         words = format!("list of {}", kind(document, &schema["items"]));
     }
-    for (name, before) in [("minimum", "from "), ("maximum", "to "), ("maxLength", "at most "), ("maxItems", "at most ")] {
+    for (name, before) in
+        [("minimum", "from "), ("maximum", "to "), ("maxLength", "at most "), ("maxItems", "at most ")]
+    {
         match &schema[name] {
             Value::Number(number) if number.as_u64().is_some_and(|number| number < u64::from(u32::MAX)) => {
                 let _ = write!(words, ", {before}{number}");

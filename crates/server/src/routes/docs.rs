@@ -19,12 +19,7 @@ pub(crate) fn routes() -> Routes {
         "Documentation",
         "What describes the server.",
         [
-            table::get(
-                ("getRoot", "/"),
-                "Leads to the pages.",
-                root,
-                Gives::nothing(307, "`Location` is `/docs`."),
-            ),
+            table::get(("getRoot", "/"), "Leads to the pages.", root, Gives::nothing(307, "`Location` is `/docs`.")),
             table::get(
                 ("getOpenApi", "/openapi.json"),
                 "Shows this description as an OpenAPI document.",
