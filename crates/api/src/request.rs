@@ -8,7 +8,6 @@ use threadkeep_model::{
     ParentCommunication, Role, Timestamp, Version,
 };
 
-use crate::parse;
 use crate::parse::wrong;
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
@@ -48,10 +47,12 @@ fn fields(text: &str) -> Result<BTreeMap<String, Json>, Invalid> {
         return Ok(BTreeMap::new());
     }
     let json = Json::parse("body", text)?;
-    if !json.is_object() {
-        return Err(Invalid::body("body", "must be a JSON object"));
-    }
-    json.read().map_err(|error| Invalid::body("body", error.to_string()))
+    object(&json)?.read().map_err(|error| Invalid::body("body", error.to_string()))
+}
+
+/// Refuses what is no object: what reads structs would take an array for one, field by field.
+fn object(json: &Json) -> Result<&Json, Invalid> {
+    if json.is_object() { Ok(json) } else { Err(Invalid::body("body", "must be a JSON object")) }
 }
 
 fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Invalid> {
@@ -129,6 +130,7 @@ impl NewMessages {
             messages: Vec<NewMessage>,
         }
         let json = Json::parse("body", text)?;
+        object(&json)?;
         let is_batch = json.read::<BTreeMap<String, Json>>().is_ok_and(|fields| fields.contains_key("messages"));
         if is_batch {
             return Ok(Self::Batch(read::<Batch>("messages", &json)?.messages));
@@ -351,7 +353,7 @@ pub struct NotifyParent {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
     /// In its own words.
-    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: String,
 }
 
@@ -360,7 +362,8 @@ pub struct SetStatus {
 /// # Errors
 /// Names what is wrong, and where.
 pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Invalid> {
-    parse(if text.trim().is_empty() { "{}" } else { text })
+    let json = Json::parse("body", if text.trim().is_empty() { "{}" } else { text })?;
+    read("body", object(&json)?)
 }
 
 /// An event for whoever listens, which is not logged.

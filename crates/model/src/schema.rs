@@ -90,7 +90,7 @@ schema! {
         "description": "Where a thread stands: the number of its last entry.",
         "type": "integer",
         "minimum": 0,
-        "maximum": 9_223_372_036_854_775_807_u64,
+        "maximum": u64::MAX,
         "examples": [12]
     };
     Account, "Account", {

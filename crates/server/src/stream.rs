@@ -42,7 +42,7 @@ pub(crate) fn routes() -> Routes {
                 ("streamThread", "/v1/threads/{thread}/stream"),
                 "Follows a thread as server-sent events: its history, then live; it does not end by itself.",
                 sse,
-                Gives::text("text/event-stream", "`id:` is the version, `event:` the kind, `data:` an entry."),
+                Gives::events("`id:` is the version, `event:` the kind, `data:` an entry."),
             ),
             table::get(
                 ("openSocket", "/v1/threads/{thread}/ws"),
@@ -91,9 +91,11 @@ fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
     }
 }
 
-async fn follow(reader: &Reader, name: &str, came: &LastEventId, after: After) -> Result<Following, Refused> {
+async fn follow(reader: &Reader, name: &str, came: Option<String>, after: After) -> Result<Following, Refused> {
     let (thread, standing) = reader.seen(name, Verb::Stream).await?;
-    let after = version(came.or(after.after.as_deref()), thread.head.version)?;
+    // A client that comes back has both: the parameter it began with, and the header, which counts.
+    let began = version(after.after.as_deref(), thread.head.version)?;
+    let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
     let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
     // A place that the thread has not reached is refused, never guessed at.
     following.map(Following::Thread).map_err(|error| match error {
@@ -106,10 +108,10 @@ async fn sse(
     State(app): State<App>,
     reader: Reader,
     Path(name): Path<String>,
-    came: LastEventId,
+    LastEventId(came): LastEventId,
     Query(after): Query<After>,
 ) -> Answer {
-    let following = follow(&reader, &name, &came, after).await?;
+    let following = follow(&reader, &name, came, after).await?;
     Ok(events(&app, following, reader.key))
 }
 
@@ -201,11 +203,11 @@ async fn socket(
     State(app): State<App>,
     reader: Reader,
     Path(name): Path<String>,
-    came: LastEventId,
+    LastEventId(came): LastEventId,
     Query(after): Query<After>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let following = follow(&reader, &name, &came, after).await?;
+    let following = follow(&reader, &name, came, after).await?;
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);

@@ -43,12 +43,12 @@ async fn append(
     Path(name): Path<String>,
     if_match: IfMatch,
     lease: Lease,
-    retry: Retry,
+    Retry(retry): Retry,
     Body(asked): Body<api::NewEvent>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let expected = if_match.version()?;
+    let engine = lease.engine(&access.engine, &thread);
+    let expected = if_match.version();
     let version = if asked.kind == "message" {
         let said: api::SaidMessage = api::parse_body(asked.data.as_str())?;
         match said.role {
@@ -59,7 +59,7 @@ async fn append(
             }
         }
         let messages = vec![MessageBody::with_content(said.role, said.content).into()];
-        let append = Append { messages, expected, idempotency_key: retry.key()? };
+        let append = Append { messages, expected, idempotency_key: retry };
         engine.append(thread.id, append).await?.pop().ok_or(Error::Busy)?.version
     } else {
         let event = Event { kind: asked.kind.parse()?, data: asked.data };

@@ -23,7 +23,7 @@ pub(crate) fn routes() -> Routes {
         ("streamThreads", "/v1/stream"),
         "Follows many threads as server-sent events; it does not end by itself.",
         stream,
-        Gives::text("text/event-stream", "`id:` is a cursor, `event:` the kind, `data:` an entry of a history."),
+        Gives::events("`id:` is a cursor, `event:` the kind, `data:` an entry of a history."),
     );
     Routes::new("Streams", "", [stream.fails([ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound])])
 }
@@ -42,7 +42,12 @@ struct Asked {
     ticket: Option<String>,
 }
 
-async fn stream(State(app): State<App>, access: Access, came: LastEventId, Query(asked): Query<Asked>) -> Answer {
+async fn stream(
+    State(app): State<App>,
+    access: Access,
+    LastEventId(came): LastEventId,
+    Query(asked): Query<Asked>,
+) -> Answer {
     let which = match (&asked.threads, asked.project_id) {
         (Some(names), None) => {
             let mut threads = std::collections::HashSet::new();
@@ -59,7 +64,7 @@ async fn stream(State(app): State<App>, access: Access, came: LastEventId, Query
         (None, Some(project)) => Which::Project(project, std::collections::HashSet::new()),
         _ => return Err(Invalid::parameter("threads", "name either threads=ID,ID or projectId=ID").into()),
     };
-    let after = match came.or(asked.after.as_deref()) {
+    let after = match came.as_deref().or(asked.after.as_deref()) {
         None => FeedCursor(0),
         Some("latest") => access.engine.feed_latest().await?,
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,

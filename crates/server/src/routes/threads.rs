@@ -90,8 +90,8 @@ async fn update(
     Body(fields): Body<FieldChanges>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let thread = engine.update(thread.id, Update { fields, expected: if_match.version()? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.update(thread.id, Update { fields, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
@@ -99,8 +99,8 @@ async fn delete(Writing(access): Writing, Path(name): Path<String>, if_match: If
     let name: ThreadName = name.parse()?;
     let deleted = match access.engine.thread(name).await {
         Ok(thread) => {
-            let engine = lease.engine(&access.engine, &thread)?;
-            engine.delete(thread.id, Delete { expected: if_match.version()? }).await?
+            let engine = lease.engine(&access.engine, &thread);
+            engine.delete(thread.id, Delete { expected: if_match.version() }).await?
         }
         Err(Error::ThreadNotFound { .. }) => false,
         Err(error) => return Err(error.into()),

@@ -140,7 +140,7 @@ async fn fork(
         (None, None, Some(version)) => ForkPoint::Version(version),
         _ => return Err(Invalid::body("messageIndex", "name one of messageIndex, messageId and version").into()),
     };
-    let fork = Fork { at: point, title: asked.title, expected: if_match.version()? };
+    let fork = Fork { at: point, title: asked.title, expected: if_match.version() };
     let child = access.engine.fork(thread.id, fork).await?;
     Ok(at(child.head.version, created(&api::Thread::from(&child))))
 }
@@ -153,7 +153,7 @@ async fn handoff(
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let api::Handoff { goal, summary, comment, agent_id } = asked;
-    let handoff = Handoff { goal, summary, comment, agent_id, expected: if_match.version()? };
+    let handoff = Handoff { goal, summary, comment, agent_id, expected: if_match.version() };
     let child = access.engine.handoff(thread.id, handoff).await?;
     Ok(at(child.head.version, created(&api::Thread::from(&child))))
 }
@@ -173,7 +173,7 @@ async fn rollback(
     Body(asked): Body<api::Rollback>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
+    let engine = lease.engine(&access.engine, &thread);
     let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.undo) {
         (Some(name), None, None, false) => RollbackTo::Checkpoint(name),
         (None, Some(time), None, false) => RollbackTo::Timestamp(time),
@@ -181,7 +181,7 @@ async fn rollback(
         (None, None, None, true) => RollbackTo::Undo,
         _ => return Err(Invalid::body("version", "name one of checkpoint, timestamp, version and undo").into()),
     };
-    let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version()? }).await?;
+    let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
@@ -192,7 +192,7 @@ async fn checkpoint(
     Body(asked): Body<api::SetCheckpoint>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let set = SetCheckpoint { name: asked.name, expected: if_match.version()? };
+    let set = SetCheckpoint { name: asked.name, expected: if_match.version() };
     let checkpoint = access.engine.checkpoint(thread.id, set).await?;
     Ok(created(&api::Checkpoint::from(&checkpoint)))
 }

@@ -174,13 +174,13 @@ async fn queue(
     Writing(access): Writing,
     Path(name): Path<String>,
     if_match: IfMatch,
-    retry: Retry,
+    Retry(retry): Retry,
     Body(asked): Body<api::NewMessage>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let mut messages = appended(vec![asked])?;
     let message = messages.pop().ok_or(threadkeep::Error::Busy)?;
-    let queue = Queue { message, expected: if_match.version()?, idempotency_key: retry.key()? };
+    let queue = Queue { message, expected: if_match.version(), idempotency_key: retry };
     let queued = access.engine.queue(thread.id, queue).await?;
     Ok(created(&api::Queued::from(&queued)))
 }
@@ -194,7 +194,7 @@ async fn edit_queued(
     let thread = named(&access, &name).await?;
     let api::EditMessage { content, metadata } = asked;
     let item: QueuedId = item.parse()?;
-    let edit = EditQueued { item, content, metadata, expected: if_match.version()? };
+    let edit = EditQueued { item, content, metadata, expected: if_match.version() };
     let queued = access.engine.edit_queued(thread.id, edit).await?;
     Ok(json(&api::Queued::from(&queued)))
 }
@@ -205,7 +205,7 @@ async fn remove_queued(
     if_match: IfMatch,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let remove = RemoveQueued { item: item.parse()?, expected: if_match.version()? };
+    let remove = RemoveQueued { item: item.parse()?, expected: if_match.version() };
     let deleted = access.engine.remove_queued(thread.id, remove).await?;
     Ok(json(&api::Deleted { deleted }))
 }
@@ -223,8 +223,8 @@ async fn begin(
     Body(asked): Body<api::Begin>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let begin = Begin { ttl_micros: micros(asked.ttl), take_over: asked.take_over, expected: if_match.version()? };
+    let engine = lease.engine(&access.engine, &thread);
+    let begin = Begin { ttl_micros: micros(asked.ttl), take_over: asked.take_over, expected: if_match.version() };
     let begun = engine.begin(thread.id, begin).await?;
     let given = engine.model_messages(thread.id, Some(begun.version)).await?;
     Ok(at(begun.version, created(&api::Progressed::new(&begun, Some(&given))?)))
@@ -237,7 +237,7 @@ async fn step(
     Body(asked): Body<api::Step>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
+    let engine = lease.engine(&access.engine, &thread);
     let execution: Uuid = execution.parse()?;
     let step = Step { execution, messages: appended(asked.messages)?, ttl_micros: micros(asked.ttl) };
     let stepped = engine.step(thread.id, step).await?;
@@ -251,7 +251,7 @@ async fn end(
     Body(asked): Body<api::End>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
+    let engine = lease.engine(&access.engine, &thread);
     let end = End { execution: Some(execution.parse()?), status: asked.status, messages: appended(asked.messages)? };
     let ended = engine.end(thread.id, end).await?;
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
@@ -264,7 +264,7 @@ async fn cancel(
     Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
+    let engine = lease.engine(&access.engine, &thread);
     let ended = engine.end(thread.id, End::cancel()).await?;
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
 }
@@ -277,8 +277,8 @@ async fn archive(
     Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let thread = engine.archive(thread.id, Archive { expected: if_match.version()? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.archive(thread.id, Archive { expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
@@ -290,8 +290,8 @@ async fn unarchive(
     Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let thread = engine.unarchive(thread.id, Unarchive { expected: if_match.version()? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.unarchive(thread.id, Unarchive { expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
@@ -303,8 +303,8 @@ async fn assign(
     Body(asked): Body<api::Assign>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let assign = Assign { agent_id: asked.agent_id, expected: if_match.version()? };
+    let engine = lease.engine(&access.engine, &thread);
+    let assign = Assign { agent_id: asked.agent_id, expected: if_match.version() };
     let thread = engine.assign(thread.id, assign).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
@@ -317,8 +317,8 @@ async fn skill(
     Body(skill): Body<Skill>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread)?;
-    let thread = engine.activate_skill(thread.id, ActivateSkill { skill, expected: if_match.version()? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.activate_skill(thread.id, ActivateSkill { skill, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 

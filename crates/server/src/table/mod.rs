@@ -107,6 +107,12 @@ impl Gives {
         Self { status: 200, media: Some(media), what, schema: Some(schema), versioned: false }
     }
 
+    /// Server-sent events, with 200.
+    pub(crate) fn events(what: &'static str) -> Self {
+        let schema: SchemaOf = |generator| generator.subschema_for::<ServerEvent>();
+        Self { status: 200, media: Some("text/event-stream"), what, schema: Some(schema), versioned: false }
+    }
+
     /// An answer without a body.
     pub(crate) fn nothing(status: u16, what: &'static str) -> Self {
         Self { status, media: None, what, schema: None, versioned: false }
@@ -116,6 +122,18 @@ impl Gives {
     pub(crate) fn versioned(self) -> Self {
         Self { versioned: true, ..self }
     }
+}
+
+/// An event of a stream. Lines that begin with a colon only say that the stream is still there.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "never built: its fields are the documentation")]
+struct ServerEvent {
+    /// Where to resume, as `Last-Event-ID`; absent for what is not logged.
+    id: Option<String>,
+    /// What kind of news, such as `message_appended`.
+    event: String,
+    /// The entry, as JSON in one line.
+    data: String,
 }
 
 /// What is said of a route.

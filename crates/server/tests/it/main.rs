@@ -4,6 +4,7 @@ mod access;
 mod described;
 mod hostile;
 mod keys;
+mod matrix;
 mod public;
 mod routes;
 mod shared;
