@@ -152,7 +152,10 @@ impl ProjectChanges {
             match field.as_str() {
                 "name" => details.name = json.read().map_err(wrong)?,
                 "iconName" => details.icon_name = json.read().map_err(wrong)?,
-                "sandbox" => details.sandbox = json.read().map_err(wrong)?,
+                "sandbox" => {
+                    let mut from = serde_json::Deserializer::from_str(json.as_str());
+                    details.sandbox = crate::parse::object(&mut from).map_err(wrong)?;
+                }
                 _ => return Err(Invalid::body(field.as_str(), "is not a field of a project that can be changed")),
             }
         }

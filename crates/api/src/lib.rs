@@ -45,8 +45,8 @@ pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, Begin, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
-    NewSubagent, Nothing, NotifyParent, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus, Step,
-    TakeWriter, Truncate, parse_body, parse_update,
+    NewSubagent, Nothing, NotifyParent, PutProject, RenewWriter, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus,
+    Step, TakeWriter, Truncate, parse_body, parse_update,
 };
 #[cfg(feature = "schema")]
 pub use schema::{AppendedMessages, ProblemTold};

@@ -8,7 +8,7 @@ use threadkeep_model::{
     ParentCommunication, Role, Timestamp, Version,
 };
 
-use crate::parse::wrong;
+use crate::parse::{object as an_object, objects, wrong};
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default)]
@@ -27,12 +27,17 @@ impl CreateThread {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = fields(text)?;
         let messages = match fields.remove("messages") {
-            Some(messages) => read("messages", &messages)?,
+            Some(messages) => read::<Messages>("messages", &messages)?.0,
             None => Vec::new(),
         };
         Ok(Self { fields: FieldChanges(fields).checked()?, messages })
     }
 }
+
+/// A list of messages, each an object.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Messages(#[serde(deserialize_with = "objects")] Vec<NewMessage>);
 
 /// Fields of a record to replace; null clears one.
 ///
@@ -85,10 +90,11 @@ pub struct NewMessage {
     #[serde(default)]
     pub status: MessageStatus,
     /// Files that belong to it, by what is in the store already.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub attachments: Vec<Attachment>,
     /// Where it shall stand; at the end if nothing is said.
     #[cfg_attr(feature = "schema", schemars(skip))]
+    #[serde(default, deserialize_with = "an_object")]
     pub position: Option<Place>,
 }
 
@@ -127,6 +133,7 @@ impl NewMessages {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Batch {
+            #[serde(deserialize_with = "objects")]
             messages: Vec<NewMessage>,
         }
         let json = Json::parse("body", text)?;
@@ -239,7 +246,7 @@ pub struct SetCheckpoint {
     pub name: String,
 }
 
-/// Takes or renews the lease of a thread's writer.
+/// Takes the lease of a thread's writer.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -249,6 +256,18 @@ pub struct TakeWriter {
     pub ttl: Option<u64>,
     /// Who holds it, in words for others.
     #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    pub holder: Option<String>,
+}
+
+/// Renews the lease of a thread's writer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RenewWriter {
+    /// How long it lasts from now on, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
+    pub ttl: Option<u64>,
+    /// Who holds it; a renewal does not change that.
     pub holder: Option<String>,
 }
 
@@ -284,6 +303,7 @@ pub struct Step {
     pub ttl: Option<u64>,
     /// Messages to append first.
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
+    #[serde(default, deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
@@ -296,6 +316,7 @@ pub struct End {
     pub status: ExecutionStatus,
     /// Messages to append first.
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
+    #[serde(default, deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
@@ -332,7 +353,7 @@ pub struct NewSubagent {
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: Option<String>,
     /// Its first messages.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
@@ -411,6 +432,7 @@ pub struct PutProject {
     #[cfg_attr(feature = "schema", schemars(length(max = 1_024)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in.
+    #[serde(default, deserialize_with = "an_object")]
     pub sandbox: Option<threadkeep_engine::Sandbox>,
 }
 
@@ -419,3 +441,33 @@ pub struct PutProject {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_is_no_object_although_its_items_would_fit() {
+        assert!(parse_body::<TakeWriter>(r#"{"ttl":1000,"holder":"a"}"#).is_ok());
+        let refused = |refused: Invalid| refused.rule.split(" at line").next().unwrap_or_default().to_owned();
+        assert_eq!(refused(parse_body::<TakeWriter>(r#"[1000,"a"]"#).expect_err("an array")), "must be a JSON object");
+        let said = r#"["user",null,"hi",null,false,0,null,"completed",[],null]"#;
+        assert!(NewMessages::parse(said).is_err());
+        let batch = format!(r#"{{"messages":[{said}]}}"#);
+        assert_eq!(refused(NewMessages::parse(&batch).expect_err("an array")), "is not a JSON object");
+        assert!(CreateThread::parse(&batch).is_err() && parse_body::<Step>(&batch).is_err());
+        assert!(CreateThread::parse(r#"{"messages":[{"role":"user","content":"hi"}]}"#).is_ok());
+        assert!(parse_body::<PutProject>(r#"{"name":"p","sandbox":["s",null]}"#).is_err());
+        let placed =
+            |position: &str| NewMessages::parse(&format!(r#"{{"role":"user","content":"a","position":{position}}}"#));
+        assert!(placed("null").is_ok() && placed(r#"{"before":"M-00000000000000011"}"#).is_ok());
+        assert!(placed(r#"["M-00000000000000011"]"#).is_err());
+    }
+
+    #[test]
+    fn a_field_of_a_message_in_a_list_is_named() {
+        let odd = r#"{"messages":[{"role":"user","content":"hi","colour":"red"}]}"#;
+        assert_eq!(NewMessages::parse(odd).expect_err("refused").field, "colour");
+        assert_eq!(CreateThread::parse(odd).expect_err("refused").field, "colour");
+    }
+}

@@ -80,6 +80,7 @@ from_body! {
     api::NotifyParent: api::parse_body;
     api::ProjectChanges: api::ProjectChanges::parse;
     api::PutProject: api::parse_body;
+    api::RenewWriter: api::parse_body;
     api::Rollback: api::parse_body;
     api::RunDoctor: api::parse_body;
     api::RunGc: api::parse_body;

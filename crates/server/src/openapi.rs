@@ -325,7 +325,10 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
         }
         Takes::Lines => json!({
             "required": true,
-            "content": { "application/x-ndjson": { "schema": { "type": "string" } } },
+            "content": {
+                "application/x-ndjson": { "schema": { "type": "string" } },
+                "text/plain": { "schema": { "type": "string" } },
+            },
         }),
     }
 }

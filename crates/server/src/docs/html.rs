@@ -27,37 +27,43 @@ pub(crate) fn escaped(text: &str) -> String {
 /// A sentence in which `code` stands between backticks, and `[text](/path)` is a link.
 pub(crate) fn sentence(text: &str) -> String {
     let mut html = String::new();
-    for (place, part) in linked(text).into_iter().enumerate() {
+    for part in linked(text) {
         match part {
-            Part::Text(text) => html.push_str(&coded(&text)),
+            Part::Text(text) => html.push_str(&coded(text)),
             Part::Link { text, to } => {
-                let _ = place;
-                let (to, text) = (escaped(&to), coded(&text));
-                write!(html, r#"<a href="{to}">{text}</a>"#).expect("a string takes everything");
+                let (to, text) = (escaped(to), coded(text));
+                write!(html, r#"<a href="/{to}">{text}</a>"#).expect("a string takes everything");
             }
         }
     }
     html
 }
 
-enum Part {
-    Text(String),
-    Link { text: String, to: String },
+/// A piece of a sentence.
+enum Part<'a> {
+    Text(&'a str),
+    /// A link to a path of this server, without its first slash.
+    Link {
+        text: &'a str,
+        to: &'a str,
+    },
 }
 
-fn linked(text: &str) -> Vec<Part> {
+fn linked(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
-    while let Some((before, (label, to, after))) = rest.split_once('[').and_then(|(before, behind)| {
+    fn first(text: &str) -> Option<(&str, &str, &str, &str)> {
+        let (before, behind) = text.split_once('[')?;
         let (label, behind) = behind.split_once("](/")?;
         let (to, after) = behind.split_once(')')?;
-        Some((before, (label, to, after)))
-    }) {
-        parts.push(Part::Text(before.to_owned()));
-        parts.push(Part::Link { text: label.to_owned(), to: format!("/{to}") });
+        Some((before, label, to, after))
+    }
+    while let Some((before, label, to, after)) = first(rest) {
+        parts.push(Part::Text(before));
+        parts.push(Part::Link { text: label, to });
         rest = after;
     }
-    parts.push(Part::Text(rest.to_owned()));
+    parts.push(Part::Text(rest));
     parts
 }
 

@@ -33,7 +33,18 @@ pub(crate) fn page(document: &Value) -> String {
         navigation.push_str("</ul>\n");
         content.push_str("</section>\n");
     }
-    navigation.push_str("</nav>\n");
+    navigation
+        .push_str("<strong>Shapes</strong>\n<ul><li><a href=\"#Content\">content of a message</a></li></ul>\n</nav>\n");
+    let parts = &document["components"]["schemas"]["Content"];
+    let _ = writeln!(
+        content,
+        "<section id=\"Content\">\n<h2>Content of a message</h2>\n<p>A string, or a list of parts:</p>"
+    );
+    for part in array(&parts["anyOf"][1]["items"]["oneOf"]) {
+        let _ = writeln!(content, "<p>{}</p>", sentence(text(&part["description"])));
+        fields(document, part, &mut content);
+    }
+    content.push_str("</section>\n");
     html::page("Threadkeep over HTTP", &navigation, &content)
 }
 
@@ -149,6 +160,9 @@ fn shapes<'a>(document: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 /// A schema in a few words.
 fn kind(document: &Value, schema: &Value) -> String {
     if let Some(name) = text(&schema["$ref"]).rsplit('/').next().filter(|name| !name.is_empty()) {
+        if name == "Content" {
+            return "string or list of <a href=\"#Content\">parts</a>".to_owned();
+        }
         let is_short = resolved(document, schema)["properties"].is_null();
         let inner = if is_short { kind(document, resolved(document, schema)) } else { String::new() };
         return if inner.is_empty() { escaped(name) } else { inner };
@@ -225,14 +239,19 @@ fn rows(document: &Value, shape: &Value, before: &str, depth: usize, html: &mut 
             kind(document, schema),
             sentence(about)
         );
-        let inner = resolved(document, schema);
-        let (inner, path) = if inner["type"] == "array" {
-            (resolved(document, &inner["items"]), format!("{name}[]."))
-        } else {
-            (inner, format!("{name}."))
-        };
-        if depth < DEPTH_MAX && inner["properties"].is_object() {
-            rows(document, inner, &path, depth + 1, html);
+        let mut inner = shapes(document, schema);
+        let mut path = format!("{name}.");
+        if let [list] = inner.as_slice()
+            && list["items"].is_object()
+        {
+            (inner, path) = (shapes(document, &list["items"]), format!("{name}[]."));
+        }
+        inner.retain(|shape| shape["type"] != "null");
+        if let [only] = inner.as_slice()
+            && depth < DEPTH_MAX
+            && only["properties"].is_object()
+        {
+            rows(document, only, &path, depth + 1, html);
         }
     }
 }

@@ -242,7 +242,7 @@ async fn renew(
     Writing(access): Writing,
     Path(name): Path<String>,
     Token(token): Token,
-    Body(asked): Body<api::TakeWriter>,
+    Body(asked): Body<api::RenewWriter>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let lease = access.engine.renew_writer(thread.id, token, asked.ttl.map(Duration::from_millis)).await?;
