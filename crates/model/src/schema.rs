@@ -12,8 +12,9 @@ use crate::{
     ThreadName, Timestamp, Uuid, Visibility,
 };
 
-/// What a text that must not be blank matches: something that is neither white space nor a null byte, which is stripped.
-pub const NOT_BLANK: &str = r"[^\s\x00-\x20\x7f-\xa0]";
+/// What a text that must not be blank matches: something that is neither white space (as `str::trim` has it) nor a null
+/// byte, which is stripped.
+pub const NOT_BLANK: &str = r"[^\x00\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
 /// What must be a JSON object stands in schemas as this.
 pub type Object = serde_json::Map<String, serde_json::Value>;
