@@ -116,7 +116,7 @@ enum Speaker {
 /// From where on to drop messages.
 #[derive(JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
-enum From {
+enum TruncateFrom {
     /// From an index on.
     Index {
         /// From this index on.
@@ -132,7 +132,7 @@ enum From {
 /// Where to fork: now, or at one of these.
 #[derive(JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
-enum At {
+enum ForkAt {
     /// As the thread is now.
     Now {
         /// A title.
@@ -164,7 +164,7 @@ enum At {
 /// Where to go back to.
 #[derive(JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
-enum To {
+enum RollbackTo {
     /// To a checkpoint.
     Checkpoint {
         /// To the version with this name.
@@ -275,8 +275,8 @@ shaped! {
     NewMessages as OneOrMore, "NewMessages";
     NewEvent as Event, "NewEvent";
     SaidMessage as Said, "SaidMessage";
-    Truncate as From, "Truncate";
-    Fork as At, "Fork";
-    Rollback as To, "Rollback";
+    Truncate as TruncateFrom, "Truncate";
+    Fork as ForkAt, "Fork";
+    Rollback as RollbackTo, "Rollback";
     EditMessage as Edit, "EditMessage";
 }

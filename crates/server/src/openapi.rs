@@ -16,25 +16,22 @@ use threadkeep_api::{ErrorCode, ProblemTold};
 use crate::routes;
 use crate::table::{Gives, Honours, Needs, Operation, SchemaOf, Takes};
 
-/// The document as text, and the tag of its version. It is made when it is first asked for.
+/// The document as text, and the tag of its version.
 pub(crate) struct Document {
     /// The document.
-    pub(crate) json: Value,
-    /// As text.
     pub(crate) text: String,
     /// Its `ETag`.
     pub(crate) etag: String,
 }
 
-/// The document.
+/// The document. It is made when it is first asked for: most servers never are.
 pub(crate) fn document() -> &'static Document {
     static DOCUMENT: OnceLock<Document> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
-        let json = build();
-        let mut text = serde_json::to_string_pretty(&json).expect("a document has text keys");
+        let mut text = serde_json::to_string_pretty(&build()).expect("a document has text keys");
         text.push('\n');
         let etag = tag(&text);
-        Document { json, text, etag }
+        Document { text, etag }
     })
 }
 
@@ -64,8 +61,8 @@ impl Transform for Plain {
                 schema.insert("maximum".to_owned(), largest);
             }
         }
-        // A default of null or false is what absence means in any case.
-        if schema.get("default").is_some_and(|value| value.is_null()) {
+        // A default of nothing is what absence means in any case.
+        if schema.get("default").is_some_and(|value| value.is_null() || value == "") {
             schema.remove("default");
         }
     }
@@ -113,7 +110,8 @@ fn plain(mut schema: Schema) -> Value {
     schema.into()
 }
 
-fn build() -> Value {
+/// The document, as JSON.
+pub(crate) fn build() -> Value {
     let (mut schemas, mut problems) = (Schemas::new(), Problems::default());
     let mut paths: Map<String, Value> = Map::new();
     let mut tags = Vec::new();
@@ -360,6 +358,11 @@ fn responses(operation: &Operation, schemas: &mut Schemas, problems: &mut Proble
     for (status, codes) in &operation.fails {
         let name = problems.name(*status, codes);
         all.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }));
+    }
+    // A path whose last part is lost on the way, such as `.`, is another one.
+    if operation.parameters().next().is_some() && !operation.fails.contains_key(&404) {
+        let name = problems.name(404, &BTreeSet::from([ErrorCode::RouteNotFound]));
+        all.insert("404".to_owned(), json!({ "$ref": format!("#/components/responses/{name}") }));
     }
     json!(all)
 }

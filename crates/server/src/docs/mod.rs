@@ -14,5 +14,5 @@ pub(crate) use html::CSP;
 /// The page of all routes. It is made when it is first asked for.
 pub(crate) fn reference() -> &'static str {
     static PAGE: OnceLock<String> = OnceLock::new();
-    PAGE.get_or_init(|| reference::page(&crate::openapi::document().json))
+    PAGE.get_or_init(|| reference::page(&crate::openapi::build()))
 }
