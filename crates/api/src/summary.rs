@@ -8,6 +8,7 @@ use crate::{Execution, Relationship, Thread};
 
 /// A thread in a list. What has a default is always there; what is optional only if it is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSummary {
     /// Its identity.
@@ -40,6 +41,7 @@ pub struct ThreadSummary {
     pub terminated: bool,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Unsent text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +83,7 @@ pub struct ThreadSummary {
     pub status: Option<String>,
     /// The workspace it began in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub env: Option<Json>,
     /// The thread it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +113,7 @@ pub struct ThreadSummary {
 
 /// What a thread did to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffStats {
     /// Whole files.
     pub files: Changed,
@@ -119,6 +123,7 @@ pub struct DiffStats {
 
 /// How many were added, changed and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     /// New ones.
     pub added: u64,

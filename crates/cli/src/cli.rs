@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
@@ -266,7 +266,7 @@ fn carry_out(named: Named, cli: Cli) -> ExitCode {
     let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let problem = Problem::new(Status::Internal, "internal", format!("cannot start: {error}"));
+            let problem = Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start: {error}"));
             return report(problem.into(), json, &hints, None);
         }
     };
@@ -300,7 +300,7 @@ fn refuse(error: &clap::Error, json: bool) -> ExitCode {
         None => {
             let shown = error.render().to_string();
             let detail = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-            Problem::new(Status::BadRequest, "invalid_parameter", detail).hint("threadkeep --help")
+            Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).hint("threadkeep --help")
         }
     };
     report(problem.into(), json, &Hints::default(), None)

@@ -9,7 +9,7 @@ use threadkeep::model::{
     Truncated,
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
-use threadkeep_api::{HistoryEntry, Problem, Status, Thread};
+use threadkeep_api::{ErrorCode, HistoryEntry, Problem, Status, Thread};
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 
@@ -217,7 +217,7 @@ pub(crate) fn in_a_line(entry: &HistoryEntry<'_>) -> Result<String, Failure> {
         Some(Ok(fact)) => in_words(fact),
         Some(Err(damaged)) => {
             let detail = format!("entry {version} cannot be read: {damaged}");
-            return Err(Problem::new(Status::Internal, "store_damaged", detail).into());
+            return Err(Problem::new(Status::Internal, ErrorCode::StoreDamaged, detail).into());
         }
         // A server that is newer than this program.
         None => brief(data.get(), ENTRY_SHOWN_MAX),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use threadkeep::{Engine, Invalid, StoreUrl};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
         && is_missing(&path)
     {
         let detail = format!("there is no store at {}", path.display());
-        let problem = Problem::new(Status::NotFound, "store_not_found", detail);
+        let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
         return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
     }
     Ok(threadkeep::open(&place.url)?)

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use threadkeep_model::schema::NOT_BLANK;
 use threadkeep_model::{Account, Invalid, Json, Timestamp, strip_nulls};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
@@ -29,12 +31,15 @@ pub struct Project {
 
 /// What a project says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectDetails {
     /// A name for people.
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX), regex(pattern = NOT_BLANK)))]
     pub name: String,
     /// The name of an icon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in. It may hold passwords: only the owner ever sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,9 +48,11 @@ pub struct ProjectDetails {
 
 /// A sandbox, as whoever runs it knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sandbox {
     /// Its id elsewhere.
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
     pub external_id: String,
     /// How it is reached and set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]

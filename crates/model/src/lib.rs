@@ -23,6 +23,8 @@ mod lease;
 mod lineage;
 mod message;
 mod record;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod segment;
 mod tally;
 mod thread;

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::{hmac, signature};
 use serde::Deserialize;
 use threadkeep::{Account, Actor, ActorKind, Key, Scope, Timestamp};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: usize = 8 << 10;
@@ -67,7 +67,7 @@ impl Tokens {
         }
         if secret.as_ref().is_some_and(|secret| secret.len() < SECRET_BYTES_MIN) {
             let detail = format!("the secret for tokens has fewer than {SECRET_BYTES_MIN} bytes, and could be guessed");
-            return Err(Problem::new(Status::BadRequest, "invalid_parameter", detail));
+            return Err(Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail));
         }
         let secret = secret.map(|secret| hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()));
         Ok(Some(Self { secret, jwks: jwks.map(Jwks::open).transpose()?, issuer, audience }))
@@ -219,7 +219,7 @@ impl Jwks {
     fn open(path: PathBuf) -> Result<Self, Problem> {
         let (keys, changed) = read_keys(&path).map_err(|what| {
             let detail = format!("the keys for tokens in {} cannot be used: {what}", path.display());
-            let problem = Problem::new(Status::BadRequest, "invalid_parameter", detail);
+            let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
             problem.hint("a JWKS file is {\"keys\":[…]} with public keys of kty RSA, or EC on the curve P-256")
         })?;
         Ok(Self { path, read: Mutex::new(Read { keys, changed, looked: Instant::now() }) })

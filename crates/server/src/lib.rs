@@ -6,6 +6,8 @@
 mod access;
 mod answer;
 mod app;
+mod conditions;
+mod docs;
 mod edge;
 mod folder;
 mod following;
@@ -17,11 +19,13 @@ mod leftover;
 mod local;
 mod log;
 mod metrics;
+mod openapi;
 mod patient;
 mod routes;
 mod serve;
 mod start;
 mod stream;
+mod table;
 mod tickets;
 
 pub use app::{App, Settings};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use threadkeep::{Engine, SystemWorld, World};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -68,7 +68,7 @@ impl Start {
         settings.loopback = listen.is_none_or(|address| address.ip().is_loopback());
         if !settings.loopback && tokens.is_none() && !engine.has_keys().await? {
             let detail = "whoever reaches this machine would reach the server, and there is no key yet";
-            let problem = Problem::new(Status::Forbidden, "forbidden", detail);
+            let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, detail);
             return Err(problem.hint("threadkeep keys create --account NAME, then start again"));
         }
         let listener = match listen {
@@ -77,8 +77,11 @@ impl Start {
         };
         let (listener, address) = listener.map_err(|error| {
             let place = listen.map_or_else(|| format!("127.0.0.1:{PORT}"), |address| address.to_string());
-            let problem =
-                Problem::new(Status::Unavailable, "cannot_listen", format!("cannot listen on {place}: {error}"));
+            let problem = Problem::new(
+                Status::Unavailable,
+                ErrorCode::CannotListen,
+                format!("cannot listen on {place}: {error}"),
+            );
             problem.hint("name another address with --listen; port 0 takes any that is free")
         })?;
         let url = format!("http://{address}");

@@ -1,35 +1,36 @@
 //! Whose a thread is.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::put;
-use threadkeep::{Account, ChangeOwner, Scope};
+use threadkeep::{Account, ChangeOwner};
 use threadkeep_api as api;
 
-use super::threads::{named, writing};
-use crate::access::Access;
+use super::threads::named;
+use crate::access::Admin;
 use crate::answer::{Answer, at, json};
-use crate::app::App;
-use crate::input::{Path, expected, text};
+use crate::conditions::{IfMatch, Lease};
+use crate::input::{Body, Path};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/threads/{thread}/owner", put(change))
+pub(crate) fn routes() -> Routes {
+    let change = table::put(
+        ("changeOwner", "/v1/threads/{thread}/owner"),
+        "Gives a thread to another account, with the threads of its subagents.",
+        change,
+        Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+    );
+    Routes::new("Threads", "", [change.example(r#"{"account":"ann"}"#)])
 }
 
-/// Whoever gives a thread away puts it into the account of somebody who did not ask: a thing for those who run the server.
+/// Whoever gives a thread away puts it into the account of somebody who did not ask: a thing for those who administer.
 async fn change(
-    State(app): State<App>,
-    access: Access,
+    Admin(access): Admin,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::ChangeOwner>,
 ) -> Answer {
-    access.may(Scope::Admin)?;
-    let asked: api::ChangeOwner = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let change = ChangeOwner { to: Account::new(asked.account)?, expected: expected(&headers)? };
+    let engine = lease.engine(&access.engine, &thread);
+    let change = ChangeOwner { to: Account::new(asked.account)?, expected: if_match.version() };
     let thread = engine.change_owner(thread.id, change).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
