@@ -80,6 +80,7 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::ExecutionEnded
         | Kind::SkillActivated
         | Kind::AgentAssigned
+        | Kind::OwnerChanged
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -44,9 +44,9 @@ pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
-    Assign, Begin, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
-    NewSubagent, Nothing, NotifyParent, PutProject, RenewWriter, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus,
-    Step, TakeWriter, Truncate, parse_body, parse_update,
+    Assign, Begin, ChangeOwner, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage,
+    NewMessages, NewSubagent, Nothing, NotifyParent, PutProject, RenewWriter, Rollback, RunDoctor, RunGc,
+    SetCheckpoint, SetStatus, Step, TakeWriter, Truncate, parse_body, parse_update,
 };
 #[cfg(feature = "schema")]
 pub use schema::{AppendedMessages, ProblemTold};

@@ -281,6 +281,16 @@ pub struct Assign {
     pub agent_id: String,
 }
 
+/// Gives the thread to another account.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeOwner {
+    /// The account that owns it from now on.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    pub account: String,
+}
+
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

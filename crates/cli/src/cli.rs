@@ -14,8 +14,8 @@ use threadkeep_api::{ErrorCode, Problem, Status};
 use crate::context::{Acting, Context, Hints, Place};
 use crate::failure::{Failure, report};
 use crate::{
-    agent, branch, copy, follow, keys, list, message, relate, say, serve, show, thread, transfer, tree, upkeep, watch,
-    work, writer,
+    agent, branch, copy, follow, keys, list, message, owner, relate, say, serve, show, thread, transfer, tree, upkeep,
+    watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -98,6 +98,7 @@ enum Command {
     Parent(agent::Parent),
     NotifyParent(agent::NotifyParent),
     Status(agent::Status),
+    ChangeOwner(owner::ChangeOwner),
     Writer(writer::Writer),
     Tail(follow::Tail),
     Watch(watch::Watch),
@@ -165,6 +166,7 @@ impl Command {
             Self::Parent(parent) => parent.run(context).await,
             Self::NotifyParent(notify_parent) => notify_parent.run(context).await,
             Self::Status(status) => status.run(context).await,
+            Self::ChangeOwner(change) => change.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
             Self::Watch(watch) => watch.run(context).await,

@@ -345,6 +345,9 @@ fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
             brief(&format!("{} {}: {}", child.reference, child.name, child.status), ENTRY_SHOWN_MAX)
         }
         Entry::ChildRemoved(removed) => removed.reference.to_string(),
+        Entry::OwnerChanged(changed) => {
+            brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
+        }
     };
     let HistoryEntry { version, time, actor, kind, .. } = entry;
     let actor = visible(&actor.name);

@@ -18,6 +18,7 @@ mod lines;
 mod list;
 mod message;
 mod out;
+mod owner;
 mod progress;
 mod relate;
 mod retry;

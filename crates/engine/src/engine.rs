@@ -161,6 +161,14 @@ impl Engine {
         self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
+    /// Whether there is any thread, of whatever account. For upkeep, not for requests: it asks nobody's permission.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn has_threads(&self) -> Result<bool> {
+        Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
+    }
+
     /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
     ///
     /// # Errors
@@ -330,6 +338,7 @@ impl Engine {
                 branch: None,
                 entries: entries.clone(),
                 record: None,
+                owner: None,
             };
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());

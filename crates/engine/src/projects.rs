@@ -1,5 +1,8 @@
 //! Projects: what groups threads of an account, with the sandbox they work in.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use threadkeep_model::schema::NOT_BLANK;
@@ -123,6 +126,17 @@ impl Engine {
         let wanted = vec![place(&self.caller.account, id)];
         let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
         found.first().map(|document| self.read_project(document)).transpose()
+    }
+
+    /// The projects of the account with these ids, in one read; those that are not there are left out.
+    pub(crate) async fn projects_with(&self, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Project>>> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let wanted = ids.into_iter().map(|id| place(&self.caller.account, id)).collect();
+        let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
+        let named = |document| self.read_project(document).map(|project| (project.id.clone(), Arc::new(project)));
+        found.iter().map(named).collect()
     }
 
     /// Up to `limit` projects of the account after this id, in the order of their ids.

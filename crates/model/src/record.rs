@@ -281,7 +281,8 @@ impl Record {
             | Entry::QueuedRemoved(_)
             | Entry::MessageDelivered(_)
             | Entry::ChildChanged(_)
-            | Entry::ChildRemoved(_) => self,
+            | Entry::ChildRemoved(_)
+            | Entry::OwnerChanged(_) => self,
         })
     }
 

@@ -13,6 +13,7 @@ mod folder;
 mod following;
 mod guard;
 mod input;
+mod jwt;
 mod keys;
 mod leftover;
 mod log;
@@ -27,6 +28,7 @@ mod table;
 mod tickets;
 
 pub use app::{App, Settings};
+pub use jwt::JwtSettings;
 pub use keys::Keys;
 pub use serve::Connections;
 pub use start::{Start, Started};

@@ -5,6 +5,7 @@ mod concurrency;
 mod copy;
 mod crash;
 mod disk;
+mod docs;
 mod doctor;
 mod follow;
 mod hostile;

@@ -1,9 +1,11 @@
 //! `list`: the threads of an account, the newest first, as summaries.
 
+use std::sync::Arc;
+
 use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Relationship, Result};
+use crate::{Engine, Project, Relationship, Result};
 
 /// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +59,8 @@ pub struct ThreadSummary {
     pub parent_relationships: Vec<Relationship>,
     /// What it did to its files.
     pub diff_stats: DiffStats,
+    /// Its project, where the account keeps one of that id.
+    pub project: Option<Arc<Project>>,
 }
 
 impl ThreadSummary {
@@ -140,9 +144,12 @@ impl Engine {
 
     async fn summaries(&self, threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {
         let mut above = self.parents_of(&threads).await?;
+        let ids = threads.iter().filter_map(|thread| thread.record.project_id.as_deref()).collect();
+        let projects = self.projects_with(ids).await?;
         let summary = |thread: Thread| {
             let parent_relationships = above.remove(&thread.id).unwrap_or_default();
-            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default() }
+            let project = thread.record.project_id.as_deref().and_then(|id| projects.get(id)).map(Arc::clone);
+            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default(), project }
         };
         Ok(threads.into_iter().map(summary).collect())
     }

@@ -8,6 +8,7 @@ mod list;
 mod many;
 mod messages;
 mod operation;
+mod owner;
 mod projects;
 mod threads;
 mod tree;
@@ -26,7 +27,7 @@ use threadkeep_api::{ErrorCode, Problem, Status};
 /// Every route, by kind.
 pub(crate) fn table() -> Vec<Routes> {
     vec![
-        threads::routes().and(list::routes()),
+        threads::routes().and(list::routes()).and(owner::routes()),
         messages::routes().and(events::routes()),
         tree::routes(),
         work::routes(),

@@ -3,6 +3,7 @@
 mod access;
 mod described;
 mod hostile;
+mod jwt;
 mod keys;
 mod matrix;
 mod public;
