@@ -58,7 +58,7 @@ pub struct CreatedKey {
 }
 
 /// A key to make.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewKey {
@@ -66,14 +66,17 @@ pub struct NewKey {
     #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub account: String,
     /// What it may do; `write` if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Who uses it; the account's name if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: Option<String>,
     /// Whether an agent does.
     #[serde(default)]
     pub agent: bool,
     /// When it ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
@@ -88,7 +91,7 @@ pub struct Revoked {
 /// A project, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "ReadProject")]
 pub struct Project {
     /// Its id within the account.
     pub id: String,
@@ -99,6 +102,25 @@ pub struct Project {
     pub created_at: Timestamp,
 }
 
+/// A project as it is read: JSON that is kept to the letter cannot stand in a flattened field.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+struct ReadProject {
+    id: String,
+    name: String,
+    icon_name: Option<String>,
+    sandbox: Option<threadkeep_engine::Sandbox>,
+    created_at: Timestamp,
+}
+
+impl From<ReadProject> for Project {
+    fn from(read: ReadProject) -> Self {
+        let ReadProject { id, name, icon_name, sandbox, created_at } = read;
+        Self { id, details: ProjectDetails { name, icon_name, sandbox }, created_at }
+    }
+}
+
 impl From<&threadkeep_engine::Project> for Project {
     fn from(project: &threadkeep_engine::Project) -> Self {
         let threadkeep_engine::Project { id, details, created } = project.clone();
@@ -107,7 +129,7 @@ impl From<&threadkeep_engine::Project> for Project {
 }
 
 /// A stream to open with a ticket.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTicket {
@@ -130,8 +152,8 @@ pub struct Ticket {
 }
 
 /// Fields of a project to replace; null clears one.
-#[derive(Debug, Clone, Default)]
-pub struct ProjectChanges(std::collections::BTreeMap<String, threadkeep_model::Json>);
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ProjectChanges(pub std::collections::BTreeMap<String, threadkeep_model::Json>);
 
 impl ProjectChanges {
     /// Reads them from a body.

@@ -1,5 +1,7 @@
 //! Events on the wire, as the Threads contract has them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use threadkeep_model::{Content, Event, EventKind, Role, Timestamp, Version};
@@ -7,7 +9,7 @@ use threadkeep_model::{Content, Event, EventKind, Role, Timestamp, Version};
 use crate::Message;
 
 /// Something a user or an assistant said, as an event brings it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SaidMessage {
     /// Who said it.
@@ -17,13 +19,13 @@ pub struct SaidMessage {
 }
 
 /// A message or another event: `{type, version, createdAt, data}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoggedEvent {
     /// `message`, `tool_use`, `assistant_text` or `result`.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Where it stands in the log.
     pub version: Version,
     /// When it was logged.
@@ -36,7 +38,7 @@ pub struct LoggedEvent {
 impl LoggedEvent {
     /// A message.
     pub fn message(version: Version, message: &Message<'_>) -> Self {
-        Self { kind: "message", version, created_at: message.created_at, data: raw(message) }
+        Self { kind: "message".into(), version, created_at: message.created_at, data: raw(message) }
     }
 
     /// Any other event.
@@ -46,7 +48,7 @@ impl LoggedEvent {
             EventKind::AssistantText => "assistant_text",
             EventKind::Result => "result",
         };
-        Self { kind, version, created_at: created, data: raw(&event.data) }
+        Self { kind: kind.into(), version, created_at: created, data: raw(&event.data) }
     }
 }
 

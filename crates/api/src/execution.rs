@@ -31,7 +31,7 @@ impl From<threadkeep_model::Execution> for Execution {
 }
 
 /// What a begin, a step or an end did: `messages` is what a model is given, for a begin, and what was appended otherwise.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Progressed<'a> {
@@ -42,7 +42,7 @@ pub struct Progressed<'a> {
     /// What was appended to the conversation by it, in order.
     pub delivered: Vec<Message<'a>>,
     /// The conversation as a model is given it, for a begin.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<ModelMessage>>,
 }
 

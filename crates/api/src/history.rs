@@ -1,5 +1,7 @@
 //! Entries on the wire: of one thread's history, and of the feed over all threads.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use threadkeep_engine::Error;
@@ -16,7 +18,7 @@ pub struct HistoryEntry<'a> {
     /// Where it stands.
     pub version: Version,
     /// What kind of fact it is, such as `message_appended`.
-    pub kind: &'a str,
+    pub kind: Cow<'a, str>,
     /// When.
     pub time: Timestamp,
     /// The account that answers for it; visitors are not told.
@@ -31,9 +33,8 @@ pub struct HistoryEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// What the fact says.
-    #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Json"))]
-    pub data: &'a RawValue,
+    pub data: Cow<'a, RawValue>,
 }
 
 impl<'a> HistoryEntry<'a> {
@@ -42,20 +43,20 @@ impl<'a> HistoryEntry<'a> {
     /// # Errors
     /// If the body on disk is damaged.
     pub fn new(entry: &'a threadkeep_engine::HistoryEntry) -> Result<Self, Error> {
-        let data = serde_json::from_slice(&entry.json).map_err(|error| {
+        let data: &RawValue = serde_json::from_slice(&entry.json).map_err(|error| {
             let place = format!("entry {} of segment {}", entry.place.position, entry.place.segment);
             StoreError::corrupt(format!("{place}: {error}"))
         })?;
         Ok(Self {
             thread_id: entry.thread,
             version: entry.version,
-            kind: entry.kind.as_str(),
+            kind: entry.kind.as_str().into(),
             time: entry.time,
             account: Some((*entry.account).clone()),
             actor: (*entry.actor).clone(),
             cause: entry.cause.clone(),
             message_id: brings_message(entry.kind).then_some(entry.place),
-            data,
+            data: Cow::Borrowed(data),
         })
     }
 }

@@ -5,6 +5,7 @@
 //! [`ErrorCode`] is the one table of codes and their statuses, and [`Problem`] what is told of an error.
 
 mod access;
+mod actor;
 mod amp;
 mod checkpoint;
 mod code;
@@ -29,13 +30,14 @@ mod thread;
 mod writer;
 
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
+pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
 pub use code::ErrorCode;
 pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
-pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter};
-pub use family::{Family, Relation, Relationship, Subagent};
+pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
+pub use family::{Family, Relation, Relationship, Role as RelationshipRole, Subagent};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use page::Page;
@@ -45,7 +47,7 @@ pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, Begin, ChangeOwner, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage,
-    NewMessages, NewSubagent, Nothing, NotifyParent, PutProject, RenewWriter, Rollback, RunDoctor, RunGc,
+    NewMessages, NewSubagent, Nothing, NotifyParent, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc,
     SetCheckpoint, SetStatus, Step, TakeWriter, Truncate, parse_body, parse_update,
 };
 #[cfg(feature = "schema")]

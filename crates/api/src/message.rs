@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageName, MessageStatus, Role, Timestamp, Version};
 
-/// A message. Content and metadata are borrowed from the body, to the letter.
+/// A message. Content and metadata are the body's, to the letter: borrowed from it, or owned by one that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -18,16 +18,14 @@ pub struct Message<'a> {
     /// The role it plays.
     pub role: Role,
     /// The name of the speaker or the tool.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
     /// What it says: a string, or typed parts.
-    #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Content"))]
-    pub content: &'a RawValue,
+    pub content: Cow<'a, RawValue>,
     /// Free-form JSON object.
-    #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::schema::Object"))]
-    pub metadata: &'a RawValue,
+    pub metadata: Cow<'a, RawValue>,
     /// Whether lists hide it.
     pub silent: bool,
     /// How far below the conversation it hangs.
@@ -88,8 +86,8 @@ impl<'a> Message<'a> {
             number: message.number,
             role: body.role,
             name: body.name,
-            content: body.content,
-            metadata,
+            content: Cow::Borrowed(body.content),
+            metadata: Cow::Borrowed(metadata),
             silent: body.silent,
             depth: body.depth,
             parent_id: body.parent_id,

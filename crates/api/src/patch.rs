@@ -116,10 +116,10 @@ impl Patches {
                     self.waiting.push_back(Waiting::Operation(PatchOperation::Replace { path, value }));
                 };
                 if content {
-                    replace("content", shown.content.to_owned());
+                    replace("content", shown.content.clone().into_owned());
                 }
                 if metadata {
-                    replace("metadata", shown.metadata.to_owned());
+                    replace("metadata", shown.metadata.clone().into_owned());
                 }
                 replace("version", raw(&shown.version)?);
             }

@@ -2,19 +2,20 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use threadkeep_engine::Error;
 use threadkeep_model::{Invalid, Timestamp, Version};
 
 use crate::ErrorCode;
 
 /// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// How bad, and whose turn it is.
-    #[serde(skip)]
+    /// How bad, and whose turn it is. An answer says it beside the problem.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[serde(skip_serializing, default)]
     pub status: Status,
     /// The stable code.
     #[cfg_attr(feature = "schema", schemars(with = "ErrorCode"))]
@@ -31,12 +32,12 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<Version>,
     /// Who is the thread's exclusive writer, where that is the reason.
-    #[serde(flatten)]
+    #[serde(flatten, default)]
     pub writer: Option<Box<HeldBy>>,
 }
 
 /// Who is a thread's exclusive writer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBy {
@@ -47,7 +48,8 @@ pub struct HeldBy {
 }
 
 /// The statuses that problems have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(from = "u16")]
 pub enum Status {
     /// The request breaks a rule.
     BadRequest,
@@ -80,11 +82,38 @@ pub enum Status {
     /// Well-formed, but it contradicts an earlier request.
     Unprocessable,
     /// Never by input.
+    #[default]
     Internal,
     /// Not at this moment.
     Unavailable,
     /// The disk is full.
     InsufficientStorage,
+}
+
+impl From<u16> for Status {
+    /// The status of an HTTP answer; one that is not in the table is taken for the nearest that is.
+    fn from(http: u16) -> Self {
+        match http {
+            401 => Self::Unauthorized,
+            403 => Self::Forbidden,
+            404 | 410 => Self::NotFound,
+            405 => Self::MethodNotAllowed,
+            406 => Self::NotAcceptable,
+            408 => Self::RequestTimeout,
+            409 => Self::Conflict,
+            412 => Self::PreconditionFailed,
+            413 => Self::TooLarge,
+            414 => Self::UriTooLong,
+            415 => Self::UnsupportedMediaType,
+            422 => Self::Unprocessable,
+            429 => Self::RateLimited,
+            431 => Self::HeadersTooLarge,
+            400..=499 => Self::BadRequest,
+            502..=504 => Self::Unavailable,
+            507 => Self::InsufficientStorage,
+            _ => Self::Internal,
+        }
+    }
 }
 
 impl Status {
@@ -227,6 +256,30 @@ mod tests {
             let problem = Problem::from(&error);
             let got = (problem.status.http(), problem.code.as_ref(), problem.status.exit());
             assert_eq!(got, (http, code, exit), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_is_told() {
+        for http in [400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 414, 415, 422, 429, 431, 500, 503, 507] {
+            assert_eq!(Status::from(http).http(), http);
+        }
+        assert_eq!([410, 418, 502].map(|http| Status::from(http).http()), [404, 400, 503]);
+    }
+
+    #[test]
+    fn a_problem_is_read_as_it_is_told() {
+        let by = threadkeep_model::Lease { token: 1, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        for error in [
+            Error::WriterHeld { by },
+            Error::VersionConflict { expected: Position(3), current: Position(7) },
+            Error::from(Invalid::new(Code::TooLarge, "field", "rule")),
+        ] {
+            let problem = Problem::from(&error);
+            let mut told = serde_json::to_value(&problem).expect("json");
+            told["status"] = problem.status.http().into();
+            told["requestId"] = "1".into();
+            assert_eq!(serde_json::from_value::<Problem>(told).expect("a problem"), problem);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use threadkeep_model::{
     Attachment, Content, ExecutionStatus, FieldChanges, Invalid, Json, MessageBody, MessageName, MessageStatus,
     ParentCommunication, Role, Timestamp, Version,
@@ -17,6 +17,20 @@ pub struct CreateThread {
     pub fields: FieldChanges,
     /// The messages.
     pub messages: Vec<NewMessage>,
+}
+
+impl Serialize for CreateThread {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in &self.fields.0 {
+            map.serialize_entry(name, value)?;
+        }
+        if !self.messages.is_empty() {
+            map.serialize_entry("messages", &self.messages)?;
+        }
+        map.end()
+    }
 }
 
 impl CreateThread {
@@ -65,46 +79,63 @@ fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, I
 }
 
 /// A message to add.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewMessage {
     /// The role it plays.
     pub role: Role,
     /// The name of the speaker or the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it says: a string, or typed parts.
     pub content: Content,
     /// Free-form JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Hidden from lists by default.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
     /// How far below the conversation it hangs.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub depth: u8,
     /// The message it hangs under.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<threadkeep_model::MessageId>,
     /// Whether it is whole.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub status: MessageStatus,
     /// Files that belong to it, by what is in the store already.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "objects")]
     pub attachments: Vec<Attachment>,
     /// Where it shall stand; at the end if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     #[serde(default, deserialize_with = "an_object")]
     pub position: Option<Place>,
 }
 
 /// Where a message shall stand.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Place {
     /// Before this message.
     pub before: MessageName,
+}
+
+/// Whether nothing has to be said about it.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl From<MessageBody> for NewMessage {
+    fn from(body: MessageBody) -> Self {
+        let MessageBody { role, name, content, metadata, silent, depth, parent_id, status, attachments } = body;
+        Self { role, name, content, metadata, silent, depth, parent_id, status, attachments, position: None }
+    }
 }
 
 impl NewMessage {
@@ -122,6 +153,20 @@ pub enum NewMessages {
     One(Box<NewMessage>),
     /// `{"messages": […]}`
     Batch(Vec<NewMessage>),
+}
+
+impl Serialize for NewMessages {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        match self {
+            Self::One(message) => message.serialize(serializer),
+            Self::Batch(messages) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry("messages", messages)?;
+                map.end()
+            }
+        }
+    }
 }
 
 impl NewMessages {
@@ -147,17 +192,19 @@ impl NewMessages {
 }
 
 /// New content or metadata for a message.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditMessage {
     /// New content.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// Fields of the metadata to set; null clears one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 
 /// An event that is not a message.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewEvent {
     /// `tool_use`, `assistant_text` or `result`.
@@ -168,31 +215,37 @@ pub struct NewEvent {
 }
 
 /// From where on to drop messages.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Truncate {
     /// From this index on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_index: Option<u64>,
     /// From this message on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_message_id: Option<MessageName>,
 }
 
 /// Where to fork.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Fork {
     /// After the message with this index.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message_index: Option<u64>,
     /// After this message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageName>,
     /// As the thread was at this version.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// A title.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 
 /// A new thread that goes on from a summary.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handoff {
@@ -200,18 +253,21 @@ pub struct Handoff {
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub goal: String,
     /// What it should know.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub summary: Option<String>,
     /// A description of the relation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub comment: Option<String>,
     /// Whose thread it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub agent_id: Option<String>,
 }
 
 /// Another thread is named.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mention {
@@ -219,25 +275,30 @@ pub struct Mention {
     #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::ThreadName"))]
     pub target: String,
     /// A description of the relation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
 /// Where to go back to.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Rollback {
     /// To the version with this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// To how it was at this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
     /// To this version.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// To before the last rollback or truncation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
 }
 
 /// A name for the present version.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetCheckpoint {
@@ -247,32 +308,36 @@ pub struct SetCheckpoint {
 }
 
 /// Takes the lease of a thread's writer.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TakeWriter {
     /// How long it lasts, in milliseconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// Who holds it, in words for others.
     #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
 
 /// Renews the lease of a thread's writer.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RenewWriter {
     /// How long it lasts from now on, in milliseconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// Who holds it; a renewal does not change that.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
 
 /// Hands the thread to another agent.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Assign {
@@ -282,7 +347,7 @@ pub struct Assign {
 }
 
 /// Gives the thread to another account.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangeOwner {
@@ -292,46 +357,51 @@ pub struct ChangeOwner {
 }
 
 /// Begins an execution.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Begin {
     /// How long it may rest between two steps, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Takes over from one that is still open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub take_over: bool,
 }
 
 /// Goes a step further.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Step {
     /// How long it may rest until the next one, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Messages to append first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
 /// Ends an execution.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct End {
     /// How it ended.
     pub status: ExecutionStatus,
     /// Messages to append first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
 /// A thread for a subagent.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewSubagent {
@@ -339,6 +409,7 @@ pub struct NewSubagent {
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// A title for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub title: Option<String>,
     /// What it is for.
@@ -346,30 +417,38 @@ pub struct NewSubagent {
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub description: String,
     /// The agent that works on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Whether it stays after its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resumable: Option<bool>,
     /// Whether its parent waits for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocking: Option<bool>,
     /// A name for the thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub thread_name: Option<String>,
     /// Shared by the children that one message made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub spawn_group_id: Option<String>,
     /// Whether it reports by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_communication: Option<ParentCommunication>,
     /// What it is doing at first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: Option<String>,
     /// Its first messages.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// Something to tell the parent.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyParent {
@@ -379,7 +458,7 @@ pub struct NotifyParent {
 }
 
 /// What a thread is doing.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
@@ -398,7 +477,7 @@ pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Inval
 }
 
 /// An event for whoever listens, which is not logged.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Emit {
@@ -410,44 +489,49 @@ pub struct Emit {
 }
 
 /// What a garbage collection may do.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunGc {
     /// Give the space back to the file system too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub vacuum: bool,
 }
 
 /// What the doctor may do.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunDoctor {
     /// Build anew from the log what is derived and wrong.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
 }
 
 /// A project to make, or what it says of itself from now on.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PutProject {
     /// Its id; it gets one if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255), regex(pattern = "^[^/\\x00]+$")))]
     pub id: Option<String>,
     /// A name for people.
     #[cfg_attr(feature = "schema", schemars(length(max = 1_024), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// The name of an icon.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_024)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "an_object")]
     pub sandbox: Option<threadkeep_engine::Sandbox>,
 }
 
 /// A body that says nothing: empty, or `{}`.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}

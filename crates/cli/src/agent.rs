@@ -24,8 +24,7 @@ pub(crate) struct Assign {
 impl Assign {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let assign = threadkeep::Assign { agent_id: self.agent_id, expected: self.conditions.expected_version };
-        let thread = context.engine.assign(thread, assign).await?;
+        let thread = context.client.assign(thread, &api::Assign { agent_id: self.agent_id }).await?;
         thread::print(context, &thread)
     }
 }
@@ -42,7 +41,7 @@ pub(crate) struct Skill {
     /// The skill
     name: Option<String>,
     /// What it is activated with, as a JSON object
-    #[arg(long, value_name = "JSON", requires = "name", value_parser = |json: &str| Json::parse("arguments", json))]
+    #[arg(long, value_name = "JSON", requires = "name", value_parser = |json: &str| thread::object("arguments", json))]
     arguments: Option<Json>,
     #[command(flatten)]
     conditions: Conditions,
@@ -51,10 +50,9 @@ pub(crate) struct Skill {
 impl Skill {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Some(name) = self.name else { return list_skills(context, &thread.record.activated_skills) };
+        let Some(name) = self.name else { return list_skills(context, &thread.activated_skills) };
         let skill = Activated { name, arguments: self.arguments };
-        let activate = threadkeep::ActivateSkill { skill, expected: self.conditions.expected_version };
-        let thread = context.engine.activate_skill(thread.id, activate).await?;
+        let thread = context.client.activate_skill(thread.id, &skill).await?;
         thread::print(context, &thread)
     }
 }
@@ -85,8 +83,7 @@ pub(crate) struct Archive {
 impl Archive {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let archive = threadkeep::Archive { expected: self.conditions.expected_version };
-        let thread = context.engine.archive(thread, archive).await?;
+        let thread = context.client.archive(thread).await?;
         thread::print(context, &thread)
     }
 }
@@ -103,8 +100,7 @@ pub(crate) struct Unarchive {
 impl Unarchive {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let unarchive = threadkeep::Unarchive { expected: self.conditions.expected_version };
-        let thread = context.engine.unarchive(thread, unarchive).await?;
+        let thread = context.client.unarchive(thread).await?;
         thread::print(context, &thread)
     }
 }
@@ -159,7 +155,7 @@ pub(crate) struct Subagent {
 impl Subagent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread(&self.thread).await?;
-        let subagent = threadkeep::Subagent {
+        let subagent = api::NewSubagent {
             name: self.name,
             title: self.title,
             description: self.description,
@@ -172,7 +168,7 @@ impl Subagent {
             status: self.status,
             messages: self.message.iter().map(|text| MessageBody::user(text).into()).collect(),
         };
-        let child = context.engine.subagent(parent.id, subagent).await?;
+        let child = context.client.subagent(parent.id, &subagent).await?;
         thread::print_new(context, &child)?;
         context.note(format!("{} works for {}", thread::named(&child), thread::named(&parent)));
         Ok(())
@@ -189,7 +185,7 @@ pub(crate) struct Children {
 impl Children {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let children = context.engine.children(thread).await?;
+        let children = context.client.children(thread).await?;
         if context.json {
             return context.out.json(&children);
         }
@@ -218,7 +214,7 @@ pub(crate) struct Parent {
 impl Parent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        match context.engine.parent_thread(thread).await? {
+        match context.client.parent(thread).await? {
             Some(parent) => thread::print(context, &parent),
             None if context.json => context.out.json(&()),
             None => {
@@ -241,13 +237,11 @@ pub(crate) struct NotifyParent {
 impl NotifyParent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let notify = threadkeep::NotifyParent { content: self.content };
-        let queued = context.engine.notify_parent(thread, notify).await?;
+        let notified = context.client.notify_parent(thread, &api::NotifyParent { content: self.content }).await?;
         if context.json {
-            let queued = queued.as_ref().map(api::Queued::from);
-            return context.out.json(&api::Notified { notified: queued.is_some(), queued });
+            return context.out.json(&notified);
         }
-        match queued {
+        match notified.queued {
             Some(queued) => context.out.line(queued.id.to_string()),
             None => {
                 context.note("it works for no other thread");
@@ -269,11 +263,11 @@ pub(crate) struct Status {
 impl Status {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let set = context.engine.set_status(thread, threadkeep::SetStatus { status: self.status }).await?;
+        let status = context.client.set_status(thread, &api::SetStatus { status: self.status }).await?;
         if context.json {
-            return context.out.json(&api::StatusSet { set });
+            return context.out.json(&status);
         }
-        if !set {
+        if !status.set {
             context.note("it works for no other thread; nothing changed");
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use threadkeep::{Archived, Invalid, Json, List, Message, Page, ThreadId};
+use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId};
 use threadkeep_api as api;
 use threadkeep_api::AmpSource;
 
@@ -11,6 +11,8 @@ use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::transfer::whole_file;
 
+/// What needs the store, in words.
+const AMP: &str = "--format amp";
 /// Most bytes of a file of threads.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
@@ -19,12 +21,13 @@ pub(crate) async fn export(context: &mut Context, thread: Option<&str>, output: 
     let json = match thread {
         Some(thread) => {
             let thread = context.thread(thread).await?.id;
-            read(context, thread).await?
+            read(&context.engine(AMP)?, thread).await?
         }
         None => {
+            let engine = context.engine(AMP)?;
             let mut all = Vec::new();
-            for thread in everything(context).await? {
-                all.push(read(context, thread).await?);
+            for thread in everything(&engine).await? {
+                all.push(read(&engine, thread).await?);
             }
             serde_json::Value::Array(all)
         }
@@ -42,11 +45,11 @@ pub(crate) async fn export(context: &mut Context, thread: Option<&str>, output: 
 }
 
 /// Every thread of the account, archived ones too.
-async fn everything(context: &Context) -> Result<Vec<ThreadId>, Failure> {
+async fn everything(engine: &Engine) -> Result<Vec<ThreadId>, Failure> {
     let mut all = Vec::new();
     let mut cursor = None;
     loop {
-        let page = context.engine.list(List { archived: Archived::Any, cursor, ..List::default() }).await?;
+        let page = engine.list(List { archived: Archived::Any, cursor, ..List::default() }).await?;
         all.extend(page.items.iter().map(|row| row.thread.id));
         cursor = page.next;
         if cursor.is_none() {
@@ -55,8 +58,7 @@ async fn everything(context: &Context) -> Result<Vec<ThreadId>, Failure> {
     }
 }
 
-async fn read(context: &Context, thread: ThreadId) -> Result<serde_json::Value, Failure> {
-    let engine = &context.engine;
+async fn read(engine: &Engine, thread: ThreadId) -> Result<serde_json::Value, Failure> {
     let mut messages: Vec<Message> = Vec::new();
     let mut page = Page::first();
     loop {
@@ -74,7 +76,7 @@ async fn read(context: &Context, thread: ThreadId) -> Result<serde_json::Value, 
 }
 
 /// Takes in the threads of a file: one object, an array of them, or one a line. All of them, or none.
-pub(crate) async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
+pub(crate) async fn import(context: &mut Context, path: &Path) -> Result<u64, Failure> {
     let shown = path.display().to_string();
     let failed = |error: io::Error| cannot_read(&shown, &error);
     let mut text = String::new();
@@ -84,11 +86,12 @@ pub(crate) async fn import(context: &Context, path: &Path) -> Result<u64, Failur
         let file = std::fs::File::open(path).map_err(failed)?;
         file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
     }
+    let engine = context.engine(AMP)?;
     let mut all = Vec::new();
     for json in threads(&text)? {
-        all.push(api::from_amp(&json, context.engine.caller())?);
+        all.push(api::from_amp(&json, engine.caller())?);
     }
-    let mut importer = context.engine.importer();
+    let mut importer = engine.importer();
     let mut named = Vec::new();
     for item in all.into_iter().flatten() {
         match item {

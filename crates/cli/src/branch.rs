@@ -1,7 +1,7 @@
 //! Other ways through a history: `fork`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
 
 use clap::{ArgGroup, Args};
-use threadkeep::{ForkPoint, MessageName, RollbackTo, Timestamp, TruncateFrom, Version};
+use threadkeep::{MessageName, Timestamp, Version};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -38,16 +38,10 @@ pub(crate) struct Fork {
 impl Fork {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let at = match (self.message_index, self.message_id, self.version) {
-            (Some(index), _, _) => ForkPoint::Index(index),
-            (_, Some(message), _) => ForkPoint::Message(context.engine.message_id(message).await?),
-            (_, _, Some(version)) => ForkPoint::Version(version),
-            (None, None, None) => ForkPoint::Now,
-        };
-        let fork = threadkeep::Fork { at, title: self.title, expected: self.conditions.expected_version };
-        let child = context.engine.fork(parent.id, fork).await?;
+        let Self { message_index, message_id, version, title, .. } = self;
+        let child = context.client.fork(parent.id, &api::Fork { message_index, message_id, version, title }).await?;
         thread::print_new(context, &child)?;
-        let shared = counted(child.head.tally.messages(), "message", "messages");
+        let shared = counted(child.message_count, "message", "messages");
         context.note(format!("{} shares {shared} with {}", thread::named(&child), thread::named(&parent)));
         Ok(())
     }
@@ -82,14 +76,9 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let to = match (self.to_version, self.timestamp, self.checkpoint) {
-            (Some(version), _, _) => RollbackTo::Version(version),
-            (_, Some(time), _) => RollbackTo::Timestamp(time),
-            (_, _, Some(name)) => RollbackTo::Checkpoint(name),
-            (None, None, None) => RollbackTo::Undo,
-        };
-        let rollback = threadkeep::Rollback { to, expected: self.conditions.expected_version };
-        let thread = context.engine.rollback(thread.id, rollback).await?;
+        let Self { to_version: version, timestamp, checkpoint, undo, .. } = self;
+        let to = api::Rollback { checkpoint, timestamp, version, undo };
+        let thread = context.client.rollback(thread.id, &to).await?;
         thread::print(context, &thread)
     }
 }
@@ -113,12 +102,8 @@ pub(crate) struct Truncate {
 impl Truncate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let from = match (self.from_message_id, self.from_index) {
-            (Some(message), _) => TruncateFrom::Message(context.engine.message_id(message).await?),
-            (None, index) => TruncateFrom::Index(index.unwrap_or_default()),
-        };
-        let truncate = threadkeep::Truncate { from, expected: self.conditions.expected_version };
-        let thread = context.engine.truncate(thread.id, truncate).await?;
+        let Self { from_index, from_message_id, .. } = self;
+        let thread = context.client.truncate(thread.id, &api::Truncate { from_index, from_message_id }).await?;
         thread::print(context, &thread)
     }
 }
@@ -137,8 +122,7 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let set = threadkeep::SetCheckpoint { name: self.name, expected: self.conditions.expected_version };
-        let checkpoint = context.engine.checkpoint(thread.id, set).await?;
+        let checkpoint = context.client.checkpoint(thread.id, &api::SetCheckpoint { name: self.name }).await?;
         print(context, &checkpoint)
     }
 }
@@ -153,10 +137,9 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let checkpoints = context.engine.checkpoints(thread.id).await?;
+        let checkpoints = context.client.checkpoints(thread.id).await?;
         if context.json {
-            let shown: Vec<_> = checkpoints.iter().map(api::Checkpoint::from).collect();
-            return context.out.json(&shown);
+            return context.out.json(&checkpoints);
         }
         if checkpoints.is_empty() {
             context.note("there are no checkpoints");
@@ -165,10 +148,10 @@ impl Checkpoints {
     }
 }
 
-fn print(context: &mut Context, checkpoint: &threadkeep::model::Checkpoint) -> Result<(), Failure> {
+fn print(context: &mut Context, checkpoint: &api::Checkpoint) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&api::Checkpoint::from(checkpoint));
+        return context.out.json(checkpoint);
     }
-    let threadkeep::model::Checkpoint { name, version, created } = checkpoint;
-    context.out.line(format!("version {version}  {}  {}", moment(*created), visible(name)))
+    let api::Checkpoint { name, version, created_at } = checkpoint;
+    context.out.line(format!("version {version}  {}  {}", moment(*created_at), visible(name)))
 }

@@ -11,11 +11,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
 
-use crate::context::{Acting, Context, Hints, Place};
+use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
+use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, branch, copy, follow, keys, list, message, owner, relate, say, serve, show, thread, transfer, tree, upkeep,
-    watch, work, writer,
+    agent, branch, copy, emit, follow, keys, list, message, owner, projects, relate, say, serve, show, thread,
+    transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -26,6 +27,10 @@ Examples:
   threadkeep fork 4e36 --message-index 0   go another way after the first message
   threadkeep tail 4e36                     follow what happens, also in other processes
   threadkeep serve                         serve threads over HTTP, with streams
+
+Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: it
+is found by server.json there, with a key. Else, and always with --store, the store is opened here; several commands, and
+a server, may use one store at once.
 
 Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
 it now.";
@@ -46,13 +51,16 @@ struct Global {
     /// [default: sqlite:./threadkeep-data/threadkeep.db]
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
     store: Option<String>,
-    /// The folder of the store, which is then threadkeep.db in it
+    /// The folder of the store, which is then threadkeep.db in it; a server that runs on it is used instead
     #[arg(long = "data", global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
     data_folder: Option<PathBuf>,
+    /// A server, such as https://keep.example, instead of a store; its key is in THREADKEEP_KEY, never on the command line
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true)]
+    server: Option<String>,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
-    /// Who acts, for the log [default: local]
+    /// Who acts, for the log; by a server, with a key of scope admin [default: local, or whom the key names]
     #[arg(long, global = true, value_name = "NAME")]
     actor: Option<String>,
     /// The actor is an agent, not a person
@@ -111,6 +119,8 @@ enum Command {
     Copy(copy::Copy),
     #[command(visible_alias = "rm")]
     Delete(thread::Delete),
+    Emit(emit::Emit),
+    Projects(projects::Projects),
     Serve(serve::Serve),
     Keys(keys::Keys),
     Gc(upkeep::Gc),
@@ -123,13 +133,22 @@ impl Command {
         match self {
             Self::Create(_) | Self::Import(_) | Self::Serve(_) => true,
             Self::Keys(keys) => keys.may_begin(),
+            Self::Projects(projects) => projects.may_begin(),
             _ => false,
         }
     }
 
+    /// Whether it works on the store itself, whatever server runs. Parts of other commands do, too: what attaches files or
+    /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
+    /// beside the server that runs on it, and with `--server` say that they cannot.
+    fn needs_store(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Copy(_) | Self::Watch(_))
+    }
+
     /// The store it works on. `named` is what flags and environment say.
     fn place(&self, named: Place) -> Result<Place, Failure> {
-        if let Self::Copy(copy) = self { copy.source(&named) } else { Ok(named) }
+        let place = if let Self::Copy(copy) = self { copy.source(&named)? } else { named };
+        Ok(if self.needs_store() { place.without_server() } else { place })
     }
 
     async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
@@ -178,6 +197,8 @@ impl Command {
             Self::Import(import) => import.run(context).await,
             Self::Copy(copy) => copy.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
+            Self::Emit(emit) => emit.run(context).await,
+            Self::Projects(projects) => projects.run(context).await,
             Self::Serve(serve) => serve.run(context).await,
             Self::Keys(keys) => keys.run(context).await,
             Self::Gc(gc) => gc.run(context).await,
@@ -191,11 +212,10 @@ impl Command {
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
     let parsed = Cli::command().try_get_matches_from(arguments).and_then(|matches| {
-        let place = |cli: &Cli| {
-            Place::new(
-                given(&matches, "store", &cli.global.store),
-                given(&matches, "data_folder", &cli.global.data_folder),
-            )
+        let place = |cli: &Cli| Named {
+            server: given(&matches, "server", &cli.global.server),
+            store: given(&matches, "store", &cli.global.store),
+            data: given(&matches, "data_folder", &cli.global.data_folder),
         };
         Cli::from_arg_matches(&matches).map(|cli| (place(&cli), cli))
     });
@@ -205,22 +225,35 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// What flags and environment name.
+struct Named {
+    server: Given<String>,
+    store: Given<String>,
+    data: Given<PathBuf>,
+}
+
+impl Named {
+    fn place(self) -> Result<Place, Failure> {
+        let Self { server, store, data } = self;
+        if matches!((&server, &store), (Some((_, true)), Some((_, true)))) {
+            return Err(Invalid::parameter("server", "goes without --store; name one of them").into());
+        }
+        Ok(Place::new(server, store, data))
+    }
+}
+
 /// A value with whether it stood on the command line; values from the environment may be empty, which is no value.
-fn given<T: Clone + AsRef<std::ffi::OsStr>>(
-    matches: &clap::ArgMatches,
-    name: &str,
-    value: &Option<T>,
-) -> Option<(T, bool)> {
+fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &str, value: &Option<T>) -> Given<T> {
     let on_command_line = matches.value_source(name) == Some(ValueSource::CommandLine);
     let value = value.clone().filter(|value| on_command_line || !value.as_ref().is_empty());
     value.map(|value| (value, on_command_line))
 }
 
-fn carry_out(place: Place, cli: Cli) -> ExitCode {
+fn carry_out(named: Named, cli: Cli) -> ExitCode {
     let Global { json, actor, agent, .. } = cli.global;
     let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
     let acting = Acting { kind, name: actor };
-    let place = match cli.command.place(place) {
+    let place = match named.place().and_then(|named| cli.command.place(named)) {
         Ok(place) => place,
         Err(failure) => return report(failure, json, &Hints::default(), None),
     };
@@ -238,7 +271,7 @@ fn carry_out(place: Place, cli: Cli) -> ExitCode {
         }
     };
     runtime.block_on(async {
-        let mut context = match Context::open(&place, acting, json, cli.command.may_begin()) {
+        let mut context = match Context::open(&place, acting, json, cli.command.may_begin()).await {
             Ok(context) => context,
             Err(failure) => return report(failure, json, &hints, None),
         };
@@ -297,7 +330,7 @@ mod tests {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "'{name}' is not explained");
             for argument in command.get_arguments() {
-                let globals = ["store", "data_folder", "json", "actor", "agent"];
+                let globals = ["store", "data_folder", "server", "json", "actor", "agent"];
                 assert!(!globals.contains(&argument.get_id().as_str()), "'{name}' hides a global flag");
                 assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
             }

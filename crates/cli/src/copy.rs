@@ -6,8 +6,9 @@ use clap::Args;
 use threadkeep::{Invalid, StoreUrl};
 use threadkeep_api as api;
 
-use crate::context::{Context, Place};
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::progress::Bar;
 use crate::text::counted;
 
@@ -50,7 +51,7 @@ impl Copy {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let target = threadkeep::open(&self.to)?;
         let bar = Bar::new();
-        let report = context.engine.copy_to(&target, bar.as_progress()).await?;
+        let report = context.engine("copy")?.copy_to(&target, bar.as_progress()).await?;
         drop(bar);
         if context.json {
             return context.out.json(&api::Copied::from(report));

@@ -22,6 +22,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Invalid> {
     })
 }
 
+/// As the wire counts it.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

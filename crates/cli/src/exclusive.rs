@@ -6,11 +6,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use threadkeep::{Engine, Error, Lease, StoreError, TakeWriter, ThreadId};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep::{Lease, ThreadId};
+use threadkeep_api::{ErrorCode, Problem, Status, TakeWriter};
+use threadkeep_client::{Client, Error, Retry};
 use tokio::sync::oneshot;
 
-use crate::duration::duration;
+use crate::context::Context;
+use crate::duration::{duration, milliseconds};
 use crate::failure::{Failure, note};
 
 /// The lease is renewed so many times before it would end.
@@ -37,43 +39,45 @@ pub(crate) struct Exclusively {
 
 impl Exclusively {
     /// Becomes the exclusive writer of `thread`, if that is wanted.
-    pub(crate) async fn take(&self, engine: &Engine, thread: ThreadId) -> Result<Option<Exclusive>, Failure> {
+    pub(crate) async fn take(&self, context: &Context, thread: ThreadId) -> Result<Option<Exclusive>, Failure> {
         if !self.exclusive {
             return Ok(None);
         }
-        let take = TakeWriter { ttl: self.ttl, holder: Some(default_holder(engine)) };
-        let lease = engine.take_writer(thread, take).await?;
+        // The lease is for what comes; a version that is expected is not.
+        let client = context.client.expecting(None);
+        let take = TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(default_holder(context)) };
+        let token = client.take_writer(thread, &take).await?.token.unwrap_or_default();
         let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
         let (stop, stopped) = oneshot::channel();
-        let renewal = Renewal { engine: engine.clone(), thread, token: lease.token, ttl };
+        let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
         // A thread of its own: signs of life must not wait for whoever reads our output.
         std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
             |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
         )?;
-        Ok(Some(Exclusive { engine: engine.clone(), thread, token: lease.token, _stop: stop }))
+        Ok(Some(Exclusive { client, thread, token, _stop: stop }))
     }
 }
 
 /// Who holds a lease, unless the caller says otherwise: who acts, and in which process.
-pub(crate) fn default_holder(engine: &Engine) -> String {
+pub(crate) fn default_holder(context: &Context) -> String {
     let process = format!(" (process {})", std::process::id());
-    let name = &engine.caller().actor.name;
+    let name = &context.actor().name;
     let end = name.floor_char_boundary(Lease::HOLDER_BYTES_MAX - process.len());
     format!("{}{process}", &name[..end])
 }
 
 /// A lease that is held, and renewed until this is dropped.
 pub(crate) struct Exclusive {
-    engine: Engine,
+    client: Client,
     thread: ThreadId,
     token: u64,
     _stop: oneshot::Sender<()>,
 }
 
 impl Exclusive {
-    /// An engine that writes to the thread under the lease.
-    pub(crate) fn engine(&self) -> Engine {
-        self.engine.writing_under(self.thread, self.token)
+    /// What is written under the lease carries this.
+    pub(crate) fn token(&self) -> u64 {
+        self.token
     }
 
     /// Does `work`, unless somebody asks the program to end, and lets go of the lease in either case.
@@ -82,11 +86,12 @@ impl Exclusive {
             done = work => done,
             code = interrupted() => Err(Failure::Interrupted(code)),
         };
-        let Self { engine, thread, token, _stop } = self;
+        let Self { client, thread, token, _stop } = self;
         drop(_stop);
-        let released = engine.release_writer(thread, token);
+        let released = client.release_writer(thread, token);
         let released = tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), released).await;
-        if !matches!(released, Ok(Ok(_) | Err(Error::ThreadNotFound { .. }))) {
+        let is_gone = |error: &Error| error.is_refused_as("thread_not_found");
+        if !released.is_ok_and(|released| released.as_ref().map_or_else(is_gone, |_| true)) {
             note("the store is away: the writer's lease ends by itself");
         }
         done
@@ -95,7 +100,7 @@ impl Exclusive {
 
 /// Signs of life.
 struct Renewal {
-    engine: Engine,
+    client: Client,
     thread: ThreadId,
     token: u64,
     ttl: Duration,
@@ -104,7 +109,7 @@ struct Renewal {
 impl Renewal {
     fn run(self, stopped: oneshot::Receiver<()>) {
         // Without one, the lease ends by itself, and the next write is refused.
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -118,9 +123,9 @@ impl Renewal {
         let mut pause = self.ttl / RENEWALS;
         loop {
             tokio::time::sleep(pause).await;
-            pause = match self.engine.renew_writer(self.thread, self.token, Some(self.ttl)).await {
+            pause = match self.client.renew_writer(self.thread, self.token, Some(milliseconds(self.ttl))).await {
                 Ok(_) => self.ttl / RENEWALS,
-                Err(Error::Store(StoreError::Unavailable { .. })) => Duration::from_millis(RENEW_AGAIN_MS),
+                Err(error) if error.is_away() => Duration::from_millis(RENEW_AGAIN_MS),
                 Err(error) => return note(&format!("{error}; what comes next is refused")),
             };
         }

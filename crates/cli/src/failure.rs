@@ -7,7 +7,7 @@ use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, ThreadId};
 use threadkeep_api::{ErrorCode, Problem, Status};
 
-use crate::context::Hints;
+use crate::place::Hints;
 use crate::text::visible;
 
 /// Why a command ended early.
@@ -29,6 +29,12 @@ impl From<Problem> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+impl From<threadkeep_client::Error> for Failure {
+    fn from(error: threadkeep_client::Error) -> Self {
         Problem::from(error).into()
     }
 }

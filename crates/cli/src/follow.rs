@@ -1,27 +1,29 @@
 //! What happened, and what happens: `history`, `tail`.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 use threadkeep::model::{
-    CheckpointSet, Forked, Inserted, MessageEdited, MessagesDeleted, Related, RolledBack, ThreadChanged, Truncated,
+    CheckpointSet, Forked, Inserted, Kind, MessageEdited, MessagesDeleted, Related, RolledBack, ThreadChanged,
+    Truncated,
 };
-use threadkeep::{
-    Engine, Entry, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, Position,
-    Subscription, Thread, ThreadId, Timestamp, Version,
-};
-use threadkeep_api as api;
-use threadkeep_api::FeedEntry;
+use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
+use threadkeep_api::{ErrorCode, HistoryEntry, Problem, Status, Thread};
+use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::feed::Feed;
 use crate::retry::Retry;
 use crate::show::in_brief;
 use crate::text::{brief, counted, moment, visible};
 
 /// Characters of an entry's text.
 const ENTRY_SHOWN_MAX: usize = 100;
+/// How long what was printed may wait for more to be written with it.
+const FLUSH_AFTER: Duration = Duration::from_millis(5);
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
 
@@ -40,29 +42,29 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let page_max = context.engine.limits().page_max;
+        let page_max = Limits::default().page_max;
         if self.limit == 0 || self.limit > page_max {
             return Err(Invalid::parameter("limit", format!("a page has 1 to {page_max} entries")).into());
         }
         let thread = context.thread(&self.thread).await?;
         refuse_future(&thread, self.after)?;
-        let entries = context.engine.history(thread.id, self.after, self.limit).await?;
+        let page = context.client.history(thread.id, self.after, Some(self.limit)).await?;
+        let entries = page.items;
         if context.json {
-            let shown = entries.iter().map(api::HistoryEntry::new).collect::<Result<Vec<_>, _>>()?;
-            context.out.json(&shown)?;
+            context.out.json(&entries)?;
         } else {
             entries.iter().try_for_each(|entry| print(context, entry))?;
         }
-        if let Some(last) = entries.last().filter(|last| last.version < thread.head.version) {
+        if let Some(last) = page.next_cursor {
             context.out.flush()?;
-            crate::failure::note(&format!("there are more: go on with --after {}", last.version));
+            crate::failure::note(&format!("there are more: go on with --after {last}"));
         }
         Ok(())
     }
 }
 
 fn refuse_future(thread: &Thread, version: Version) -> Result<(), Error> {
-    let current = thread.head.version;
+    let current = thread.v;
     if version > current { Err(Error::VersionInFuture { version, current }) } else { Ok(()) }
 }
 
@@ -88,7 +90,7 @@ pub(crate) struct Tail {
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy)]
-enum After {
+pub(crate) enum After {
     Latest,
     Number(u64),
 }
@@ -103,116 +105,73 @@ impl FromStr for After {
 
 impl Tail {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        match &self.thread {
-            Some(thread) => {
-                let thread = context.thread(thread).await?;
-                self.follow_thread(context, thread).await
-            }
-            None => self.follow_all(context).await,
+        let Some(thread) = &self.thread else {
+            let Self { after, no_follow, retry, .. } = self;
+            return Feed { after, no_follow, retry }.follow(context).await;
+        };
+        let thread = context.thread(thread).await?;
+        let after = match self.after {
+            After::Latest => thread.v,
+            After::Number(version) => Position(version),
+        };
+        refuse_future(&thread, after)?;
+        if self.no_follow {
+            self.so_far(context, &thread, after).await
+        } else {
+            self.follow(context, &thread, after).await
         }
     }
 
-    async fn follow_thread(&self, context: &mut Context, thread: Thread) -> Result<(), Failure> {
-        let after = match self.after {
-            After::Latest => thread.head.version,
-            After::Number(version) => Position(version),
-        };
-        let mut subscription = context.engine.subscribe(thread.id, after).await?;
+    /// What is there, page by page.
+    async fn so_far(&self, context: &mut Context, thread: &Thread, mut after: Version) -> Result<(), Failure> {
+        let client = context.client.retrying(Again::never());
+        let limit = Some(Limits::default().page_max);
+        loop {
+            let page = self.retry.until_there(async || client.history(thread.id, after, limit).await).await?;
+            page.items.iter().try_for_each(|entry| print(context, entry))?;
+            // What a visitor is not shown is passed over by the cursor.
+            match page.next_cursor.as_deref().map(str::parse::<Position>) {
+                Some(Ok(next)) => after = next,
+                Some(Err(_)) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// What is there, and what comes.
+    async fn follow(&self, context: &mut Context, thread: &Thread, after: Version) -> Result<(), Failure> {
+        let client = context.client.retrying(Again::never());
+        let mut stream = client.stream(thread.id, From::Version(after)).await?;
         let mut over = std::pin::pin!(over());
         loop {
             let next = tokio::select! {
                 // What is there goes first; only what is not there has to be waited for.
                 biased;
-                next = self.next_entry(context, &mut subscription) => next?,
-                () = &mut over => None,
+                next = self.next(context, &mut stream) => next?,
+                () = &mut over => return Ok(()),
             };
             match next {
-                Some(entry) => print(context, &entry)?,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    /// The next entry, waited for if that is wanted; none when nothing more comes.
-    async fn next_entry(
-        &self,
-        context: &mut Context,
-        subscription: &mut Subscription,
-    ) -> Result<Option<HistoryEntry>, Failure> {
-        loop {
-            match self.read(context, async || subscription.next_so_far().await).await {
-                Ok(Some(entry)) => return Ok(Some(entry)),
-                Ok(None) => context.out.flush()?,
-                Err(Error::ThreadNotFound { .. }) => {
+                Some(News::Entry(entry)) => print(context, &entry)?,
+                // What is not logged has no place in a history.
+                Some(_) => {}
+                None => {
                     context.out.flush()?;
                     context.note("the thread was deleted");
-                    return Ok(None);
+                    return Ok(());
                 }
-                Err(error) => return Err(error.into()),
-            }
-            if self.no_follow {
-                return Ok(None);
-            }
-            subscription.news().await;
-        }
-    }
-
-    async fn follow_all(&self, context: &mut Context) -> Result<(), Failure> {
-        let after = match self.after {
-            After::Latest => context.engine.feed_latest().await?,
-            After::Number(cursor) => FeedCursor(cursor),
-        };
-        let mut feed = context.engine.feed(after).await?;
-        let mut over = std::pin::pin!(over());
-        loop {
-            let next = tokio::select! {
-                biased;
-                next = self.next_item(context, &mut feed) => next?,
-                () = &mut over => None,
-            };
-            match next {
-                Some((item, Some(news))) => print_news(context, &item, news)?,
-                Some((_, None)) => {}
-                None => return Ok(()),
             }
         }
     }
 
-    /// What happened next, waited for if that is wanted, with what there is to tell of it.
-    async fn next_item(
-        &self,
-        context: &mut Context,
-        feed: &mut FeedReader,
-    ) -> Result<Option<(FeedItem, Option<News>)>, Failure> {
-        loop {
-            if let Some(item) = self.read(context, async || feed.next_so_far().await).await? {
-                let engine = context.engine.clone();
-                let news = self.read(context, async || news(&engine, &item).await).await?;
-                return Ok(Some((item, news)));
-            }
-            context.out.flush()?;
-            if self.no_follow {
-                return Ok(None);
-            }
-            feed.news().await;
+    /// The next news, waited for; what was printed so far is seen meanwhile.
+    async fn next(&self, context: &mut Context, stream: &mut Stream) -> Result<Option<News>, Failure> {
+        let next = self.retry.until_there(async || stream.next().await);
+        let mut next = std::pin::pin!(next);
+        tokio::select! {
+            biased;
+            next = &mut next => return Ok(next?),
+            () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
         }
-    }
-
-    /// Reads, and goes on when the store is away; what was printed so far is seen meanwhile.
-    async fn read<T>(
-        &self,
-        context: &mut Context,
-        mut attempt: impl AsyncFnMut() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let attempt = async || {
-            let result = attempt().await;
-            if result.is_err() {
-                // If it cannot be written, the next attempt to write says so.
-                drop(context.out.flush());
-            }
-            result
-        };
-        self.retry.until_there(attempt).await
+        Ok(next.await?)
     }
 }
 
@@ -242,71 +201,33 @@ fn stdout_closed() -> oneshot::Receiver<()> {
     closed
 }
 
-fn print(context: &mut Context, entry: &HistoryEntry) -> Result<(), Failure> {
+fn print(context: &mut Context, entry: &HistoryEntry<'_>) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&api::HistoryEntry::new(entry)?);
+        return context.out.json(entry);
     }
     let line = in_a_line(entry)?;
     context.out.line(line)
 }
 
-/// What there is to tell of an item of the feed.
-enum News {
-    Entry(HistoryEntry),
-    Created(Timestamp),
-    Deleted,
-}
-
-/// What an item of the feed tells; none if the thread is gone, or something else tells it.
-async fn news(engine: &Engine, item: &FeedItem) -> Result<Option<News>, Error> {
-    match &item.news {
-        FeedNews::Entry(entry) => {
-            let place = MessageId { segment: entry.segment, position: entry.position };
-            // The feed may name a large body by its hash; the history has it whole.
-            Ok(entry_of(engine, item.thread, place).await?.map(News::Entry))
-        }
-        FeedNews::Began(segment) => match engine.thread(item.thread).await {
-            // A branch begins with an entry that says so.
-            Ok(thread) if thread.created < segment.created => Ok(None),
-            Ok(_) | Err(Error::ThreadNotFound { .. }) => Ok(Some(News::Created(segment.created))),
-            Err(error) => Err(error),
-        },
-        FeedNews::Deleted => Ok(Some(News::Deleted)),
-    }
-}
-
-fn print_news(context: &mut Context, item: &FeedItem, news: News) -> Result<(), Failure> {
-    let FeedItem { cursor: FeedCursor(cursor), thread: thread_id, .. } = *item;
-    let (kind, time) = match news {
-        News::Entry(entry) if context.json => {
-            let entry = api::HistoryEntry::new(&entry)?;
-            return context.out.json(&FeedEntry::Entry { cursor, entry });
-        }
-        News::Entry(entry) => {
-            let line = in_a_line(&entry)?;
-            return context.out.line(format!("{}  {line}", thread_id.short()));
-        }
-        News::Created(time) => ("thread_created", Some(time)),
-        News::Deleted => ("thread_deleted", None),
-    };
-    if context.json {
-        return context.out.json(&FeedEntry::Thread { cursor, thread_id, kind, time });
-    }
-    context.out.line(format!("{}  {kind}", thread_id.short()))
-}
-
-/// An entry of the feed as its thread's history has it; none if the thread is gone.
-async fn entry_of(engine: &Engine, thread: ThreadId, place: MessageId) -> Result<Option<HistoryEntry>, Error> {
-    match engine.history(thread, place.position.previous(), 1).await {
-        Ok(entries) => Ok(entries.into_iter().find(|entry| entry.place == place)),
-        Err(Error::ThreadNotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// An entry for people, on one line.
-fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
-    let what = match entry.entry()? {
+pub(crate) fn in_a_line(entry: &HistoryEntry<'_>) -> Result<String, Failure> {
+    let HistoryEntry { version, time, actor, kind, data, .. } = entry;
+    let fact = Kind::from_text(kind).map(|kind| Entry::decode(kind, Kind::FORMAT, data.get().as_bytes()));
+    let what = match fact {
+        Some(Ok(fact)) => in_words(fact),
+        Some(Err(damaged)) => {
+            let detail = format!("entry {version} cannot be read: {damaged}");
+            return Err(Problem::new(Status::Internal, ErrorCode::StoreDamaged, detail).into());
+        }
+        // A server that is newer than this program.
+        None => brief(data.get(), ENTRY_SHOWN_MAX),
+    };
+    let (actor, kind) = (visible(&actor.name), visible(kind));
+    Ok(format!("{version:>6}  {}  {actor}  {kind}  {what}", moment(*time)))
+}
+
+fn in_words(fact: Entry) -> String {
+    match fact {
         Entry::MessageAppended(body) => in_brief(&body, ENTRY_SHOWN_MAX),
         Entry::EventLogged(event) => brief(event.data.as_str(), ENTRY_SHOWN_MAX),
         Entry::MessageInserted(Inserted { before, message, .. }) => {
@@ -348,8 +269,5 @@ fn in_a_line(entry: &HistoryEntry) -> Result<String, Failure> {
         Entry::OwnerChanged(changed) => {
             brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
         }
-    };
-    let HistoryEntry { version, time, actor, kind, .. } = entry;
-    let actor = visible(&actor.name);
-    Ok(format!("{version:>6}  {}  {actor}  {}  {what}", moment(*time), kind.as_str()))
+    }
 }

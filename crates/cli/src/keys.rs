@@ -1,7 +1,7 @@
 //! `keys`: who may use the server, for whom they speak, and what they may do.
 
 use clap::{Args, Subcommand};
-use threadkeep::{Account, Actor, NewKey, Scope, Timestamp};
+use threadkeep::{ActorKind, Scope, Timestamp};
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Problem, Status};
 
@@ -65,12 +65,10 @@ struct Create {
 
 impl Create {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let account = Account::new(self.account)?;
-        let kind = context.engine.caller().actor.kind;
-        let actor = Actor::new(kind, self.name.unwrap_or_else(|| account.as_str().to_owned()))?;
-        let new = NewKey { account, actor, scope: self.scope, expires: self.expires };
-        let (key, secret) = context.engine.create_key(new).await?;
-        let created = api::CreatedKey { key: secret, about: api::Key::from(&key) };
+        let Self { account, scope, name, expires: expires_at } = self;
+        let agent = context.actor().kind == ActorKind::Agent;
+        let new = api::NewKey { account, scope: Some(scope), name, agent, expires_at };
+        let created = context.client.create_key(&new).await?;
         if context.json {
             return context.out.json(&created);
         }
@@ -88,13 +86,14 @@ struct List {}
 impl List {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let mut keys = Vec::new();
+        let mut cursor: Option<String> = None;
         loop {
-            let after = keys.last().map(|key: &api::Key| key.id.clone());
-            let some = context.engine.keys(after, KEYS_AT_ONCE).await?;
-            if some.is_empty() {
+            let page = context.client.keys(cursor.as_deref(), Some(KEYS_AT_ONCE)).await?;
+            keys.extend(page.items);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
                 break;
             }
-            keys.extend(some.iter().map(api::Key::from));
         }
         if context.json {
             return context.out.json(&keys);
@@ -122,13 +121,14 @@ struct Revoke {
 
 impl Revoke {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        if !context.engine.revoke_key(&self.id).await? {
+        let done = context.client.revoke_key(&self.id).await?;
+        if !done.revoked {
             let detail = "there is no such key, or it was revoked already";
             let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);
             return Err(problem.hint(context.hints.command("keys list")).into());
         }
         if context.json {
-            return context.out.json(&api::Revoked { revoked: true });
+            return context.out.json(&done);
         }
         context.out.line(format!("revoked {}", visible(&self.id)))
     }

@@ -7,9 +7,9 @@
 use std::io::{BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use threadkeep::{Append, Content, Error, Invalid, Message, StoreError, ThreadId};
-use threadkeep_api as api;
-use threadkeep_api::Problem;
+use threadkeep::{Content, Invalid, Limits, ThreadId};
+use threadkeep_api::{Message, NewMessage, Problem, Status};
+use threadkeep_client::{Client, Error, Retry as Again};
 use tokio::sync::Notify;
 
 use crate::context::Context;
@@ -30,12 +30,13 @@ pub(crate) async fn append(
     like: &MessageArgs,
     retry: Retry,
 ) -> Result<(), Failure> {
-    let limits = *context.engine.limits();
+    let limits = Limits::default();
     let waiting = Arc::new(Waiting::default());
     let reader = Arc::clone(&waiting);
     // It is never joined: when the command ends early, it still waits for the next line.
     std::thread::spawn(move || reader.fill(&mut std::io::stdin().lock(), limits.message_bytes_max));
-    let mut appending = Appending { context, thread, like, retry, keys: Keys::new(), kept: 0 };
+    let client = context.client.retrying(Again::never());
+    let mut appending = Appending { context, client, thread, like, retry, keys: Keys::new(), kept: 0 };
     loop {
         let (lines, end) = waiting.take(limits.batch_max).await;
         if !lines.is_empty() {
@@ -52,6 +53,7 @@ pub(crate) async fn append(
 /// The way of lines into a thread.
 struct Appending<'a> {
     context: &'a mut Context,
+    client: Client,
     thread: ThreadId,
     like: &'a MessageArgs,
     retry: Retry,
@@ -67,24 +69,27 @@ impl Appending<'_> {
             // One of them breaks a rule: those before it are kept.
             Err(_) if lines.len() > 1 => {
                 for line in lines {
-                    let messages = self.append_batch(std::slice::from_ref(line)).await??;
-                    self.acknowledge(&messages)?;
+                    match self.append_batch(std::slice::from_ref(line)).await? {
+                        Ok(messages) => self.acknowledge(&messages)?,
+                        Err(invalid) => return Err(Failure::Problem(invalid)),
+                    }
                 }
                 Ok(())
             }
-            Err(invalid) => Err(invalid.into()),
+            Err(invalid) => Err(Failure::Problem(invalid)),
         }
     }
 
     /// All of `lines` or none: the same lines under the same key until the store has answered.
-    async fn append_batch(&mut self, lines: &[String]) -> Result<Result<Vec<Message>, Invalid>, Failure> {
-        let bodies = lines.iter().map(|line| self.like.body(Content::text(line)));
-        let append = Append::batch(bodies).keyed(self.keys.next()?);
-        let engine = &self.context.engine;
-        match self.retry.until_there(async || engine.append(self.thread, append.clone()).await).await {
+    async fn append_batch(&mut self, lines: &[String]) -> Result<Result<Vec<Message<'static>>, Box<Problem>>, Failure> {
+        let messages: Vec<NewMessage> = lines.iter().map(|line| self.like.body(Content::text(line)).into()).collect();
+        let client = self.client.keyed(self.keys.next()?);
+        match self.retry.until_there(async || client.append_batch(self.thread, &messages).await).await {
             Ok(messages) => Ok(Ok(messages)),
-            Err(Error::Invalid(invalid)) => Ok(Err(invalid)),
-            Err(error @ Error::Store(StoreError::Unavailable { .. })) => {
+            Err(Error::Refused(problem)) if matches!(problem.status, Status::BadRequest | Status::TooLarge) => {
+                Ok(Err(problem))
+            }
+            Err(error) if error.is_away() => {
                 let hint = "see whether the line is there before you send it again";
                 Err(Problem::from(error).hint(hint).into())
             }
@@ -92,10 +97,10 @@ impl Appending<'_> {
         }
     }
 
-    fn acknowledge(&mut self, messages: &[Message]) -> Result<(), Failure> {
+    fn acknowledge(&mut self, messages: &[Message<'_>]) -> Result<(), Failure> {
         self.kept += messages.len() as u64;
         for message in messages {
-            self.context.out.json(&api::Message::new(message)?)?;
+            self.context.out.json(message)?;
         }
         self.context.out.flush()
     }

@@ -2,13 +2,14 @@
 
 use clap::Args;
 use threadkeep::model::{Lifecycle, Visibility};
-use threadkeep::{Archived, Invalid, Json, ListSort, ThreadId, ThreadSummary, Timestamp};
-use threadkeep_api as api;
+use threadkeep::{Invalid, Json, ThreadId, ThreadName, Timestamp};
+use threadkeep_api::ThreadSummary;
+use threadkeep_client::{Archived, ListThreads, Sort};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{brief, counted, moment};
-use crate::thread::{TITLE_SHOWN_MAX, metadata, title};
+use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
 
 /// Show the threads, the newest change first
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ pub(crate) struct List {
     title: Option<String>,
     /// What newest means: the last change, or the birth
     #[arg(long, value_name = "updated|created", value_parser = sort)]
-    sort: Option<ListSort>,
+    sort: Option<Sort>,
     /// At most so many [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -95,8 +96,9 @@ impl List {
         let parent_id = named(context, self.parent_id.as_deref()).await?;
         let main_thread_id = named(context, self.main_thread_id.as_deref()).await?;
         let page = context
-            .engine
-            .list(threadkeep::List {
+            .client
+            .threads(&ListThreads {
+                id_prefix: None,
                 archived: self.archived.unwrap_or_default(),
                 agent_id: self.agent_id,
                 project_id: self.project_id,
@@ -119,12 +121,9 @@ impl List {
             })
             .await?;
         if context.json {
-            let items: Vec<api::ThreadSummary> = page.items.iter().map(api::ThreadSummary::from).collect();
             match page.total {
-                Some(_) => {
-                    return context.out.json(&api::Page { items, next_cursor: page.next, total: page.total });
-                }
-                None => context.out.json(&items)?,
+                Some(_) => return context.out.json(&page),
+                None => context.out.json(&page.items)?,
             }
         } else if page.items.is_empty() {
             context.note("there are no such threads");
@@ -135,7 +134,7 @@ impl List {
         if let Some(total) = page.total {
             context.note(format!("{} in all", counted(total, "thread", "threads")));
         }
-        if let Some(cursor) = page.next {
+        if let Some(cursor) = page.next_cursor {
             // For programs too: a list that ends early must not look complete.
             crate::failure::note(&format!("there are more: go on with --cursor {cursor}"));
         }
@@ -144,12 +143,12 @@ impl List {
 }
 
 /// The thread with this id, which may be gone, or whose id begins so.
-async fn named(context: &mut Context, text: Option<&str>) -> Result<Option<ThreadId>, Failure> {
+async fn named(context: &mut Context, text: Option<&str>) -> Result<Option<ThreadName>, Failure> {
     let Some(text) = text else { return Ok(None) };
     if let Ok(id) = text.parse::<ThreadId>() {
-        return Ok(Some(id));
+        return Ok(Some(id.into()));
     }
-    Ok(Some(context.thread(text).await?.id))
+    Ok(Some(context.thread(text).await?.id.into()))
 }
 
 fn table(context: &mut Context, threads: &[ThreadSummary]) -> Result<(), Failure> {
@@ -167,13 +166,12 @@ fn table(context: &mut Context, threads: &[ThreadSummary]) -> Result<(), Failure
     Ok(())
 }
 
-fn row(row: &ThreadSummary) -> [String; 4] {
-    let thread = &row.thread;
+fn row(thread: &ThreadSummary) -> [String; 4] {
     [
-        thread.id.short().to_string(),
-        brief(title(thread), TITLE_SHOWN_MAX),
-        thread.head.tally.messages().to_string(),
-        moment(thread.head.updated),
+        thread.short_id.to_string(),
+        brief(or_untitled(thread.title.as_deref()), TITLE_SHOWN_MAX),
+        thread.message_count.to_string(),
+        moment(thread.updated),
     ]
 }
 
@@ -200,8 +198,8 @@ fn visibility(text: &str) -> Result<Visibility, Invalid> {
     one_of("visibility", text, &[("private", Visibility::Private), ("public", Visibility::Public)])
 }
 
-fn sort(text: &str) -> Result<ListSort, Invalid> {
-    one_of("sort", text, &[("updated", ListSort::Updated), ("created", ListSort::Created)])
+fn sort(text: &str) -> Result<Sort, Invalid> {
+    one_of("sort", text, &[("updated", Sort::Updated), ("created", Sort::Created)])
 }
 
 fn time(field: &str, text: &str) -> Result<Timestamp, Invalid> {

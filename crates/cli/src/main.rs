@@ -1,25 +1,34 @@
-//! The command `threadkeep`: threads on the command line, on the bare store.
+//! The command `threadkeep`: threads on the command line, by a server or on the bare store.
 //!
 //! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside what it
-//! does. [`context`] opens the store and finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
+//! does, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`] this
+//! process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
 
 mod agent;
 mod amp;
+mod attached;
 mod branch;
 mod cli;
 mod context;
 mod copy;
 mod duration;
+mod emit;
 mod exclusive;
 mod failure;
+mod feed;
 mod follow;
+mod found;
+mod inside;
 mod keys;
 mod lines;
 mod list;
 mod message;
 mod out;
 mod owner;
+mod place;
 mod progress;
+mod projects;
+mod reach;
 mod relate;
 mod retry;
 mod say;

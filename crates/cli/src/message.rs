@@ -1,7 +1,7 @@
 //! Changes to messages: `edit`, `delete-message`.
 
 use clap::Args;
-use threadkeep::{Content, Error, Json, MessageName};
+use threadkeep::{Content, Json, MessageName};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -23,7 +23,7 @@ pub(crate) struct Edit {
     #[arg(long, value_name = "JSON")]
     content: Option<String>,
     /// Fields to merge into its metadata, as a JSON object; null clears one
-    #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
+    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
     metadata: Option<Json>,
     #[command(flatten)]
     conditions: Conditions,
@@ -33,14 +33,13 @@ impl Edit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let content = match (&self.content, &self.text) {
-            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(&context.engine, json)?)?)?),
-            (None, Some(text)) => Some(Content::text(&or_stdin(&context.engine, text)?)),
+            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),
+            (None, Some(text)) => Some(Content::text(&or_stdin(text)?)),
             (None, None) => None,
         };
-        let Self { message, metadata, conditions: Conditions { expected_version: expected, .. }, .. } = self;
-        let message = context.engine.message_id(message).await?;
-        let edit = threadkeep::EditMessage { message, content, metadata, expected };
-        let message = context.engine.edit_message(thread.id, edit).await?;
+        let Self { message, metadata, .. } = self;
+        let edit = api::EditMessage { content, metadata };
+        let message = context.client.edit_message(thread.id, message, &edit).await?;
         print(context, &message)
     }
 }
@@ -59,19 +58,12 @@ pub(crate) struct DeleteMessage {
 impl DeleteMessage {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let deleted = match context.engine.message_id(self.message).await {
-            Ok(message) => {
-                let delete = threadkeep::DeleteMessage { message, expected: self.conditions.expected_version };
-                context.engine.delete_message(thread.id, delete).await?
-            }
-            Err(Error::MessageNotFound { .. }) => false,
-            Err(error) => return Err(error.into()),
-        };
+        let done = context.client.delete_message(thread.id, self.message).await?;
         if context.json {
-            return context.out.json(&api::Deleted { deleted });
+            return context.out.json(&done);
         }
         let message = self.message;
-        context.note(if deleted {
+        context.note(if done.deleted {
             format!("deleted {message}")
         } else {
             format!("the thread shows no message {message}")

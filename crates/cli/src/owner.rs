@@ -23,13 +23,12 @@ pub(crate) struct ChangeOwner {
 
 impl ChangeOwner {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let to = threadkeep::Account::new(self.account)?;
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let change = threadkeep::ChangeOwner { to, expected: self.conditions.expected_version };
-        let given = context.engine.change_owner(thread.id, change).await?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let change = api::ChangeOwner { account: self.account };
+        let given = context.client.change_owner(thread, &change).await?;
         if context.json {
-            return context.out.json(&api::Thread::from(&given));
+            return context.out.json(&given);
         }
-        context.out.line(format!("{} belongs to {}", given.id, visible(given.account.as_str())))
+        context.out.line(format!("{} belongs to {}", given.id, visible(&change.account)))
     }
 }

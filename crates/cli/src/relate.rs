@@ -1,8 +1,8 @@
 //! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins with.
 
 use clap::Args;
-use threadkeep::{Relationship, RelationshipRole};
 use threadkeep_api as api;
+use threadkeep_api::{Relationship, RelationshipRole};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
@@ -39,14 +39,9 @@ pub(crate) struct Handoff {
 impl Handoff {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let handoff = threadkeep::Handoff {
-            goal: self.goal,
-            summary: self.summary,
-            comment: self.comment,
-            agent_id: self.agent_id,
-            expected: self.conditions.expected_version,
-        };
-        let child = context.engine.handoff(parent.id, handoff).await?;
+        let Self { goal, summary, comment, agent_id, .. } = self;
+        let handoff = api::Handoff { goal, summary, comment, agent_id };
+        let child = context.client.handoff(parent.id, &handoff).await?;
         thread::print_new(context, &child)?;
         context.note(format!("{} goes on from {}", thread::named(&child), thread::named(&parent)));
         Ok(())
@@ -67,10 +62,10 @@ pub(crate) struct Mention {
 
 impl Mention {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let target = context.thread(&self.target).await?.id.into();
+        let target = context.thread(&self.target).await?.id.to_string();
         let thread = context.thread(&self.thread).await?.id;
-        let made = context.engine.mention(thread, threadkeep::Mention { target, comment: self.comment }).await?;
-        if context.json { context.out.json(&api::Relationship::from(&made)) } else { context.out.line(line(&made)) }
+        let made = context.client.mention(thread, &api::Mention { target, comment: self.comment }).await?;
+        if context.json { context.out.json(&made) } else { context.out.line(line(&made)) }
     }
 }
 
@@ -84,9 +79,9 @@ pub(crate) struct Relationships {
 impl Relationships {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let all = context.engine.relationships(thread).await?;
+        let all = context.client.relationships(thread).await?;
         if context.json {
-            return context.out.json(&all.iter().map(api::Relationship::from).collect::<Vec<_>>());
+            return context.out.json(&all);
         }
         if all.is_empty() {
             context.note("it has nothing to do with other threads");
@@ -106,8 +101,8 @@ fn line(relationship: &Relationship) -> String {
     };
     let at = relationship.message_index.map(|index| format!("  at message {index}")).unwrap_or_default();
     let comment = relationship.comment.as_deref().map(|comment| format!("  {}", visible(comment))).unwrap_or_default();
-    let (kind, other) = (relationship.kind.as_str(), relationship.thread.short());
-    format!("{role}  {kind}  {other}{at}  {}{comment}", moment(relationship.created))
+    let (kind, other) = (relationship.kind.as_str(), relationship.thread_id.short());
+    format!("{role}  {kind}  {other}{at}  {}{comment}", moment(relationship.created_at))
 }
 
 /// Show the built-in summary of a thread: its goal, decisions, files and open questions
@@ -120,10 +115,10 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let summary = context.engine.summary(thread).await?;
+        let summary = context.client.summary(thread).await?;
         if context.json {
-            return context.out.json(&api::Summary { summary });
+            return context.out.json(&summary);
         }
-        summary.lines().try_for_each(|line| context.out.line(visible(line)))
+        summary.summary.lines().try_for_each(|line| context.out.line(visible(line)))
     }
 }

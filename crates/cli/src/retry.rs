@@ -1,9 +1,9 @@
-//! A store that is away for a while, such as a server that restarts: whoever can go on by itself does.
+//! A server or a store that is away for a while, such as one that restarts: whoever can go on by itself does.
 
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use threadkeep::{Error, StoreError};
+use threadkeep_client::Error;
 
 use crate::duration::duration;
 use crate::failure::note;
@@ -13,7 +13,7 @@ const PAUSE_MS: u64 = 50;
 /// …up to this.
 const PAUSE_MS_MAX: u64 = 1_000;
 
-/// How long to go on when the store is away.
+/// How long to go on when the server or the store is away.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Retry {
     /// How long to go on trying when the store is away, such as 500ms, 30s or 5m; with 0 it ends at once
@@ -30,7 +30,11 @@ impl Retry {
         let mut pause = Duration::from_millis(PAUSE_MS);
         loop {
             let result = attempt().await;
-            if !matches!(&result, Err(Error::Store(StoreError::Unavailable { .. }))) {
+            let who = match &result {
+                Err(Error::Refused(_)) => "store",
+                _ => "server",
+            };
+            if !result.as_ref().is_err_and(Error::is_away) {
                 return result;
             }
             let is_first = away_since.is_none();
@@ -39,7 +43,7 @@ impl Retry {
                 return result;
             }
             if is_first {
-                note(&format!("the store is away: trying again for up to {:?}", self.retry_for));
+                note(&format!("the {who} is away: trying again for up to {:?}", self.retry_for));
             }
             tokio::time::sleep(pause.min(self.retry_for - away)).await;
             pause = (2 * pause).min(Duration::from_millis(PAUSE_MS_MAX));
@@ -52,7 +56,7 @@ mod tests {
     use super::*;
 
     fn away() -> Error {
-        StoreError::Unavailable { what: "gone".into() }.into()
+        Error::Unreachable { server: "here".into(), what: "gone".into() }
     }
 
     /// What comes of attempts that fail so often, and how many there were.

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
-    Content, Engine, Event, EventKind, IdempotencyKey, Invalid, Json, MessageBody, MessageName, NewAttachment,
-    NewMessage, Role, SystemWorld, ThreadId, World,
+    Content, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment, NewMessage,
+    Role, SystemWorld, ThreadId, Version, World,
 };
 use threadkeep_api as api;
+use threadkeep_client as client;
 
+use crate::attached;
 use crate::context::{Conditions, Context};
 use crate::exclusive::Exclusively;
 use crate::failure::{Failure, cannot_read};
@@ -59,7 +61,7 @@ pub(crate) struct MessageArgs {
     #[arg(long)]
     name: Option<String>,
     /// A JSON object of your own
-    #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
+    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
     metadata: Option<Json>,
     /// Hide it from lists by default
     #[arg(long)]
@@ -82,17 +84,17 @@ impl MessageArgs {
     }
 
     /// The message, with what it reads from stdin and from files.
-    pub(crate) fn read(self, engine: &Engine) -> Result<NewMessage, Failure> {
+    pub(crate) fn read(self) -> Result<NewMessage, Failure> {
         if self.is_empty() {
             return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
         }
         let content = match &self.content {
-            Some(json) => Content::from_json(Json::parse("content", &or_stdin(engine, json)?)?)?,
-            None => Content::text(&or_stdin(engine, &self.text.join(" "))?),
+            Some(json) => Content::from_json(Json::parse("content", &or_stdin(json)?)?)?,
+            None => Content::text(&or_stdin(&self.text.join(" "))?),
         };
         let mut attachments = Vec::with_capacity(self.attach.len());
         for path in &self.attach {
-            attachments.push(attachment(engine, path)?);
+            attachments.push(attachment(path)?);
         }
         Ok(NewMessage { body: self.body(content), attachments })
     }
@@ -115,15 +117,14 @@ impl Append {
             What::Lines(message)
         } else {
             let key = idempotency_key.map_or_else(|| Keys::new().next(), Ok)?;
-            let messages = vec![message.read(&context.engine)?];
-            let expected = conditions.expected_version;
-            What::One(threadkeep::Append { messages, expected, idempotency_key: Some(key) })
+            let (message, expected) = (message.read()?, conditions.expected_version);
+            What::One(Box::new(One { message, expected, key }))
         };
         // What stdin gives is read before others are kept out.
-        match exclusively.take(&context.engine, thread).await? {
+        match exclusively.take(context, thread).await? {
             None => what.append(context, thread, retry).await,
             Some(exclusive) => {
-                context.engine = exclusive.engine();
+                context.write_under(exclusive.token());
                 exclusive.during(what.append(context, thread, retry)).await
             }
         }
@@ -132,18 +133,36 @@ impl Append {
 
 /// What is to be appended.
 enum What {
-    One(threadkeep::Append),
+    One(Box<One>),
     /// One message like this for each line of stdin.
     Lines(MessageArgs),
+}
+
+/// One message, with what it is added under.
+struct One {
+    message: NewMessage,
+    expected: Option<Version>,
+    key: IdempotencyKey,
+}
+
+impl One {
+    async fn append(&self, context: &mut Context, thread: ThreadId) -> Result<api::Message<'static>, client::Error> {
+        if self.message.attachments.is_empty() {
+            let once = context.client.retrying(client::Retry::never()).keyed(self.key.clone());
+            return once.append(thread, self.message.body.clone()).await;
+        }
+        let Self { message, expected, key } = self;
+        attached::append(context, thread, message.clone(), *expected, key.clone()).await
+    }
 }
 
 impl What {
     async fn append(self, context: &mut Context, thread: ThreadId, retry: Retry) -> Result<(), Failure> {
         match self {
             Self::Lines(like) => lines::append(context, thread, &like, retry).await,
-            Self::One(append) => {
-                let appended = retry.until_there(async || context.engine.append(thread, append.clone()).await).await?;
-                appended.iter().try_for_each(|message| print(context, message))
+            Self::One(one) => {
+                let message = retry.until_there(async || one.append(context, thread).await).await?;
+                print(context, &message)
             }
         }
     }
@@ -186,12 +205,20 @@ pub(crate) struct AppendEvent {
 
 impl AppendEvent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let data = Json::parse("data", &or_stdin(&context.engine, &self.data)?)?;
-        let event = Event { kind: self.kind, data };
+        let data = Json::parse("data", &or_stdin(&self.data)?)?;
+        let event = api::NewEvent { kind: event_type(self.kind).to_owned(), data };
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let append = threadkeep::AppendEvent { event, expected: self.conditions.expected_version };
-        let version = context.engine.append_event(thread.id, append).await?;
-        if context.json { context.out.json(&api::Logged { version }) } else { context.out.line(version.to_string()) }
+        let logged = context.client.append_event(thread.id, &event).await?;
+        if context.json { context.out.json(&logged) } else { context.out.line(logged.version.to_string()) }
+    }
+}
+
+/// A kind of event, as the wire writes it.
+fn event_type(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::ToolUse => "tool_use",
+        EventKind::AssistantText => "assistant_text",
+        EventKind::Result => "result",
     }
 }
 
@@ -212,29 +239,27 @@ pub(crate) struct Insert {
 impl Insert {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let message = self.message.read(&context.engine)?;
-        let before = context.engine.message_id(self.before).await?;
-        let insert = threadkeep::Insert { before, message, expected: self.conditions.expected_version };
-        let message = context.engine.insert(thread.id, insert).await?;
+        let message = self.message.read()?;
+        let message = if message.attachments.is_empty() {
+            context.client.insert(thread.id, self.before, message.body).await?
+        } else {
+            attached::insert(context, thread.id, self.before, message, self.conditions.expected_version).await?
+        };
         print(context, &message)
     }
 }
 
 /// A message: its id alone for people and scripts, whole for programs.
-pub(crate) fn print(context: &mut Context, message: &threadkeep::Message) -> Result<(), Failure> {
-    if context.json {
-        context.out.json(&api::Message::new(message)?)
-    } else {
-        context.out.line(message.name().to_string())
-    }
+pub(crate) fn print(context: &mut Context, message: &api::Message<'_>) -> Result<(), Failure> {
+    if context.json { context.out.json(message) } else { context.out.line(message.id.to_string()) }
 }
 
 /// `text`, or all of stdin if it is `-`, less its last line break.
-pub(crate) fn or_stdin(engine: &Engine, text: &str) -> Result<String, Failure> {
+pub(crate) fn or_stdin(text: &str) -> Result<String, Failure> {
     if text != "-" {
         return Ok(text.to_owned());
     }
-    let max = engine.limits().message_bytes_max;
+    let max = Limits::default().message_bytes_max;
     // One byte for a last line break, and one to notice that there is more.
     let bytes = read_at_most(&mut std::io::stdin().lock(), max + 2).map_err(|error| cannot_read("stdin", &error))?;
     if bytes.len() > max + 1 {
@@ -248,8 +273,8 @@ pub(crate) fn or_stdin(engine: &Engine, text: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn attachment(engine: &Engine, path: &Path) -> Result<NewAttachment, Failure> {
-    let max = engine.limits().attachment_bytes_max;
+fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
+    let max = Limits::default().attachment_bytes_max;
     let shown = path.display().to_string();
     let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, max + 1));
     let bytes = bytes.map_err(|error| cannot_read(&shown, &error))?;

@@ -49,7 +49,7 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut start = Start::new(context.engine.clone(), &context.folder);
+        let mut start = Start::new(context.engine("serve")?, context.folder());
         start.listen = self.listen;
         let over = over()?;
         let started = start.begin().await?;

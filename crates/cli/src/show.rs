@@ -2,8 +2,10 @@
 
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
-use threadkeep::{Message, MessageBody, MessageName, MessagePage, Page, Part, Role, Thread, Version};
+use threadkeep::{Limits, MessageBody, MessageName, Part, Role, Version};
 use threadkeep_api as api;
+use threadkeep_api::{ErrorCode, Message, Problem, Status, Thread};
+use threadkeep_client::{ListMessages, MessagePage, Order};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -66,71 +68,77 @@ impl Show {
         };
         let thread = context.thread(&self.thread).await?;
         if let Some(reader) = reader {
-            let mention = threadkeep::Mention { target: thread.id.into(), comment: None };
-            context.engine.mention(reader, mention).await?;
+            let mention = api::Mention { target: thread.id.to_string(), comment: None };
+            context.client.mention(reader, &mention).await?;
         }
         if let (Some(attachment), Some(message)) = (self.attachment, self.message) {
-            let message = context.engine.message_id(message).await?;
-            let bytes = context.engine.attachment(thread.id, message, attachment).await?;
+            let engine = context.engine("--attachment")?;
+            let message = engine.message_id(message).await?;
+            let bytes = engine.attachment(thread.id, message, attachment).await?;
             return context.out.bytes(&bytes);
         }
-        let page_max = context.engine.limits().page_max;
-        let limit = if self.all { Some(page_max) } else { self.limit };
-        let mut page = context.engine.messages(thread.id, self.page(self.cursor.clone(), limit)).await?;
-        begin(context, &thread, &page)?;
+        let limit = if self.all { Some(Limits::default().page_max) } else { self.limit };
+        let mut which = self.which(limit);
+        let MessagePage { mut page, version } = context.client.messages(thread.id, &which).await?;
+        let total = self.total(context, &thread, page.total).await?;
+        begin(context, &thread, version.unwrap_or(thread.v), total)?;
         let mut shown = 0;
         loop {
             for message in &page.items {
                 print(context, message, shown == 0)?;
                 shown += 1;
             }
-            match page.next.take() {
+            match page.next_cursor.take() {
                 Some(cursor) if self.all => {
-                    page = context.engine.messages(thread.id, self.page(Some(cursor), limit)).await?;
+                    which.cursor = Some(cursor);
+                    page = context.client.messages(thread.id, &which).await?.page;
                 }
                 next => {
-                    page.next = next;
+                    page.next_cursor = next;
                     break;
                 }
             }
         }
-        self.end(context, &page, shown)
+        self.end(context, page.next_cursor.as_deref(), total, shown)
     }
 
-    fn page(&self, cursor: Option<String>, limit: Option<usize>) -> Page {
-        let mut page = cursor.map_or_else(Page::first, Page::after);
-        if let Some(limit) = limit {
-            page = page.limit(limit);
+    fn which(&self, limit: Option<usize>) -> ListMessages {
+        ListMessages {
+            limit,
+            cursor: self.cursor.clone(),
+            offset: None,
+            order: if self.newest_first { Order::NewestFirst } else { Order::OldestFirst },
+            role: self.role,
+            max_depth: self.max_depth,
+            include_silent: self.include_silent,
+            as_of: self.as_of,
         }
-        if self.newest_first {
-            page = page.newest_first();
-        }
-        if let Some(version) = self.as_of {
-            page = page.as_of(version);
-        }
-        if let Some(role) = self.role {
-            page = page.role(role);
-        }
-        if let Some(depth) = self.max_depth {
-            page = page.max_depth(depth);
-        }
-        if self.include_silent { page.include_silent() } else { page }
     }
 
-    fn end(&self, context: &mut Context, page: &MessagePage, shown: u64) -> Result<(), Failure> {
+    /// How many messages there are in all, whatever is filtered.
+    async fn total(&self, context: &Context, thread: &Thread, told: Option<u64>) -> Result<u64, Failure> {
+        if let Some(total) = told {
+            return Ok(total);
+        }
+        let which = ListMessages { limit: Some(1), as_of: self.as_of, ..ListMessages::default() };
+        let page = context.client.messages(thread.id, &which).await?.page;
+        Ok(page.total.unwrap_or(thread.message_count))
+    }
+
+    fn end(&self, context: &mut Context, next: Option<&str>, total: u64, shown: u64) -> Result<(), Failure> {
         if context.json {
             context.out.bytes(b"],\"nextCursor\":")?;
-            context.out.json_part(&page.next)?;
+            context.out.json_part(&next)?;
             if self.role.is_none() && self.max_depth.is_none() {
                 context.out.bytes(b",\"total\":")?;
-                context.out.json_part(&page.total)?;
+                context.out.json_part(&total)?;
             }
             return context.out.line("}}");
         }
-        if let Some(cursor) = &page.next {
+        if let Some(cursor) = next {
             context.out.flush()?;
             let next = context.hints.command(&self.next(cursor));
-            context.note(format!("\n{shown} of {}; go on with: {next}", counted(page.total, "message", "messages")));
+            context.note(format!("\n{shown} of {}; go on with: {next}", counted(total, "message", "messages")));
         }
         Ok(())
     }
@@ -149,26 +157,26 @@ impl Show {
     }
 }
 
-fn begin(context: &mut Context, thread: &Thread, page: &MessagePage) -> Result<(), Failure> {
+fn begin(context: &mut Context, thread: &Thread, version: Version, total: u64) -> Result<(), Failure> {
     if context.json {
         context.out.bytes(b"{\"thread\":")?;
-        context.out.json_part(&api::Thread::from(thread))?;
+        context.out.json_part(thread)?;
         return context.out.bytes(b",\"messages\":{\"items\":[");
     }
-    let messages = counted(page.total, "message", "messages");
+    let messages = counted(total, "message", "messages");
     let title = visible(thread::title(thread));
-    context.out.line(format!("{title}  ({}, version {}, {messages})", thread.id.short(), page.version))
+    context.out.line(format!("{title}  ({}, version {version}, {messages})", thread.id.short()))
 }
 
-fn print(context: &mut Context, message: &Message, first: bool) -> Result<(), Failure> {
+fn print(context: &mut Context, message: &Message<'_>, first: bool) -> Result<(), Failure> {
     if context.json {
         if !first {
             context.out.bytes(b",")?;
         }
-        return context.out.json_part(&api::Message::new(message)?);
+        return context.out.json_part(message);
     }
-    let body = message.body()?;
-    context.out.line(format!("\n{}  {}  {}", speaker(&body), message.name(), moment(message.created)))?;
+    let body = body(message)?;
+    context.out.line(format!("\n{}  {}  {}", speaker(&body), message.id, moment(message.created_at)))?;
     for part in body.content.to_parts() {
         for line in visible(&summary(&part)).lines() {
             context.out.line(format!("  {line}"))?;
@@ -179,6 +187,20 @@ fn print(context: &mut Context, message: &Message, first: bool) -> Result<(), Fa
         context.out.line(format!("  [attachment {name}, {mime_type}, {size} bytes: {id}]"))?;
     }
     Ok(())
+}
+
+/// What a message says, and how.
+pub(crate) fn body(message: &Message<'_>) -> Result<MessageBody, Failure> {
+    let odd = |error: serde_json::Error| {
+        let detail = format!("message {} cannot be read: {error}", message.id);
+        Problem::new(Status::Internal, ErrorCode::NotUnderstood, detail)
+    };
+    let content = serde_json::from_str(message.content.get()).map_err(odd)?;
+    let mut body = MessageBody::with_content(message.role, content).depth(message.depth);
+    body.name = message.name.as_deref().map(str::to_owned);
+    body.silent = message.silent;
+    body.attachments.clone_from(&message.attachments);
+    Ok(body)
 }
 
 /// Who speaks, and what is special about it.

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use threadkeep::model::FieldChanges;
-use threadkeep::{Engine, Error, Invalid, Json, MessageBody, Thread, ThreadName};
+use threadkeep::{Invalid, Json, MessageBody, ThreadName};
 use threadkeep_api as api;
+use threadkeep_api::Thread;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
@@ -40,7 +41,7 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut create = threadkeep::Create::new();
+        let mut create = api::CreateThread::default();
         let texts = [
             ("title", self.title),
             ("agentId", self.agent_id),
@@ -49,16 +50,14 @@ impl Create {
         ];
         for (name, value) in texts {
             if let Some(value) = value {
-                create = create.field(name, Json::string(&value));
+                create.fields.0.insert(name.to_owned(), Json::string(&value));
             }
         }
         if let Some(metadata) = self.metadata {
-            create = create.field("metadata", metadata);
+            create.fields.0.insert("metadata".to_owned(), metadata);
         }
-        for text in &self.messages {
-            create = create.message(MessageBody::user(text));
-        }
-        let thread = context.engine.create(create).await?;
+        create.messages = self.messages.iter().map(|text| MessageBody::user(text).into()).collect();
+        let thread = context.client.create(&create).await?;
         print_new(context, &thread)?;
         let next = context.hints.command(&format!("say {} \"Hello!\"", thread.id.short()));
         context.note(format!("created {}; say something: {next}", named(&thread)));
@@ -115,8 +114,7 @@ impl Update {
             return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
         }
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let update = threadkeep::Update { fields, expected: self.conditions.expected_version };
-        let thread = context.engine.update(thread.id, update).await?;
+        let thread = context.client.update(thread.id, &fields).await?;
         print(context, &thread)
     }
 }
@@ -132,42 +130,29 @@ pub(crate) struct Delete {
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let deleted = match self.find(context).await? {
-            Some(thread) => {
-                context.write_as(thread.id, &self.conditions);
-                let delete = threadkeep::Delete { expected: self.conditions.expected_version };
-                context.engine.delete(thread.id, delete).await?
-            }
-            None => false,
+        // One whose id is well-formed, and which is not there, is no error: deleting twice is none.
+        let name = match self.thread.parse::<ThreadName>() {
+            Ok(name) => name,
+            Err(_) => context.thread(&self.thread).await?.id.into(),
         };
+        context.write_as(&self.conditions);
+        let done = context.client.delete(name).await?;
         if context.json {
-            return context.out.json(&api::Deleted { deleted });
+            return context.out.json(&done);
         }
         let thread = visible(&self.thread);
-        context.note(if deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") });
+        context.note(if done.deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") });
         Ok(())
-    }
-
-    /// The thread; none if its id is well-formed, and nothing has it. Deleting twice is no error.
-    async fn find(&self, context: &mut Context) -> Result<Option<Thread>, Failure> {
-        let Ok(name) = self.thread.parse::<ThreadName>() else {
-            return context.thread(&self.thread).await.map(Some);
-        };
-        found(&context.engine, name).await
-    }
-}
-
-async fn found(engine: &Engine, name: ThreadName) -> Result<Option<Thread>, Failure> {
-    match engine.thread(name).await {
-        Ok(thread) => Ok(Some(thread)),
-        Err(Error::ThreadNotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 
 /// The title, or what stands for one.
 pub(crate) fn title(thread: &Thread) -> &str {
-    thread.record.title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Untitled")
+    or_untitled(thread.title.as_deref())
+}
+
+pub(crate) fn or_untitled(title: Option<&str>) -> &str {
+    title.filter(|title| !title.is_empty()).unwrap_or("Untitled")
 }
 
 /// A thread in a sentence.
@@ -178,7 +163,7 @@ pub(crate) fn named(thread: &Thread) -> String {
 /// A new thread: its id, alone, so that a script can take it.
 pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
     if context.json {
-        context.out.json(&api::Thread::from(thread))?;
+        context.out.json(thread)?;
     } else {
         context.out.line(thread.id.to_string())?;
     }
@@ -188,16 +173,22 @@ pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Fa
 /// A thread that changed.
 pub(crate) fn print(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&api::Thread::from(thread));
+        return context.out.json(thread);
     }
-    let messages = counted(thread.head.tally.messages(), "message", "messages");
-    let line = format!("{}  version {}  {messages}  {}", thread.id.short(), thread.head.version, named(thread));
+    let messages = counted(thread.message_count, "message", "messages");
+    let line = format!("{}  version {}  {messages}  {}", thread.id.short(), thread.v, named(thread));
     context.out.line(line)
 }
 
-/// Checked JSON for `--metadata`.
+/// Checked JSON for `--metadata`, where null clears it.
 pub(crate) fn metadata(text: &str) -> Result<Json, Invalid> {
     Json::parse("metadata", text)
+}
+
+/// A JSON object for `field`. On the wire null would be nothing at all.
+pub(crate) fn object(field: &str, text: &str) -> Result<Json, Invalid> {
+    let json = Json::parse(field, text)?;
+    if json.is_object() { Ok(json) } else { Err(Invalid::body(field, "must be a JSON object")) }
 }
 
 fn assignment(text: &str) -> Result<(String, Json), Invalid> {

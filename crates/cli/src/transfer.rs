@@ -3,13 +3,19 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as Waker, Poll};
 
+use bytes::Bytes;
 use clap::Args;
-use threadkeep::{ExportItem, Selection};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use threadkeep::{Engine, ExportItem, Selection};
 use threadkeep_api as api;
-use threadkeep_api::{ExportReader, ExportWriter};
+use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
+use threadkeep_client as client;
 
 use crate::amp;
 use crate::context::Context;
@@ -19,6 +25,8 @@ use crate::text::counted;
 
 /// Bytes read or written at once.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Longest last line of an export.
+const LAST_LINE_BYTES_MAX: usize = 256;
 
 /// Write a thread with its whole lineage, or every thread, as JSON lines
 #[derive(Debug, Args)]
@@ -26,7 +34,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 Examples:
   threadkeep export -o everything.jsonl
   threadkeep export 4e36 | threadkeep --store other.db import -
-  threadkeep export 4e36 --format amp -o thread.json    what it shows, in Amp's own JSON, without its history")]
+  threadkeep export 4e36 --format amp -o thread.json    what it shows, in Amp's own JSON, without its history
+
+A server gives everything it has, of every account, to a key with scope admin; one thread, and Amp's JSON, come from the
+store itself.")]
 pub(crate) struct Export {
     /// The thread; without one, every thread, each shared part once
     thread: Option<String>,
@@ -52,15 +63,21 @@ impl Export {
         if self.format == Format::Amp {
             return amp::export(context, self.thread.as_deref(), self.output.as_deref()).await;
         }
-        let selection = match &self.thread {
-            Some(thread) => Selection::Thread(context.thread(thread).await?.id),
-            None => Selection::All,
+        let from = match &self.thread {
+            Some(thread) => {
+                let thread = context.thread(thread).await?.id;
+                From::Store(context.engine("an export of one thread")?, Selection::Thread(thread))
+            }
+            None => match context.own_engine() {
+                Some(engine) => From::Store(engine, Selection::All),
+                None => From::Server(context.client.export().await?),
+            },
         };
         let Some(path) = &self.output else {
-            return write(context, selection, "to stdout", io::stdout().lock()).await.map(drop);
+            return write(from, "to stdout", io::stdout().lock()).await.map(drop);
         };
         let shown = path.display().to_string();
-        whole_file(path, async |file| write(context, selection, &shown, file).await).await
+        whole_file(path, async |file| write(from, &shown, file).await).await
     }
 }
 
@@ -85,9 +102,19 @@ pub(crate) async fn whole_file(
     written
 }
 
-async fn write<W: Write>(context: &Context, selection: Selection, what: &str, to: W) -> Result<(), Failure> {
+/// Where an export comes from.
+enum From {
+    Store(Engine, Selection),
+    Server(client::Export),
+}
+
+async fn write<W: Write>(from: From, what: &str, to: W) -> Result<(), Failure> {
     let failed = |error: io::Error| cannot_write(what, &error);
     let bar = Bar::new();
+    let (engine, selection) = match from {
+        From::Store(engine, selection) => (engine, selection),
+        From::Server(export) => return pass_on(export, &bar, BufWriter::with_capacity(BUFFER_BYTES, to), failed).await,
+    };
     let mut writer = ExportWriter::new(BufWriter::with_capacity(BUFFER_BYTES, to)).map_err(failed)?;
     let mut items = 0;
     let sink = |item: ExportItem| {
@@ -95,8 +122,31 @@ async fn write<W: Write>(context: &Context, selection: Selection, what: &str, to
         bar.tell("items", items, None);
         writer.item(&item).map_err(failed)
     };
-    context.engine.export(selection, sink).await?;
+    engine.export(selection, sink).await?;
     writer.finish().map(drop).map_err(failed)
+}
+
+/// Writes what a server sends. Without its last line it is not whole, and refused by whoever reads it: then this fails.
+async fn pass_on(
+    mut export: client::Export,
+    bar: &Bar,
+    mut to: impl Write,
+    failed: impl Fn(io::Error) -> Failure,
+) -> Result<(), Failure> {
+    let (mut bytes, mut last) = (0, Vec::new());
+    while let Some(chunk) = export.next().await? {
+        bytes += chunk.len() as u64;
+        bar.tell("bytes", bytes, None);
+        to.write_all(&chunk).map_err(&failed)?;
+        last.extend_from_slice(&chunk);
+        last.drain(..last.len().saturating_sub(LAST_LINE_BYTES_MAX));
+    }
+    to.flush().map_err(&failed)?;
+    if api::is_export_end(&last) {
+        return Ok(());
+    }
+    let detail = "the server broke off before the export was whole";
+    Err(Problem::new(Status::Unavailable, ErrorCode::ExportCutOff, detail).hint("try again").into())
 }
 
 /// Whether `path` is there and no plain file, such as a pipe: it is written to in place.
@@ -142,8 +192,9 @@ impl Import {
 }
 
 async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
+    let Some(engine) = context.own_engine() else { return send(context, path).await };
     if path.as_os_str() == "-" {
-        return read(context, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await;
+        return read(&engine, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await;
     }
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|error| cannot_read(&shown, &error))?;
@@ -151,14 +202,14 @@ async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
     let done = Arc::new(AtomicU64::new(0));
     let counting = Counting { from: file, done: Arc::clone(&done) };
     let tell = |bar: &Bar| bar.tell("bytes", done.load(Ordering::Relaxed), total);
-    read(context, BufReader::with_capacity(BUFFER_BYTES, counting), tell).await
+    read(&engine, BufReader::with_capacity(BUFFER_BYTES, counting), tell).await
 }
 
 /// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.
-async fn read(context: &Context, from: impl BufRead, tell: impl Fn(&Bar)) -> Result<u64, Failure> {
+async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Result<u64, Failure> {
     let bar = Bar::new();
     let mut reader = ExportReader::new(from)?;
-    let mut importer = context.engine.importer();
+    let mut importer = engine.importer();
     let mut threads = Vec::new();
     while let Some(item) = reader.next()? {
         tell(&bar);
@@ -171,6 +222,60 @@ async fn read(context: &Context, from: impl BufRead, tell: impl Fn(&Bar)) -> Res
         importer.push(thread).await?;
     }
     Ok(importer.finish().await?)
+}
+
+/// Sends a file to the server, as it is read.
+async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
+    let shown = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
+    let from: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|error| cannot_read(&shown, &error))?)
+    };
+    let failed = Arc::new(Mutex::new(None));
+    let body = Reading { from, bar: Bar::new(), bytes: 0, failed: Arc::clone(&failed) };
+    let imported = context.client.import(body.map_err(Into::into).boxed_unsync()).await;
+    // That it could not be read is the reason why it could not be sent.
+    let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match unread {
+        Some(error) => {
+            let detail = format!("{shown} cannot be read: {error}");
+            Err(Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail).into())
+        }
+        None => Ok(imported?.threads),
+    }
+}
+
+/// A file as the body of a request. It is read when the connection takes it, which is all this program does meanwhile.
+struct Reading {
+    from: Box<dyn Read + Send>,
+    bar: Bar,
+    bytes: u64,
+    /// Why it cannot be read any further.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Body for Reading {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Waker<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let mut chunk = vec![0; BUFFER_BYTES];
+        Poll::Ready(match self.from.read(&mut chunk) {
+            Ok(0) => None,
+            Ok(bytes) => {
+                chunk.truncate(bytes);
+                self.bytes += bytes as u64;
+                self.bar.tell("bytes", self.bytes, None);
+                Some(Ok(Frame::data(chunk.into())))
+            }
+            Err(error) => {
+                let told = io::Error::new(error.kind(), error.to_string());
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                Some(Err(told))
+            }
+        })
+    }
 }
 
 /// Counts what is read.

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use threadkeep::model::{Child, Relation, RelationKind};
-use threadkeep::{Family, Thread, ThreadId, Timestamp};
-use threadkeep_api as api;
+use threadkeep::model::{Child, RelationKind};
+use threadkeep::{ThreadId, Timestamp};
+use threadkeep_api::{Family, Relation, Thread};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -27,9 +27,9 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let family = context.engine.family(thread.id).await?;
+        let family = context.client.tree(thread.id).await?;
         if context.json {
-            return context.out.json(&api::Family::of(thread.id, &family));
+            return context.out.json(&family);
         }
         for line in draw(&family, thread.id) {
             context.out.line(line)?;
@@ -72,9 +72,9 @@ impl Hangs {
             RelationKind::Handoff => 1,
             RelationKind::Mention => Self::MENTION,
         };
-        let at = relation.index.map(|index| format!(" after message {index}")).unwrap_or_default();
+        let at = relation.message_index.map(|index| format!(" after message {index}")).unwrap_or_default();
         let label = format!("{}{at}: ", relation.kind.as_str());
-        Self { group, index: relation.index, created: relation.created, child: relation.child, label }
+        Self { group, index: relation.message_index, created: relation.created_at, child: relation.child_id, label }
     }
 
     fn subagent(child: &Child) -> Self {
@@ -88,8 +88,8 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
     let threads: HashMap<ThreadId, &Thread> = family.threads.iter().map(|thread| (thread.id, thread)).collect();
     let mut below: HashMap<ThreadId, Vec<Hangs>> = HashMap::new();
     let mut has_parent = HashSet::new();
-    let related = family.relations.iter().map(|relation| (relation.parent, Hangs::related(relation)));
-    let subagents = family.subagents.iter().map(|(parent, child)| (*parent, Hangs::subagent(child)));
+    let related = family.relations.iter().map(|relation| (relation.parent_id, Hangs::related(relation)));
+    let subagents = family.subagents.iter().map(|subagent| (subagent.parent_id, Hangs::subagent(&subagent.child)));
     for (parent, hangs) in related.chain(subagents) {
         if hangs.group != Hangs::MENTION {
             has_parent.insert(hangs.child);
@@ -150,7 +150,7 @@ fn draw_below<'a>(
 /// A thread; `again` if it was drawn before, with what hangs under it.
 fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
     let mark = if thread.id == marked { " *" } else { "" };
-    let messages = counted(thread.head.tally.messages(), "message", "messages");
+    let messages = counted(thread.message_count, "message", "messages");
     let again = if again { " (see above)" } else { "" };
     let title = brief(thread::title(thread), TITLE_SHOWN_MAX);
     format!("{}  {title}  ({messages}){mark}{again}", thread.id.short())
@@ -159,7 +159,8 @@ fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
 #[cfg(test)]
 mod tests {
     use threadkeep::model::{Head, SegmentId, Tally};
-    use threadkeep::{Account, MessageId, Position, Record};
+    use threadkeep::{Account, Position, Record};
+    use threadkeep_api::Subagent;
 
     use super::*;
 
@@ -174,23 +175,22 @@ mod tests {
         };
         let record = Record { title: Some(format!("t{number}")), ..Record::default() };
         let id = ThreadId::from_bits(number);
-        Thread { id, account: Account::local(), created: Timestamp::default(), head, record }
+        let account = Account::local();
+        Thread::from(&threadkeep::Thread { id, account, created: Timestamp::default(), head, record })
     }
 
     fn family(threads: u128, forks: &[(u128, u128)]) -> Family {
         let relation = |(parent, child): &(u128, u128)| Relation {
-            parent: ThreadId::from_bits(*parent),
-            child: ThreadId::from_bits(*child),
+            parent_id: ThreadId::from_bits(*parent),
+            child_id: ThreadId::from_bits(*child),
             kind: RelationKind::Fork,
-            made: MessageId { segment: SegmentId::from_bits(1), position: Position(1) },
-            index: Some(2),
-            anchor: None,
-            created: Timestamp::default(),
+            message_index: Some(2),
+            created_at: Timestamp::default(),
             comment: None,
         };
         let threads = (1..=threads).map(thread).collect();
         let relations = forks.iter().map(relation).collect();
-        Family { threads, relations, subagents: Vec::new(), cut_off: false }
+        Family { thread_id: ThreadId::from_bits(1), threads, relations, subagents: Vec::new(), cut_off: false }
     }
 
     #[test]
@@ -212,11 +212,11 @@ mod tests {
         let mut family = family(6, &[(1, 2), (1, 3), (1, 4), (2, 6), (5, 6)]);
         family.relations[0].kind = RelationKind::Mention;
         family.relations[1].kind = RelationKind::Handoff;
-        family.relations[2].index = Some(0);
+        family.relations[2].message_index = Some(0);
         family.relations[4].kind = RelationKind::Mention;
-        family.subagents.push((
-            ThreadId::from_bits(1),
-            Child {
+        family.subagents.push(Subagent {
+            parent_id: ThreadId::from_bits(1),
+            child: Child {
                 reference: ThreadId::from_bits(5),
                 name: "critic".into(),
                 title: None,
@@ -229,7 +229,7 @@ mod tests {
                 status: "running".into(),
                 parent_communication: None,
             },
-        ));
+        });
         let drawn = draw(&family, ThreadId::from_bits(5)).join("\n");
         assert_eq!(
             drawn,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use threadkeep::Engine;
 use threadkeep_api as api;
 
 use crate::context::Context;
@@ -20,10 +21,13 @@ pub(crate) struct Gc {
 
 impl Gc {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let bar = Bar::new();
-        let report = context.engine.gc(self.vacuum, bar.as_progress()).await?;
-        drop(bar);
-        let gc = api::Gc::from(report);
+        let gc = match context.own_engine() {
+            Some(engine) => {
+                let bar = Bar::new();
+                api::Gc::from(engine.gc(self.vacuum, bar.as_progress()).await?)
+            }
+            None => context.client.gc(&api::RunGc { vacuum: self.vacuum }).await?,
+        };
         if context.json {
             return context.out.json(&gc);
         }
@@ -48,26 +52,33 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
-        let bar = Bar::new();
-        let mut report = context.engine.doctor(bar.as_progress()).await?;
-        let mut repaired = false;
-        if self.repair && !report.derived.is_empty() {
-            context.engine.repair(bar.as_progress()).await?;
-            let after = context.engine.doctor(bar.as_progress()).await?;
-            repaired = after.derived.is_empty();
-            report.damage = after.damage;
-            if !repaired {
-                report.derived = after.derived;
-            }
-        }
-        drop(bar);
-        let report = api::Doctor::new(report, repaired);
+        let report = match context.own_engine() {
+            Some(engine) => self.look(&engine).await?,
+            None => context.client.doctor(&api::RunDoctor { repair: self.repair }).await?,
+        };
         if context.json {
             context.out.json(&report)?;
         } else {
             print(context, &report)?;
         }
         Ok(if report.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// What is wrong with the store that is open here, shown as it is looked at.
+    async fn look(&self, engine: &Engine) -> Result<api::Doctor, Failure> {
+        let bar = Bar::new();
+        let mut report = engine.doctor(bar.as_progress()).await?;
+        let mut repaired = false;
+        if self.repair && !report.derived.is_empty() {
+            engine.repair(bar.as_progress()).await?;
+            let after = engine.doctor(bar.as_progress()).await?;
+            repaired = after.derived.is_empty();
+            report.damage = after.damage;
+            if !repaired {
+                report.derived = after.derived;
+            }
+        }
+        Ok(api::Doctor::new(report, repaired))
     }
 }
 

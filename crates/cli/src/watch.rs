@@ -6,6 +6,7 @@ use clap::Args;
 use threadkeep::{Error, Observed, Patch, RawObserver, Snapshot, ThreadId, observe_raw};
 use threadkeep_api as api;
 use threadkeep_api::Problem;
+use threadkeep_client as client;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -17,6 +18,9 @@ use crate::text::{brief, counted, moment, visible};
 /// Characters of the last message, and of the title.
 const LAST_SHOWN_MAX: usize = 80;
 const TITLE_SHOWN_MAX: usize = 40;
+
+/// What needs the store, in words: snapshots and patches are made where the thread is.
+const WATCH: &str = "watch";
 
 /// Show a thread as it is now, and again whenever it has changed, also by other processes
 #[derive(Debug, Args)]
@@ -60,7 +64,7 @@ impl Watch {
     }
 
     async fn snapshots(&self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-        let mut observer = context.engine.observe(thread).await?;
+        let mut observer = context.engine(WATCH)?.observe(thread).await?;
         for _ in 0..self.lines() {
             match observer.next().await {
                 Some(Observed::Snapshot(snapshot)) => print(context, &snapshot)?,
@@ -73,7 +77,7 @@ impl Watch {
     }
 
     async fn patches(&self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-        let mut observer = observe_raw(&context.engine, thread).await?;
+        let mut observer = observe_raw(&context.engine(WATCH)?, thread).await?;
         for _ in 0..self.lines() {
             match self.next_patch(context, &mut observer).await? {
                 Some(patch) => context.out.json(&patch)?,
@@ -86,10 +90,11 @@ impl Watch {
     /// The next patch, waited for; none once the thread is deleted.
     async fn next_patch(&self, context: &mut Context, observer: &mut RawObserver) -> Result<Option<Patch>, Failure> {
         loop {
-            match self.retry.until_there(async || observer.next_so_far().await).await {
+            let told = |error: Error| client::Error::Refused(Box::new(Problem::from(error)));
+            match self.retry.until_there(async || observer.next_so_far().await.map_err(told)).await {
                 Ok(Some(patch)) => return Ok(Some(patch)),
                 Ok(None) => context.out.flush()?,
-                Err(Error::ThreadNotFound { .. }) => return Ok(None),
+                Err(error) if error.is_refused_as("thread_not_found") => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
             observer.news().await;

@@ -5,16 +5,18 @@ use std::time::Duration;
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
-    Begin as BeginOne, Content, End as EndOne, ExecutionStatus, IdempotencyKey, Invalid, Json, NewMessage, Progressed,
-    Queued, QueuedId, Step as StepOne, Uuid, Version,
+    Content, End as EndOne, ExecutionStatus, IdempotencyKey, Invalid, Json, NewMessage, QueuedId, Step as StepOne,
+    Uuid, Version,
 };
 use threadkeep_api as api;
+use threadkeep_api::{Progressed, Queued};
 
+use crate::attached::{self, ATTACH};
 use crate::context::{Conditions, Context};
-use crate::duration::duration;
+use crate::duration::{duration, milliseconds};
 use crate::failure::Failure;
 use crate::say::{MessageArgs, or_stdin};
-use crate::show::in_brief;
+use crate::show::{body, in_brief};
 use crate::text::{brief, counted, moment, visible};
 use crate::thread;
 
@@ -48,14 +50,12 @@ pub(crate) struct Begin {
 impl Begin {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let (ttl_micros, expected) = (micros(self.ttl), self.conditions.expected_version);
-        let begin = BeginOne { ttl_micros, take_over: self.take_over, expected };
-        let begun = context.engine.begin(thread, begin).await?;
+        let begin = api::Begin { ttl: self.ttl.map(milliseconds), take_over: self.take_over };
+        let begun = context.client.begin(thread, &begin).await?;
         if context.json {
-            let given = context.engine.model_messages(thread, Some(begun.version)).await?;
-            return context.out.json(&api::Progressed::new(&begun, Some(&given))?);
+            return context.out.json(&begun);
         }
-        context.out.line(begun.execution.to_string())?;
+        context.out.line(begun.execution_id.to_string())?;
         context.out.flush()?;
         tell(context, &begun)
     }
@@ -81,9 +81,14 @@ impl Step {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let messages = read_some(context, self.message)?;
-        let step = StepOne { execution: self.execution, messages, ttl_micros: micros(self.ttl) };
-        let stepped = context.engine.step(thread, step).await?;
+        let (execution, messages) = (self.execution, read_some(self.message)?);
+        let stepped = if has_files(&messages) {
+            let step = StepOne { execution, messages, ttl_micros: micros(self.ttl) };
+            attached::progressed(&context.engine(ATTACH)?.step(thread, step).await?)?
+        } else {
+            let step = api::Step { ttl: self.ttl.map(milliseconds), messages: bodies(messages) };
+            context.client.step(thread, execution, &step).await?
+        };
         print(context, &stepped)
     }
 }
@@ -116,10 +121,21 @@ pub(crate) struct End {
 impl End {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let messages = read_some(context, self.message)?;
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let messages = read_some(self.message)?;
         let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
-        let ended = context.engine.end(thread, EndOne { execution: self.execution, status, messages }).await?;
+        let open = thread.execution.as_ref().map(|open| open.execution_id);
+        let ended = match self.execution.or(open.filter(|_| !messages.is_empty())) {
+            execution if has_files(&messages) => {
+                let end = EndOne { execution, status, messages };
+                attached::progressed(&context.engine(ATTACH)?.end(thread.id, end).await?)?
+            }
+            Some(execution) => {
+                let end = api::End { status, messages: bodies(messages) };
+                context.client.end(thread.id, execution, &end).await?
+            }
+            None => context.client.cancel(thread.id).await?,
+        };
         print(context, &ended)
     }
 }
@@ -152,15 +168,16 @@ impl Queue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         if self.message.is_empty() {
-            let waiting = context.engine.queued(thread).await?;
+            let waiting = context.client.queued(thread).await?;
             return list(context, &waiting);
         }
-        let queue = threadkeep::Queue {
-            message: self.message.read(&context.engine)?,
-            expected: self.expected_version,
-            idempotency_key: self.idempotency_key,
+        let message = self.message.read()?;
+        let (expected, idempotency_key) = (self.expected_version, self.idempotency_key);
+        let queued = if message.attachments.is_empty() {
+            context.client.expecting(expected).keyed(idempotency_key).queue(thread, message.body).await?
+        } else {
+            attached::queue(context, thread, threadkeep::Queue { message, expected, idempotency_key }).await?
         };
-        let queued = context.engine.queue(thread, queue).await?;
         print_queued(context, &queued)
     }
 }
@@ -179,7 +196,7 @@ pub(crate) struct EditQueued {
     #[arg(long, value_name = "JSON")]
     content: Option<String>,
     /// Fields to merge into its metadata, as a JSON object; null clears one
-    #[arg(long, value_name = "JSON", value_parser = thread::metadata)]
+    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
     metadata: Option<Json>,
     /// Only if the thread is at this version
     #[arg(long, value_name = "VERSION")]
@@ -190,13 +207,13 @@ impl EditQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         let content = match (&self.content, &self.text) {
-            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(&context.engine, json)?)?)?),
-            (None, Some(text)) => Some(Content::text(&or_stdin(&context.engine, text)?)),
+            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),
+            (None, Some(text)) => Some(Content::text(&or_stdin(text)?)),
             (None, None) => None,
         };
         let Self { item, metadata, expected_version: expected, .. } = self;
-        let edit = threadkeep::EditQueued { item, content, metadata, expected };
-        let queued = context.engine.edit_queued(thread, edit).await?;
+        let edit = api::EditMessage { content, metadata };
+        let queued = context.client.expecting(expected).edit_queued(thread, item, &edit).await?;
         print_queued(context, &queued)
     }
 }
@@ -217,11 +234,11 @@ impl RemoveQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         let Self { item, expected_version: expected, .. } = self;
-        let deleted = context.engine.remove_queued(thread, threadkeep::RemoveQueued { item, expected }).await?;
+        let done = context.client.expecting(expected).remove_queued(thread, item).await?;
         if context.json {
-            return context.out.json(&api::Deleted { deleted });
+            return context.out.json(&done);
         }
-        context.note(if deleted { format!("removed {item}") } else { format!("no message {item} waits") });
+        context.note(if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") });
         Ok(())
     }
 }
@@ -239,9 +256,9 @@ pub(crate) struct ModelMessages {
 impl ModelMessages {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let given = context.engine.model_messages(thread, self.as_of).await?;
+        let given = context.client.model_messages(thread, self.as_of).await?;
         if context.json {
-            return context.out.json(&given.iter().map(api::ModelMessage::from).collect::<Vec<_>>());
+            return context.out.json(&given);
         }
         for message in &given {
             let said = threadkeep::MessageBody::with_content(message.role, message.content.clone());
@@ -252,36 +269,36 @@ impl ModelMessages {
 }
 
 /// What was appended: each message's id alone for people and scripts, everything for programs.
-fn print(context: &mut Context, progressed: &Progressed) -> Result<(), Failure> {
+fn print(context: &mut Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&api::Progressed::new(progressed, None)?);
+        return context.out.json(progressed);
     }
-    for message in &progressed.messages {
-        context.out.line(message.name().to_string())?;
+    for message in &progressed.delivered {
+        context.out.line(message.id.to_string())?;
     }
     context.out.flush()?;
     tell(context, progressed)
 }
 
-fn tell(context: &Context, progressed: &Progressed) -> Result<(), Failure> {
-    for message in &progressed.messages {
-        context.note(in_brief(&message.body()?, MESSAGE_SHOWN_MAX));
+fn tell(context: &Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
+    for message in &progressed.delivered {
+        context.note(in_brief(&body(message)?, MESSAGE_SHOWN_MAX));
     }
     Ok(())
 }
 
 fn list(context: &mut Context, waiting: &[Queued]) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&waiting.iter().map(api::Queued::from).collect::<Vec<_>>());
+        return context.out.json(&waiting);
     }
     if waiting.is_empty() {
         context.note("nothing waits");
     }
     for queued in waiting {
-        let silent = if queued.message.silent { "  (silent)" } else { "" };
-        let said = in_brief(&queued.message, MESSAGE_SHOWN_MAX);
+        let silent = if queued.queued_message.silent { "  (silent)" } else { "" };
+        let said = in_brief(&queued.queued_message, MESSAGE_SHOWN_MAX);
         let (id, by) = (queued.id, brief(&visible(&queued.actor.name), MESSAGE_SHOWN_MAX));
-        context.out.line(format!("{id}  {}  {by}  {said}{silent}", moment(queued.created)))?;
+        context.out.line(format!("{id}  {}  {by}  {said}{silent}", moment(queued.created_at)))?;
     }
     if !waiting.is_empty() {
         context.note(counted(waiting.len() as u64, "message waits", "messages wait"));
@@ -290,12 +307,20 @@ fn list(context: &mut Context, waiting: &[Queued]) -> Result<(), Failure> {
 }
 
 fn print_queued(context: &mut Context, queued: &Queued) -> Result<(), Failure> {
-    if context.json { context.out.json(&api::Queued::from(queued)) } else { context.out.line(queued.id.to_string()) }
+    if context.json { context.out.json(queued) } else { context.out.line(queued.id.to_string()) }
 }
 
 /// The message, if one was given.
-fn read_some(context: &Context, message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
-    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read(&context.engine)?]) }
+fn read_some(message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
+    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read()?]) }
+}
+
+fn has_files(messages: &[NewMessage]) -> bool {
+    messages.iter().any(|message| !message.attachments.is_empty())
+}
+
+fn bodies(messages: Vec<NewMessage>) -> Vec<api::NewMessage> {
+    messages.into_iter().map(|message| message.body.into()).collect()
 }
 
 /// A step belongs to its execution, which keeps others out; it needs no expected version.

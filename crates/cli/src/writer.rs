@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use threadkeep::{Lease, TakeWriter, ThreadId};
+use threadkeep::ThreadId;
 use threadkeep_api as api;
 
 use crate::context::Context;
-use crate::duration::duration;
+use crate::duration::{duration, milliseconds};
 use crate::exclusive::default_holder;
 use crate::failure::Failure;
 use crate::text::{moment, visible};
@@ -54,8 +54,8 @@ impl Writer {
         match self.token {
             None if self.take => self.take(context, thread).await,
             Some(token) if self.renew => {
-                let lease = context.engine.renew_writer(thread, token, self.ttl).await?;
-                if context.json { context.out.json(&api::Writer::held(&lease)) } else { print(context, &lease) }
+                let lease = context.client.renew_writer(thread, token, self.ttl.map(milliseconds)).await?;
+                if context.json { context.out.json(&lease) } else { print(context, &lease) }
             }
             Some(token) => release(context, thread, token).await,
             None => show(context, thread).await,
@@ -63,32 +63,34 @@ impl Writer {
     }
 
     async fn take(self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-        let holder = self.holder.unwrap_or_else(|| default_holder(&context.engine));
-        let lease = context.engine.take_writer(thread, TakeWriter { ttl: self.ttl, holder: Some(holder) }).await?;
+        let holder = self.holder.unwrap_or_else(|| default_holder(context));
+        let take = api::TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(holder) };
+        let lease = context.client.take_writer(thread, &take).await?;
         if context.json {
-            return context.out.json(&api::Writer::held(&lease));
+            return context.out.json(&lease);
         }
-        context.out.line(lease.token.to_string())?;
+        let token = lease.token.unwrap_or_default();
+        context.out.line(token.to_string())?;
         context.out.flush()?;
-        let next = context.hints.command(&format!("say {} --writer {} \"Hello!\"", thread.short(), lease.token));
-        context.note(format!("the lease ends at {}; write under it: {next}", moment(lease.until)));
+        let next = context.hints.command(&format!("say {} --writer {token} \"Hello!\"", thread.short()));
+        context.note(format!("the lease ends at {}; write under it: {next}", moment(lease.expires_at)));
         Ok(())
     }
 }
 
 async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<(), Failure> {
-    let released = context.engine.release_writer(thread, token).await?;
+    let done = context.client.release_writer(thread, token).await?;
     if context.json {
-        return context.out.json(&api::Released { released });
+        return context.out.json(&done);
     }
-    context.note(if released { "released" } else { "the lease had ended already" });
+    context.note(if done.released { "released" } else { "the lease had ended already" });
     Ok(())
 }
 
 async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-    let lease = context.engine.writer(thread).await?;
+    let lease = context.client.writer(thread).await?;
     if context.json {
-        return context.out.json(&lease.as_ref().map(api::Writer::seen));
+        return context.out.json(&lease);
     }
     match lease {
         Some(lease) => print(context, &lease),
@@ -99,6 +101,6 @@ async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
     }
 }
 
-fn print(context: &mut Context, lease: &Lease) -> Result<(), Failure> {
-    context.out.line(format!("{}  until {}", visible(&lease.holder), moment(lease.until)))
+fn print(context: &mut Context, lease: &api::Writer) -> Result<(), Failure> {
+    context.out.line(format!("{}  until {}", visible(&lease.holder), moment(lease.expires_at)))
 }

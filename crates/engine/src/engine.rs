@@ -169,22 +169,6 @@ impl Engine {
         Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
     }
 
-    /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>> {
-        let mut own = Vec::new();
-        for id in self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), limit).await? {
-            match self.thread(id).await {
-                Ok(thread) => own.push(thread.id),
-                Err(Error::ThreadNotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(own)
-    }
-
     /// The named versions of a thread, oldest first.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 
 use crate::answer::Refused;
 use crate::app::App;
@@ -40,7 +40,7 @@ impl FromRequestParts<App> for Access {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
         let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
-        Ok(Self { engine: app.engine.acting_as(key.caller()), key })
+        Ok(Self { engine: app.engine.acting_as(acting(parts, &key)?), key })
     }
 }
 
@@ -99,9 +99,22 @@ impl FromRequestParts<App> for Reader {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
         let key = presented(parts, app).await?;
-        let caller = key.as_ref().map_or_else(Caller::nobody, Key::caller);
+        let caller = key.as_ref().map_or_else(|| Ok(Caller::nobody()), |key| acting(parts, key))?;
         Ok(Self { engine: app.engine.acting_as(caller), key })
     }
+}
+
+/// For whom a request acts: whoever the key speaks for, by another name if the key may do that.
+fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
+    let caller = key.caller();
+    let Some(value) = parts.headers.get(ACTOR_HEADER) else { return Ok(caller) };
+    if key.scope < Scope::Admin {
+        let problem =
+            Problem::new(Status::Forbidden, ErrorCode::Forbidden, "this key may not say who acts: it acts as itself");
+        return Err(problem.hint("leave out Threadkeep-Actor, or use a key with scope admin").into());
+    }
+    let actor = parse_actor_header(value.to_str().unwrap_or_default())?;
+    Ok(Caller { actor, ..caller })
 }
 
 /// The key that a request presents, itself or by a ticket; none if it presents nothing.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use threadkeep_model::{Account, Actor, BlobId, Link, Position, SegmentId, Tally, ThreadId, Timestamp, Version};
 
-pub use read::ExportReader;
+pub use read::{ExportReader, is_export_end};
 pub use write::ExportWriter;
 
 /// The version of the format that this program writes and reads.

@@ -157,6 +157,13 @@ fn item(line: Line<'_>) -> Result<ExportItem, Invalid> {
     })
 }
 
+/// Whether an export that ends with these bytes is whole, as far as they tell: its last line says that it is the last.
+pub fn is_export_end(bytes: &[u8]) -> bool {
+    let Some(lines) = bytes.strip_suffix(b"\n") else { return false };
+    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    matches!(serde_json::from_slice(last), Ok(Line::End(_)))
+}
+
 /// Stores keep positions and counters as signed 64-bit numbers.
 fn in_range(field: &str, number: u64) -> Result<(), Invalid> {
     if number > Position::END.0 { Err(Invalid::body(field, format!("{number} is too large"))) } else { Ok(()) }

@@ -60,7 +60,7 @@ fn exported(keep: &Keep, thread: &str) -> Value {
 }
 
 #[test]
-fn a_thread_of_amp_comes_in_and_goes_out_exactly() {
+pub fn a_thread_of_amp_comes_in_and_goes_out_exactly() {
     let keep = imported(&full());
     assert_eq!(exported(&keep, ID), full());
     let shown = keep.json(&["show", ID, "--all"]);
@@ -91,7 +91,7 @@ fn a_thread_of_amp_comes_in_and_goes_out_exactly() {
 }
 
 #[test]
-fn an_import_can_be_repeated_and_a_thread_that_went_on_is_not_overwritten() {
+pub fn an_import_can_be_repeated_and_a_thread_that_went_on_is_not_overwritten() {
     let keep = imported(&full());
     let before = keep.everything();
     keep.run_with(&["import", "--format", "amp", "-"], full().to_string().as_bytes()).ok();
@@ -104,7 +104,7 @@ fn an_import_can_be_repeated_and_a_thread_that_went_on_is_not_overwritten() {
 }
 
 #[test]
-fn what_happens_here_goes_on_counting_where_amp_stopped() {
+pub fn what_happens_here_goes_on_counting_where_amp_stopped() {
     let keep = imported(&full());
     keep.say(ID, "one more");
     let run = keep.ok(&["begin", ID]);
@@ -130,7 +130,7 @@ fn what_happens_here_goes_on_counting_where_amp_stopped() {
 }
 
 #[test]
-fn the_least_thread_and_one_whose_version_lags_behind_its_messages_round_trip_too() {
+pub fn the_least_thread_and_one_whose_version_lags_behind_its_messages_round_trip_too() {
     for thread in [
         json!({"v": 0, "id": ID, "created": 0, "messages": []}),
         json!({"v": 1, "id": ID, "created": 5, "messages": [
@@ -147,7 +147,7 @@ fn the_least_thread_and_one_whose_version_lags_behind_its_messages_round_trip_to
 }
 
 #[test]
-fn relations_hold_between_threads_that_came_together() {
+pub fn relations_hold_between_threads_that_came_together() {
     let child = json!({"v": 3, "id": CHILD, "created": 1_769_212_918_000_i64, "originThreadID": ID, "forkPointIndex": 2,
         "messages": [{"role": "user", "content": "a"}],
         "relationships": [{"threadID": ID, "type": "fork", "role": "child", "messageIndex": 2}]});
@@ -168,7 +168,7 @@ fn relations_hold_between_threads_that_came_together() {
 }
 
 #[test]
-fn a_thread_made_here_goes_to_amp_with_what_amp_knows() {
+pub fn a_thread_made_here_goes_to_amp_with_what_amp_knows() {
     let keep = Keep::new();
     let thread = keep.ok(&["create", "Here", "--message", "hi"]);
     keep.ok(&["say", &thread, "hello", "--role", "assistant"]);
@@ -184,7 +184,7 @@ fn a_thread_made_here_goes_to_amp_with_what_amp_knows() {
 }
 
 #[test]
-fn what_is_no_thread_of_amp_is_refused_and_names_the_field() {
+pub fn what_is_no_thread_of_amp_is_refused_and_names_the_field() {
     let keep = Keep::new();
     for (text, field) in [
         ("", "file"),

@@ -27,7 +27,7 @@ fn all_of(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn writers_on_the_same_thread_and_on_different_ones_lose_and_double_nothing() {
+pub fn writers_on_the_same_thread_and_on_different_ones_lose_and_double_nothing() {
     let keep = Keep::new();
     let [shared, own] = ["Shared", "Own"].map(|title| keep.create(title));
     let names = [("a", &shared), ("b", &shared), ("c", &shared), ("d", &own)];
@@ -56,7 +56,7 @@ fn writers_on_the_same_thread_and_on_different_ones_lose_and_double_nothing() {
 }
 
 #[test]
-fn a_store_that_many_begin_at_once_is_one_store() {
+pub fn a_store_that_many_begin_at_once_is_one_store() {
     let keep = Keep::new();
     let titles: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
     let started: Vec<Running> = titles.iter().map(|title| keep.start(&["create", title])).collect();
@@ -74,7 +74,7 @@ fn a_store_that_many_begin_at_once_is_one_store() {
 }
 
 #[test]
-fn other_operations_pass_while_somebody_writes_without_pause() {
+pub fn other_operations_pass_while_somebody_writes_without_pause() {
     let keep = Keep::new();
     let thread = keep.create("Busy");
     let (running, feeder) = writer(&keep, &thread, "w");

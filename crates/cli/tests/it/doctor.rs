@@ -26,7 +26,7 @@ fn damage(keep: &Keep, sql: &str) {
 }
 
 #[test]
-fn what_is_derived_is_found_wrong_and_rebuilt_from_the_log() {
+pub fn what_is_derived_is_found_wrong_and_rebuilt_from_the_log() {
     for sql in [
         "DELETE FROM messages WHERE ordinal = 1",
         "DELETE FROM changes",
@@ -57,7 +57,7 @@ fn what_is_derived_is_found_wrong_and_rebuilt_from_the_log() {
 }
 
 #[test]
-fn damage_to_the_log_or_to_a_blob_is_told_and_stays() {
+pub fn damage_to_the_log_or_to_a_blob_is_told_and_stays() {
     for sql in [
         "UPDATE blob_chunks SET bytes = x'00'",
         "DELETE FROM blob_chunks",

@@ -3,7 +3,7 @@
 use crate::support::Keep;
 
 #[test]
-fn a_tail_catches_up_then_follows_another_process_without_gap_or_repeat() {
+pub fn a_tail_catches_up_then_follows_another_process_without_gap_or_repeat() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "before");
@@ -29,7 +29,7 @@ fn a_tail_catches_up_then_follows_another_process_without_gap_or_repeat() {
 }
 
 #[test]
-fn a_tail_begins_after_a_version_or_from_now_on() {
+pub fn a_tail_begins_after_a_version_or_from_now_on() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     for text in ["a", "b", "c"] {
@@ -54,7 +54,7 @@ fn a_tail_begins_after_a_version_or_from_now_on() {
 }
 
 #[test]
-fn a_tail_ends_when_the_thread_is_deleted_elsewhere() {
+pub fn a_tail_ends_when_the_thread_is_deleted_elsewhere() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "a");
@@ -67,7 +67,7 @@ fn a_tail_ends_when_the_thread_is_deleted_elsewhere() {
 }
 
 #[test]
-fn a_tail_without_a_thread_follows_everything() {
+pub fn a_tail_without_a_thread_follows_everything() {
     let keep = Keep::new();
     let first = keep.create("First");
     let tail = keep.start(&["tail", "--json"]);
@@ -111,7 +111,7 @@ fn a_tail_without_a_thread_follows_everything() {
 }
 
 #[test]
-fn a_tail_whose_reader_is_gone_ends_without_another_entry() {
+pub fn a_tail_whose_reader_is_gone_ends_without_another_entry() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "a");

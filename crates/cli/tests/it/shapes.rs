@@ -9,7 +9,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_json_of_every_command_has_its_shape() {
+pub fn the_json_of_every_command_has_its_shape() {
     let keep = Keep::new();
     let created = keep.json(&["create", "A", "--message", "one", "--message", "two"]);
     let thread = created["id"].as_str().expect("an id").to_owned();
@@ -75,7 +75,7 @@ fn the_json_of_every_command_has_its_shape() {
 }
 
 #[test]
-fn an_error_is_one_line_of_json_on_stderr() {
+pub fn an_error_is_one_line_of_json_on_stderr() {
     let keep = Keep::new();
     let thread = keep.create("A");
     for (args, code, expected) in [
@@ -106,7 +106,7 @@ fn an_error_is_one_line_of_json_on_stderr() {
 }
 
 #[test]
-fn json_lines_stay_one_line_each_whatever_was_stored() {
+pub fn json_lines_stay_one_line_each_whatever_was_stored() {
     let keep = Keep::new();
     let thread = keep.create("A");
     let parts = "[\n  {\"type\": \"text\",\r\n   \"text\": \"x\"}\n]";
@@ -129,7 +129,7 @@ fn json_lines_stay_one_line_each_whatever_was_stored() {
 }
 
 #[test]
-fn help_explains_every_command() {
+pub fn help_explains_every_command() {
     let help = |args: &[&str]| {
         let mut command = threadkeep();
         command.args(args);
@@ -147,7 +147,7 @@ fn help_explains_every_command() {
 }
 
 #[test]
-fn what_was_said_cannot_steer_the_terminal() {
+pub fn what_was_said_cannot_steer_the_terminal() {
     let keep = Keep::new();
     let thread = keep.create("\u{1b}]0;title\u{7}");
     keep.say(&thread, "\u{1b}[2Jgone\rback");

@@ -3,7 +3,7 @@
 use crate::support::{Keep, run, threadkeep};
 
 #[test]
-fn the_first_five_minutes() {
+pub fn the_first_five_minutes() {
     let folder = tempfile::tempdir().expect("a folder");
     let keep = |args: &[&str]| {
         let mut command = threadkeep();
@@ -30,7 +30,7 @@ fn the_first_five_minutes() {
 }
 
 #[test]
-fn a_hint_works_when_it_is_pasted() {
+pub fn a_hint_works_when_it_is_pasted() {
     let folder = tempfile::tempdir().expect("a folder");
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_threadkeep")).parent().expect("a folder");
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
@@ -52,7 +52,7 @@ fn a_hint_works_when_it_is_pasted() {
 }
 
 #[test]
-fn a_data_folder_or_the_environment_names_the_store() {
+pub fn a_data_folder_or_the_environment_names_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = threadkeep();
     command.current_dir(folder.path()).args(["--data", "here", "create", "A"]);
@@ -66,7 +66,7 @@ fn a_data_folder_or_the_environment_names_the_store() {
 }
 
 #[test]
-fn a_thread_is_forked_rolled_back_truncated_and_undone() {
+pub fn a_thread_is_forked_rolled_back_truncated_and_undone() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     for text in ["a", "b", "c"] {
@@ -105,7 +105,7 @@ fn a_thread_is_forked_rolled_back_truncated_and_undone() {
 }
 
 #[test]
-fn messages_are_inserted_edited_and_deleted() {
+pub fn messages_are_inserted_edited_and_deleted() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let [first, second] = ["a", "b"].map(|text| keep.say(&thread, text));
@@ -123,7 +123,7 @@ fn messages_are_inserted_edited_and_deleted() {
 }
 
 #[test]
-fn what_is_said_keeps_its_role_name_metadata_depth_and_files() {
+pub fn what_is_said_keeps_its_role_name_metadata_depth_and_files() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     std::fs::write(keep.at("notes.txt"), b"\x00\xff bytes").expect("a file");
@@ -169,7 +169,7 @@ fn what_is_said_keeps_its_role_name_metadata_depth_and_files() {
 }
 
 #[test]
-fn a_retry_under_a_key_adds_nothing() {
+pub fn a_retry_under_a_key_adds_nothing() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let say = |text: &str| keep.run(&["say", &thread, text, "--idempotency-key", "k"]);
@@ -179,7 +179,7 @@ fn a_retry_under_a_key_adds_nothing() {
 }
 
 #[test]
-fn a_write_that_expects_another_version_is_a_conflict() {
+pub fn a_write_that_expects_another_version_is_a_conflict() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let message = keep.say(&thread, "a");
@@ -206,7 +206,7 @@ fn a_write_that_expects_another_version_is_a_conflict() {
 }
 
 #[test]
-fn a_record_is_updated_and_cleared_and_archiving_hides_a_thread() {
+pub fn a_record_is_updated_and_cleared_and_archiving_hides_a_thread() {
     let keep = Keep::new();
     let thread = keep.ok(&["create", "A", "--agent-id", "w", "--task-id", "t", "--project-id", "p"]);
     let updated = keep.json(&[
@@ -236,7 +236,7 @@ fn a_record_is_updated_and_cleared_and_archiving_hides_a_thread() {
 }
 
 #[test]
-fn a_deleted_thread_is_gone_its_fork_lives_on_and_gc_gives_the_space_back() {
+pub fn a_deleted_thread_is_gone_its_fork_lives_on_and_gc_gives_the_space_back() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.run_with(&["say", &thread, "-"], &vec![b'x'; 2_000_000]).ok();
@@ -245,7 +245,7 @@ fn a_deleted_thread_is_gone_its_fork_lives_on_and_gc_gives_the_space_back() {
     let full = std::fs::metadata(keep.store()).expect("a store").len();
     assert_eq!(keep.json(&["rm", &thread])["deleted"], true);
     assert_eq!(keep.json(&["rm", &thread])["deleted"], false);
-    keep.run(&["say", &thread, "late"]).refused(3, &["there is no thread", "hint: threadkeep --store"]);
+    keep.run(&["say", &thread, "late"]).refused(3, &["there is no thread", "hint: threadkeep --"]);
     let freed = keep.json(&["gc", "--vacuum"]);
     assert_eq!(freed["blobs"], 1);
     assert!(freed["bytes"].as_u64().expect("bytes") > 1_500_000, "{freed}");
@@ -255,7 +255,7 @@ fn a_deleted_thread_is_gone_its_fork_lives_on_and_gc_gives_the_space_back() {
 }
 
 #[test]
-fn a_family_is_drawn() {
+pub fn a_family_is_drawn() {
     let keep = Keep::new();
     let root = keep.create("Root");
     keep.say(&root, "a");
@@ -279,7 +279,7 @@ fn a_family_is_drawn() {
 }
 
 #[test]
-fn pages_go_on_where_the_last_one_ended() {
+pub fn pages_go_on_where_the_last_one_ended() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let lines: String = (0..120).map(|number| format!("{number}\n")).collect();
@@ -303,7 +303,7 @@ fn pages_go_on_where_the_last_one_ended() {
     let newest = keep.conversation_by(&["show", &thread, "--newest-first", "--limit", "2"]);
     assert_eq!(newest, "user: 119 | user: 118");
     let shown = keep.run(&["show", &thread, "--limit", "2"]);
-    assert!(shown.stderr.contains("2 of 120 messages; go on with: threadkeep --store"), "{shown:?}");
+    assert!(shown.stderr.contains("2 of 120 messages; go on with: threadkeep --"), "{shown:?}");
     for _ in 0..3 {
         keep.create("More");
     }
@@ -313,7 +313,7 @@ fn pages_go_on_where_the_last_one_ended() {
 }
 
 #[test]
-fn a_thread_is_named_by_its_id_its_short_id_or_a_prefix_that_names_no_other() {
+pub fn a_thread_is_named_by_its_id_its_short_id_or_a_prefix_that_names_no_other() {
     let keep = Keep::new();
     let thread = keep.create("A");
     let upper = format!("T-{}", thread[2..].to_uppercase());
@@ -326,7 +326,7 @@ fn a_thread_is_named_by_its_id_its_short_id_or_a_prefix_that_names_no_other() {
 }
 
 #[test]
-fn a_prefix_of_several_ids_is_refused_with_the_candidates() {
+pub fn a_prefix_of_several_ids_is_refused_with_the_candidates() {
     let keep = Keep::new();
     let thread = keep.create("First");
     // A second thread whose id differs in its last digits only, by way of an export.
@@ -344,7 +344,7 @@ fn a_prefix_of_several_ids_is_refused_with_the_candidates() {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_the_command_silently() {
+pub fn output_that_nobody_reads_ends_the_command_silently() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     let lines: String = (0..3_000).map(|number| format!("{number} {}\n", "x".repeat(100))).collect();
@@ -370,7 +370,7 @@ fn output_that_nobody_reads_ends_the_command_silently() {
 }
 
 #[test]
-fn work_is_handed_on_and_threads_name_each_other() {
+pub fn work_is_handed_on_and_threads_name_each_other() {
     let keep = Keep::new();
     let thread = keep.create("Parser");
     keep.say(&thread, "We decided to write src/parser.rs by hand.");
@@ -394,7 +394,7 @@ fn work_is_handed_on_and_threads_name_each_other() {
 }
 
 #[test]
-fn threads_are_listed_by_any_filter() {
+pub fn threads_are_listed_by_any_filter() {
     let keep = Keep::new();
     let notes = keep.create("Release notes");
     let plan = keep.create("release PLAN");

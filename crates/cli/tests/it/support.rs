@@ -1,8 +1,10 @@
 //! One helper that knows the command line: a store in a folder of its own, and ways to run the binary on it.
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -12,10 +14,22 @@ use tempfile::TempDir;
 /// How long anything may take before a test gives up on it.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A store in a folder of its own.
+/// A store in a folder of its own, and the server on it, where stories are told by a server.
 pub struct Keep {
     folder: TempDir,
     store: PathBuf,
+    server: Option<Mutex<Running>>,
+}
+
+thread_local! {
+    static SERVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells a story while a server runs on the data folder of each of its stores.
+pub fn served(story: fn()) {
+    SERVED.set(true);
+    story();
+    SERVED.set(false);
 }
 
 /// How a command ended.
@@ -60,7 +74,8 @@ impl Ran {
 /// The binary, with a clean environment.
 pub fn threadkeep() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
-    for name in ["THREADKEEP_STORE", "THREADKEEP_DATA", "FAILPOINTS", "PGPASSWORD", "PGUSER"] {
+    let names = ["STORE", "DATA", "SERVER", "KEY"].map(|name| format!("THREADKEEP_{name}"));
+    for name in names.iter().map(String::as_str).chain(["FAILPOINTS", "PGPASSWORD", "PGUSER"]) {
         command.env_remove(name);
     }
     command
@@ -69,13 +84,38 @@ pub fn threadkeep() -> Command {
 impl Keep {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        if SERVED.get() {
+            return Self::served_in(folder);
+        }
         let store = folder.path().join("keep.db");
-        Self { folder, store }
+        Self { folder, store, server: None }
+    }
+
+    /// One whose commands find a server on the data folder.
+    pub fn served() -> Self {
+        Self::served_in(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn served_in(folder: TempDir) -> Self {
+        let store = folder.path().join("data").join("threadkeep.db");
+        let server = Some(Mutex::new(serve(&folder.path().join("data"), "127.0.0.1:0").0));
+        Self { folder, store, server }
+    }
+
+    /// The data folder of one that is served.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The server of one that is served.
+    pub fn server(&mut self) -> &mut Running {
+        self.server.as_mut().expect("a server").get_mut().expect("no panic")
     }
 
     /// A store elsewhere.
     pub fn on(url: &str) -> Self {
-        Self { store: url.into(), ..Self::new() }
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { folder, store: url.into(), server: None }
     }
 
     pub fn folder(&self) -> &Path {
@@ -94,7 +134,12 @@ impl Keep {
     /// A command on this store.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = threadkeep();
-        command.current_dir(self.folder.path()).arg("--store").arg(&self.store).args(args);
+        command.current_dir(self.folder.path());
+        match &self.server {
+            Some(_) => command.arg("--data").arg(self.data()),
+            None => command.arg("--store").arg(&self.store),
+        };
+        command.args(args);
         command
     }
 
@@ -171,6 +216,30 @@ impl Keep {
     }
 }
 
+impl Drop for Keep {
+    /// The commands of one that is served asked the server, and did not go past it.
+    fn drop(&mut self) {
+        let Some(server) = self.server.take() else { return };
+        if std::thread::panicking() {
+            return;
+        }
+        let server = server.into_inner().expect("no panic");
+        server.signal("TERM");
+        let (_, log) = server.end();
+        let asked = log.lines().filter(|line| line.contains("\"status\":20")).count();
+        assert!(asked > 0 || log.is_empty(), "nobody asked the server: {log}");
+    }
+}
+
+/// A server on `folder`, once it answers, with what it said.
+pub fn serve(folder: &Path, listen: &str) -> (Running, Value) {
+    let mut command = threadkeep();
+    command.args(["serve", "--json", "--listen", listen, "--data"]).arg(folder);
+    let running = Running::start(command);
+    let ready = running.next_json();
+    (running, ready)
+}
+
 /// Runs `command` to its end, with `stdin`.
 pub fn run(mut command: Command, stdin: &[u8]) -> Ran {
     let mut child =
@@ -218,6 +287,16 @@ impl Running {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no line came in time"),
+        }
+    }
+
+    /// The next line that it says on stderr; none once it has ended.
+    #[track_caller]
+    pub fn next_error(&self) -> Option<String> {
+        match self.errors.recv_timeout(DEADLINE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing was said in time"),
         }
     }
 

@@ -34,7 +34,7 @@ fn import(keep: &Keep, export: &str) -> String {
 }
 
 #[test]
-fn everything_survives_the_way_to_another_store_to_the_letter() {
+pub fn everything_survives_the_way_to_another_store_to_the_letter() {
     let (keep, thread, grandchild) = varied();
     let export = keep.everything();
     let other = Keep::new();
@@ -62,7 +62,7 @@ fn everything_survives_the_way_to_another_store_to_the_letter() {
 }
 
 #[test]
-fn shared_history_is_exported_once_however_many_forks_share_it() {
+pub fn shared_history_is_exported_once_however_many_forks_share_it() {
     let keep = Keep::new();
     let thread = keep.create("Root");
     for text in ["one", "two", "three"] {
@@ -80,7 +80,7 @@ fn shared_history_is_exported_once_however_many_forks_share_it() {
 }
 
 #[test]
-fn one_thread_is_exported_with_its_whole_lineage_and_nothing_else() {
+pub fn one_thread_is_exported_with_its_whole_lineage_and_nothing_else() {
     let keep = Keep::new();
     let root = keep.create("Root");
     keep.say(&root, "one");
@@ -105,7 +105,7 @@ fn one_thread_is_exported_with_its_whole_lineage_and_nothing_else() {
 }
 
 #[test]
-fn an_import_can_be_repeated() {
+pub fn an_import_can_be_repeated() {
     let (keep, ..) = varied();
     let export = keep.everything();
     import(&keep, &export);
@@ -119,7 +119,7 @@ fn an_import_can_be_repeated() {
 }
 
 #[test]
-fn a_thread_that_went_on_elsewhere_is_refused_and_what_is_here_stays_whole() {
+pub fn a_thread_that_went_on_elsewhere_is_refused_and_what_is_here_stays_whole() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "one");
@@ -145,7 +145,7 @@ fn a_thread_that_went_on_elsewhere_is_refused_and_what_is_here_stays_whole() {
 }
 
 #[test]
-fn what_was_deleted_here_is_not_brought_back() {
+pub fn what_was_deleted_here_is_not_brought_back() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "one");
@@ -156,7 +156,7 @@ fn what_was_deleted_here_is_not_brought_back() {
 }
 
 #[test]
-fn an_export_that_is_cut_off_brings_no_thread() {
+pub fn an_export_that_is_cut_off_brings_no_thread() {
     let (keep, ..) = varied();
     let export = keep.everything();
     let lines: Vec<&str> = export.lines().collect();
@@ -170,7 +170,7 @@ fn an_export_that_is_cut_off_brings_no_thread() {
 }
 
 #[test]
-fn another_version_of_the_format_is_refused_and_both_are_named() {
+pub fn another_version_of_the_format_is_refused_and_both_are_named() {
     let keep = Keep::new();
     keep.create("Work");
     let export = keep.everything().replacen("\"version\":1", "\"version\":2", 1);
@@ -182,7 +182,7 @@ fn another_version_of_the_format_is_refused_and_both_are_named() {
 }
 
 #[test]
-fn a_file_is_written_whole_or_not_at_all() {
+pub fn a_file_is_written_whole_or_not_at_all() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.ok(&["export", &thread, "-o", "out.jsonl"]);
@@ -196,7 +196,7 @@ fn a_file_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_export_taken_while_others_write_can_be_imported() {
+pub fn an_export_taken_while_others_write_can_be_imported() {
     let keep = Keep::new();
     let thread = keep.create("Busy");
     keep.say(&thread, "first");
@@ -229,7 +229,7 @@ fn an_export_taken_while_others_write_can_be_imported() {
 }
 
 #[test]
-fn exports_of_version_1_are_read_for_ever() {
+pub fn exports_of_version_1_are_read_for_ever() {
     let golden = include_str!("../golden/export-v1.jsonl");
     let keep = Keep::new();
     assert_eq!(import(&keep, golden.trim_end()), "imported 2 threads");

@@ -3,7 +3,7 @@
 use crate::support::Keep;
 
 #[test]
-fn a_thread_is_watched_while_others_write_and_the_last_state_is_always_shown() {
+pub fn a_thread_is_watched_while_others_write_and_the_last_state_is_always_shown() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "before");
@@ -29,7 +29,7 @@ fn a_thread_is_watched_while_others_write_and_the_last_state_is_always_shown() {
 }
 
 #[test]
-fn a_watch_ends_when_the_thread_is_deleted_elsewhere() {
+pub fn a_watch_ends_when_the_thread_is_deleted_elsewhere() {
     for patches in [&["--patches"][..], &[]] {
         let keep = Keep::new();
         let thread = keep.create("Work");
@@ -43,7 +43,7 @@ fn a_watch_ends_when_the_thread_is_deleted_elsewhere() {
 }
 
 #[test]
-fn every_change_is_a_patch_in_a_line() {
+pub fn every_change_is_a_patch_in_a_line() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "a");
@@ -64,7 +64,7 @@ fn every_change_is_a_patch_in_a_line() {
 }
 
 #[test]
-fn a_watch_stops_after_so_many_lines_and_knows_its_threads() {
+pub fn a_watch_stops_after_so_many_lines_and_knows_its_threads() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     keep.say(&thread, "hello");

@@ -9,7 +9,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn an_executor_works_while_others_queue() {
+pub fn an_executor_works_while_others_queue() {
     let keep = Keep::new();
     let thread = keep.ok(&["create", "Work", "--message", "Build it"]);
     keep.ok(&["queue", &thread, "With tests"]);
@@ -51,7 +51,7 @@ fn an_executor_works_while_others_queue() {
 }
 
 #[test]
-fn the_queue_is_bounded_and_its_refusals_say_what_to_do() {
+pub fn the_queue_is_bounded_and_its_refusals_say_what_to_do() {
     let keep = Keep::new();
     let thread = keep.create("Q");
     for text in ["1", "2", "3", "4", "5"] {
@@ -73,7 +73,7 @@ fn the_queue_is_bounded_and_its_refusals_say_what_to_do() {
 }
 
 #[test]
-fn agents_skills_and_subagents_have_their_commands() {
+pub fn agents_skills_and_subagents_have_their_commands() {
     let keep = Keep::new();
     let thread = keep.ok(&["create", "Main", "--message", "a"]);
     assert_eq!(keep.json(&["assign", &thread, "coder"])["agentId"], "coder");
@@ -99,7 +99,7 @@ fn agents_skills_and_subagents_have_their_commands() {
 }
 
 #[test]
-fn a_read_for_another_thread_is_a_mention() {
+pub fn a_read_for_another_thread_is_a_mention() {
     let keep = Keep::new();
     let (reader, read) = (keep.create("Reader"), keep.ok(&["create", "Read", "--message", "a"]));
     keep.ok(&["show", &read, "--from", &reader]);
@@ -113,7 +113,7 @@ const ROUNDS: u64 = 40;
 const SEED: u64 = 20_261_116;
 
 #[test]
-fn whoever_is_killed_while_relating_threads_leaves_both_ends_or_neither() {
+pub fn whoever_is_killed_while_relating_threads_leaves_both_ends_or_neither() {
     let keep = Keep::new();
     let mut chance = Chance(SEED);
     let (mut there, mut not) = (0, 0);

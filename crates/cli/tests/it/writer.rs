@@ -157,27 +157,27 @@ pub fn a_holder_that_was_paused_for_too_long_is_refused(keep: &Keep, rounds: usi
 }
 
 #[test]
-fn a_lease_by_hand() {
+pub fn a_lease_by_hand() {
     a_lease_keeps_others_out_of_the_conversation(&Keep::new());
 }
 
 #[test]
-fn a_lease_for_as_long_as_a_program_runs() {
+pub fn a_lease_for_as_long_as_a_program_runs() {
     an_exclusive_say_holds_the_lease_until_it_ends(&Keep::new());
 }
 
 #[test]
-fn a_program_that_is_interrupted_lets_go_of_its_lease() {
+pub fn a_program_that_is_interrupted_lets_go_of_its_lease() {
     an_exclusive_say_that_is_interrupted_lets_go_of_the_lease(&Keep::new());
 }
 
 #[test]
-fn a_program_that_was_paused_past_its_lease_is_refused() {
+pub fn a_program_that_was_paused_past_its_lease_is_refused() {
     a_holder_that_was_paused_for_too_long_is_refused(&Keep::new(), 3);
 }
 
 #[test]
-fn a_lease_that_makes_no_sense_is_refused() {
+pub fn a_lease_that_makes_no_sense_is_refused() {
     let keep = Keep::new();
     let thread = keep.create("Work");
     for ttl in ["1ms", "25h", "99ms"] {

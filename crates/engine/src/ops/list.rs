@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Project, Relationship, Result};
+use crate::{Engine, Error, Project, Relationship, Result};
 
 /// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
@@ -140,6 +140,31 @@ impl Engine {
         threads.truncate(limit);
         let next = threads.last().filter(|_| more).map(|last| encode(&query, query.sort.place(last)));
         Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
+    }
+
+    /// The threads of this account whose ids begin with `prefix`, in either spelling, archived ones too; at most `limit`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadSummary>> {
+        let mut most = limit;
+        loop {
+            let ids = self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), most).await?;
+            let mut own = Vec::new();
+            for id in &ids {
+                match self.thread(*id).await {
+                    Ok(thread) => own.push(thread),
+                    Err(Error::ThreadNotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            // Those of other accounts may have taken the places.
+            if own.len() >= limit || ids.len() < most {
+                own.truncate(limit);
+                return self.summaries(own).await;
+            }
+            most = most.saturating_mul(4);
+        }
     }
 
     async fn summaries(&self, threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {

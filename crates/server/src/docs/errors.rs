@@ -81,6 +81,9 @@ pages! {
     CannotRead "cannot_read";
     CannotWrite "cannot_write";
     CannotListen "cannot_listen";
+    Unreachable "unreachable";
+    FateUnknown "fate_unknown";
+    NotUnderstood "not_understood";
     DiskFull "disk_full";
 }
 

@@ -10,6 +10,7 @@ use threadkeep_api::ErrorCode;
 use crate::access::Access;
 use crate::answer::{Answer, Refused, json};
 use crate::input::Query;
+use crate::routes::page_limit;
 use crate::table::{self, Gives, Routes};
 
 pub(crate) fn routes() -> Routes {
@@ -30,9 +31,11 @@ pub(crate) fn routes() -> Routes {
 }
 
 /// Which threads to list, as the query says.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
+    /// Those whose id begins like this, in either spelling of ids. It goes alone, but for a limit.
+    id_prefix: Option<String>,
     /// Which threads, by whether the main list hides them; those it shows if nothing is said.
     #[schemars(extend("enum" = ["false", "true", "any"]))]
     archived: Option<String>,
@@ -130,6 +133,15 @@ async fn named(access: &Access, name: Option<&str>) -> Result<Option<ThreadId>, 
 }
 
 async fn list(access: Access, Query(which): Query<Which>) -> Answer {
+    if let Some(prefix) = which.id_prefix {
+        let limit = page_limit(&access.engine, which.limit)?;
+        if (Which { id_prefix: None, limit: None, ..which }) != Which::default() {
+            return Err(Invalid::parameter("idPrefix", "goes alone, but for a limit").into());
+        }
+        let found = access.engine.threads_by_prefix(&prefix, limit).await?;
+        let items: Vec<_> = found.iter().map(api::ThreadSummary::from).collect();
+        return Ok(json(&api::Page { items, next_cursor: None, total: None }));
+    }
     let parent = named(&access, which.parent_id.as_deref()).await?;
     let main = named(&access, which.main_thread_id.as_deref()).await?;
     let page = access.engine.list(which.list(parent, main)?).await?;

@@ -1,0 +1,155 @@
+//! Which server or store a command is about, and how to say so in a command that is pasted.
+
+use std::path::{Path, PathBuf};
+
+use threadkeep::StoreUrl;
+
+use crate::text::quoted;
+
+/// The file of a store in a data folder.
+const STORE_FILE: &str = "threadkeep.db";
+/// The data folder unless somebody says otherwise.
+const DEFAULT_FOLDER: &str = "./threadkeep-data";
+const DEFAULT_STORE: &str = "sqlite:./threadkeep-data/threadkeep.db";
+
+/// Which server or store, and how to say so in a command that is pasted.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// How it is reached.
+    pub(crate) reach: Reach,
+    /// The store, wherever there is one of ours.
+    pub(crate) url: String,
+    /// The data folder, which a server needs whatever its store is.
+    pub(crate) folder: PathBuf,
+    hints: Hints,
+}
+
+/// How threads are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// By the server at this URL.
+    Server(String),
+    /// By the server that runs on the data folder; without one, by the folder's store.
+    Folder,
+    /// By the store, whatever runs.
+    Store,
+}
+
+/// A value, with whether it stood on the command line: there it goes before the environment.
+pub(crate) type Given<T> = Option<(T, bool)>;
+
+/// Writes commands that work when they are pasted, and show no password.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hints {
+    environment: &'static str,
+    flags: String,
+}
+
+impl Hints {
+    /// With `--store URL`.
+    fn with_store(url: &str) -> Self {
+        let flags = |url: &str| format!(" --store {}", quoted(url));
+        match url.parse() {
+            #[cfg(feature = "postgres")]
+            Ok(StoreUrl::Postgres(url)) => {
+                let environment = if url.has_password() { "PGPASSWORD=$PGPASSWORD " } else { "" };
+                Self { environment, flags: flags(&url.to_string()) }
+            }
+            Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => Self { environment: "", flags: flags(url) },
+            // What it holds is not known.
+            Err(_) => Self { environment: "", flags: " --store URL".into() },
+        }
+    }
+
+    /// `threadkeep REST`, on the same store.
+    pub(crate) fn command(&self, rest: &str) -> String {
+        format!("{}threadkeep{} {rest}", self.environment, self.flags)
+    }
+}
+
+impl Place {
+    /// The server or store by `--server`, `--store` and `--data`.
+    pub(crate) fn new(server: Given<String>, store: Given<String>, data: Given<PathBuf>) -> Self {
+        let in_folder = |folder: &Path| format!("sqlite:{}", folder.join(STORE_FILE).display());
+        let folder = data.as_ref().map_or_else(|| PathBuf::from(DEFAULT_FOLDER), |(data, _)| data.clone());
+        let flags = |flags: String| Hints { flags, ..Hints::default() };
+        let (reach, url, hints) = match (server, store, data) {
+            (Some((server, true)), ..) => {
+                let said = flags(format!(" --server {}", quoted(&server)));
+                (Reach::Server(server), String::new(), said)
+            }
+            (_, Some((store, true)), _) => (Reach::Store, store.clone(), Hints::with_store(&store)),
+            (_, _, Some((data, true))) => {
+                let said = flags(format!(" --data {}", quoted(&data.display().to_string())));
+                (Reach::Folder, in_folder(&data), said)
+            }
+            (Some((server, false)), ..) => (Reach::Server(server), String::new(), Hints::default()),
+            (_, Some((store, false)), _) => (Reach::Store, store, Hints::default()),
+            (.., Some((data, false))) => (Reach::Folder, in_folder(&data), Hints::default()),
+            (None, None, None) => (Reach::Folder, DEFAULT_STORE.to_owned(), Hints::default()),
+        };
+        Self { reach, url, folder, hints }
+    }
+
+    /// The store at `url`, as if it had been named by `--store`.
+    pub(crate) fn on_command_line(url: &str) -> Self {
+        Self::new(None, Some((url.to_owned(), true)), None)
+    }
+
+    /// The same, past any server that runs on the folder.
+    pub(crate) fn without_server(self) -> Self {
+        let reach = if self.reach == Reach::Folder { Reach::Store } else { self.reach };
+        Self { reach, ..self }
+    }
+
+    /// Whether a flag named it, and not the environment or nobody.
+    pub(crate) fn is_on_command_line(&self) -> bool {
+        !self.hints.flags.is_empty()
+    }
+
+    pub(crate) fn hints(&self) -> Hints {
+        self.hints.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_the_store_and_no_password() {
+        let hint = |store: &str| Place::on_command_line(store).hints().command("list");
+        assert_eq!(hint("it's.db"), r"threadkeep --store 'it'\''s.db' list");
+        #[cfg(feature = "postgres")]
+        {
+            let shown = "threadkeep --store postgres://ann@db:6432/work list";
+            assert_eq!(hint("postgres://ann@db:6432/work"), shown);
+            assert_eq!(hint("postgres://ann:secret@db:6432/work"), format!("PGPASSWORD=$PGPASSWORD {shown}"));
+        }
+        assert_eq!(hint("postgres://ann:sec@ret@db/work"), "threadkeep --store URL list");
+        assert_eq!(hint("mysql://ann:secret@db/work"), "threadkeep --store URL list");
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_environment_and_a_store_before_a_folder() {
+        let given = |value: Option<(&str, bool)>| value.map(|(value, flag)| (value.to_owned(), flag));
+        let url = |store: Option<(&str, bool)>, data: Option<(&str, bool)>| {
+            Place::new(None, given(store), data.map(|(data, flag)| (data.into(), flag))).url
+        };
+        assert_eq!(url(None, None), DEFAULT_STORE);
+        assert_eq!(url(Some(("a.db", false)), Some(("d", true))), "sqlite:d/threadkeep.db");
+        assert_eq!(url(Some(("a.db", true)), Some(("d", true))), "a.db");
+        assert_eq!(url(Some(("a.db", false)), Some(("d", false))), "a.db");
+        assert_eq!(url(None, Some(("d", false))), "sqlite:d/threadkeep.db");
+        let reach = |server: Option<(&str, bool)>, store: Option<(&str, bool)>, data: Option<(&str, bool)>| {
+            Place::new(given(server), given(store), data.map(|(data, flag)| (data.into(), flag))).reach
+        };
+        let server = Reach::Server("s".to_owned());
+        assert_eq!(reach(Some(("s", true)), Some(("a.db", false)), Some(("d", true))), server);
+        assert_eq!(reach(Some(("s", false)), Some(("a.db", false)), None), server);
+        assert_eq!(reach(Some(("s", false)), Some(("a.db", true)), None), Reach::Store);
+        assert_eq!(reach(Some(("s", false)), None, Some(("d", true))), Reach::Folder);
+        assert_eq!(reach(None, Some(("a.db", false)), None), Reach::Store);
+        assert_eq!(reach(None, None, None), Reach::Folder);
+    }
+}

@@ -1,0 +1,83 @@
+//! From a place to a client: a server that is named, one that runs on the data folder, or the store itself.
+
+use std::path::Path;
+use std::time::Duration;
+
+use threadkeep::{Engine, Invalid, StoreUrl};
+use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_client::{Client, Key, Retry, Settings};
+
+use crate::failure::Failure;
+use crate::place::{Place, Reach};
+use crate::{found, inside};
+
+/// How long to go on trying when a server is away, unless a command has a say in it.
+const AWAY_MAX: Duration = Duration::from_secs(3);
+
+/// What a command reaches threads by.
+pub(crate) struct Reached {
+    pub(crate) client: Client,
+    pub(crate) store: Store,
+}
+
+/// Whether the store itself can be had.
+pub(crate) enum Store {
+    /// It is open.
+    Open(Engine),
+    /// A server runs on its folder; it can be opened beside it.
+    Beside,
+    /// Only the server is known.
+    Elsewhere,
+}
+
+/// Reaches the threads of `place`. Unless the command `may_begin` a store, there has to be one: nothing is made.
+pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Failure> {
+    match &place.reach {
+        Reach::Server(url) => {
+            let client = Client::connect_with(url, Key::from_environment(), settings())?;
+            return Ok(Reached { client, store: Store::Elsewhere });
+        }
+        Reach::Folder => {
+            if let Some(client) = found::running(&place.folder, settings()).await {
+                return Ok(Reached { client, store: Store::Beside });
+            }
+        }
+        Reach::Store => {}
+    }
+    let engine = open(place, may_begin)?;
+    Ok(Reached { client: inside::client(engine.clone())?, store: Store::Open(engine) })
+}
+
+fn settings() -> Settings {
+    Settings { retry: Retry { give_up_after: AWAY_MAX, ..Retry::default() }, ..Settings::default() }
+}
+
+/// Opens the store itself.
+pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
+    if let Reach::Server(_) = place.reach {
+        return Err(needs_store("this command"));
+    }
+    if !may_begin
+        && let StoreUrl::Sqlite(path) = place.url.parse()?
+        && is_missing(&path)
+    {
+        let detail = format!("there is no store at {}", path.display());
+        let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
+        return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
+    }
+    Ok(threadkeep::open(&place.url)?)
+}
+
+/// `what` does not go over the wire.
+pub(crate) fn needs_store(what: &str) -> Failure {
+    let rule = format!("a server cannot do it: {what} needs the store itself; name it with --store or --data");
+    Invalid::parameter("server", rule).into()
+}
+
+/// Whether nothing was ever stored at `path`. A file without a byte is one that nobody finished making.
+fn is_missing(path: &Path) -> bool {
+    match std::fs::metadata(path) {
+        Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+    }
+}

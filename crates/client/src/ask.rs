@@ -1,0 +1,312 @@
+//! One question and its answer: headers, retries, and problems read from what the server said.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, Empty, Full};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use threadkeep_api::{ACTOR_HEADER, Problem, Status, actor_header};
+use threadkeep_model::{IdempotencyKey, Invalid, Version};
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::query::Query;
+use crate::retry::Pauses;
+use crate::transport::{Body, Failed, Request, Response, boxed};
+
+/// Whether a request may be sent again when its fate is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Doing it twice is doing it once.
+    Freely,
+    /// Only if it surely was not done.
+    IfNotDone,
+}
+
+/// A request that is being put together.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Query,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) repeat: Repeat,
+    /// Whether the answer may take as long as it takes.
+    pub(crate) unhurried: bool,
+    accept: &'static str,
+}
+
+impl Ask {
+    fn new(method: Method, path: String, repeat: Repeat) -> Self {
+        let accept = "application/json";
+        Self { method, path, query: Query::default(), body: None, repeat, unhurried: false, accept }
+    }
+
+    pub(crate) fn get(path: String) -> Self {
+        Self::new(Method::GET, path, Repeat::Freely)
+    }
+
+    pub(crate) fn delete(path: String) -> Self {
+        Self::new(Method::DELETE, path, Repeat::Freely)
+    }
+
+    /// A write that is done anew whenever it is sent.
+    pub(crate) fn post(path: String, body: &impl Serialize) -> Result<Self, Error> {
+        Self::new(Method::POST, path, Repeat::IfNotDone).with_body(body)
+    }
+
+    pub(crate) fn patch(path: String, body: &impl Serialize) -> Result<Self, Error> {
+        Self::new(Method::PATCH, path, Repeat::IfNotDone).with_body(body)
+    }
+
+    pub(crate) fn put(path: String, body: &impl Serialize) -> Result<Self, Error> {
+        Self::new(Method::PUT, path, Repeat::Freely).with_body(body)
+    }
+
+    /// A write whose body comes bit by bit.
+    pub(crate) fn pour(path: &str) -> Self {
+        Self::new(Method::POST, path.to_owned(), Repeat::IfNotDone)
+    }
+
+    fn with_body(mut self, body: &impl Serialize) -> Result<Self, Error> {
+        let json = serde_json::to_vec(body).map_err(|error| Invalid::body("body", error.to_string()))?;
+        self.body = Some(json.into());
+        Ok(self)
+    }
+
+    pub(crate) fn query(mut self, query: Query) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// It may be sent again: doing it twice is doing it once.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.repeat = Repeat::Freely;
+        self
+    }
+
+    pub(crate) fn unhurried(mut self) -> Self {
+        self.unhurried = true;
+        self
+    }
+
+    pub(crate) fn accepting(mut self, accept: &'static str) -> Self {
+        self.accept = accept;
+        self
+    }
+}
+
+/// What the server said.
+pub(crate) struct Answer {
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// Why an attempt failed, and what helps.
+struct Attempt {
+    error: Error,
+    /// Whether it surely was not done.
+    not_done: bool,
+    wait: Option<Duration>,
+}
+
+impl Answer {
+    /// The thread's version that it tells.
+    pub(crate) fn version(&self) -> Option<Version> {
+        let tag = self.headers.get(ETAG)?.to_str().ok()?;
+        tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
+    }
+
+    /// What it says, as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Client {
+    /// Asks, and reads the answer as a `T`.
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Error> {
+        let answer = self.answer(ask).await?;
+        self.read(&answer)
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
+        serde_json::from_slice(&answer.body).map_err(|error| self.not_understood(&error.to_string()))
+    }
+
+    fn not_understood(&self, what: &str) -> Error {
+        Error::NotUnderstood { server: self.way.server.to_string(), what: what.to_owned() }
+    }
+
+    /// Asks as often as it is safe and there is time.
+    pub(crate) async fn answer(&self, ask: Ask) -> Result<Answer, Error> {
+        // A version that is expected is found no more once the write was done: its repetition would be refused.
+        let freely = ask.repeat == Repeat::Freely && (self.carried.expected.is_none() || ask.method == Method::GET);
+        let mut pauses = Pauses::new(self.settings.retry);
+        loop {
+            let attempt = match self.attempt(&ask).await {
+                Ok(answer) => return Ok(answer),
+                Err(attempt) => attempt,
+            };
+            let helps = match &attempt.error {
+                Error::Unreachable { .. } | Error::Broken { .. } => true,
+                Error::Refused(problem) => matches!(problem.status, Status::Unavailable | Status::RateLimited),
+                Error::NotUnderstood { .. } | Error::Invalid(_) => false,
+            };
+            if !helps || !(freely || attempt.not_done) {
+                return Err(attempt.error);
+            }
+            match pauses.next(attempt.wait) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(attempt.error),
+            }
+        }
+    }
+
+    async fn attempt(&self, ask: &Ask) -> Result<Answer, Attempt> {
+        let once = async {
+            let body = ask.body.clone().map_or_else(|| boxed(Empty::new()), |bytes| boxed(Full::new(bytes)));
+            let response = self.send(ask, body).await?;
+            self.taken(response).await
+        };
+        if ask.unhurried {
+            return once.await;
+        }
+        match tokio::time::timeout(self.settings.answer_max, once).await {
+            Ok(done) => done,
+            Err(_) => {
+                let what = format!("no answer within {:?}", self.settings.answer_max);
+                Err(self.failed(Failed::after(what)))
+            }
+        }
+    }
+
+    /// Sends it once with `body`, and waits for the head of a good answer.
+    async fn send(&self, ask: &Ask, body: Body) -> Result<Response, Attempt> {
+        let request = self.request(ask, body).map_err(|error| Attempt { error, not_done: true, wait: None })?;
+        let response = self.way.transport.exchange(request).await.map_err(|failed| self.failed(failed))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refused(response).await)
+    }
+
+    /// Opens an answer that goes on. It is not tried again here.
+    pub(crate) async fn open(
+        &self,
+        ask: &Ask,
+        more: &[(&'static str, String)],
+    ) -> Result<Response, (Error, Option<Duration>)> {
+        let given_up = |attempt: Attempt| (attempt.error, attempt.wait);
+        let opening = async {
+            let mut request = self.request(ask, boxed(Empty::new())).map_err(|error| (error, None))?;
+            for (name, value) in more {
+                let value = HeaderValue::from_str(value);
+                let value = value.map_err(|_| (Invalid::parameter(*name, "cannot be sent").into(), None))?;
+                request.headers_mut().insert(*name, value);
+            }
+            let response = self.way.transport.exchange(request).await;
+            let response = response.map_err(|failed| given_up(self.failed(failed)))?;
+            if response.status().is_success() { Ok(response) } else { Err(given_up(self.refused(response).await)) }
+        };
+        let too_slow = |_| {
+            let what = format!("no answer within {:?}", self.settings.answer_max);
+            given_up(self.failed(Failed::after(what)))
+        };
+        tokio::time::timeout(self.settings.answer_max, opening).await.map_err(too_slow)?
+    }
+
+    /// Sends a body as it comes, once.
+    pub(crate) async fn pour<T: DeserializeOwned>(&self, ask: Ask, body: Body) -> Result<T, Error> {
+        let poured = async {
+            let response = self.send(&ask, body).await?;
+            self.taken(response).await
+        };
+        let answer = poured.await.map_err(|attempt| attempt.error)?;
+        self.read(&answer)
+    }
+
+    fn request(&self, ask: &Ask, body: Body) -> Result<Request, Error> {
+        let target = format!("{}{}{}", self.way.path, ask.path, ask.query.as_str());
+        let mut request = Request::new(body);
+        *request.method_mut() = ask.method.clone();
+        *request.uri_mut() = target.parse().map_err(|_| Invalid::parameter("path", "cannot be sent"))?;
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.way.host.clone());
+        headers.insert(ACCEPT, HeaderValue::from_static(ask.accept));
+        if let Some(key) = &self.way.key {
+            headers.insert(AUTHORIZATION, key.clone());
+        }
+        if ask.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let carried = &self.carried;
+        if let Some(actor) = &carried.actor {
+            headers.insert(ACTOR_HEADER, plain(ACTOR_HEADER, &actor_header(actor))?);
+        }
+        if ask.method == Method::GET {
+            return Ok(request);
+        }
+        if let Some(version) = carried.expected {
+            headers.insert(IF_MATCH, plain("If-Match", &format!("\"{version}\""))?);
+        }
+        if let Some(token) = carried.writer {
+            headers.insert("threadkeep-writer", HeaderValue::from(token));
+        }
+        if let Some(key) = &carried.idempotency_key {
+            headers.insert("idempotency-key", plain("Idempotency-Key", key.as_str())?);
+        }
+        Ok(request)
+    }
+
+    async fn taken(&self, response: Response) -> Result<Answer, Attempt> {
+        let (parts, body) = response.into_parts();
+        match body.collect().await {
+            Ok(body) => Ok(Answer { headers: parts.headers, body: body.to_bytes() }),
+            Err(error) => Err(self.failed(Failed::after(error))),
+        }
+    }
+
+    fn failed(&self, failed: Failed) -> Attempt {
+        let Failed { was_sent, what } = failed;
+        let server = self.way.server.to_string();
+        let error = if was_sent { Error::Broken { server, what } } else { Error::Unreachable { server, what } };
+        Attempt { error, not_done: !was_sent, wait: None }
+    }
+
+    /// What the server said against it.
+    async fn refused(&self, response: Response) -> Attempt {
+        let status = response.status();
+        let seconds = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
+        let wait = seconds.map(Duration::from_secs);
+        let answer = match self.taken(response).await {
+            Ok(answer) => answer,
+            Err(attempt) => return attempt,
+        };
+        let not_done = status == StatusCode::TOO_MANY_REQUESTS;
+        let problem = serde_json::from_slice::<Problem>(&answer.body).unwrap_or_else(|_| unexplained(status));
+        Attempt { error: Error::Refused(Box::new(problem)), not_done, wait }
+    }
+}
+
+/// A refusal without a reason, such as a proxy's on the way.
+fn unexplained(status: StatusCode) -> Problem {
+    let known = Status::from(status.as_u16());
+    let code = if known == Status::Unavailable { "unavailable" } else { "not_understood" };
+    Problem::new(known, code, format!("the answer was {status}, without a reason"))
+}
+
+fn plain(name: &str, value: &str) -> Result<HeaderValue, Invalid> {
+    HeaderValue::from_str(value).map_err(|_| Invalid::parameter(name, "is not plain text"))
+}
+
+/// A key that nobody else uses.
+pub(crate) fn fresh_key() -> Result<IdempotencyKey, Error> {
+    let mut chance = [0; 16];
+    let cannot = |_| Invalid::parameter("Idempotency-Key", "there is no chance to be had from the system");
+    getrandom::fill(&mut chance).map_err(cannot)?;
+    Ok(IdempotencyKey::new(format!("{:032x}", u128::from_be_bytes(chance)))?)
+}

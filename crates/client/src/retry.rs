@@ -1,0 +1,88 @@
+//! How often something is tried again, and how long to wait between two attempts.
+
+use std::time::{Duration, Instant};
+
+/// When to try again. What cannot be repeated safely is not, whatever this says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How long to go on from the first failure on: 15 s. With zero nothing is repeated.
+    pub give_up_after: Duration,
+    /// The longest pause after the first attempt: 50 ms. Each is twice as long as the one before…
+    pub first_pause: Duration,
+    /// …up to this: 2 s.
+    pub longest_pause: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            give_up_after: Duration::from_secs(15),
+            first_pause: Duration::from_millis(50),
+            longest_pause: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Retry {
+    /// Everything is tried once.
+    pub fn never() -> Self {
+        Self { give_up_after: Duration::ZERO, ..Self::default() }
+    }
+}
+
+/// The pauses of one request, or of one time that a stream is away.
+#[derive(Debug, Clone)]
+pub(crate) struct Pauses {
+    retry: Retry,
+    began: Option<Instant>,
+    next: Duration,
+}
+
+impl Pauses {
+    pub(crate) fn new(retry: Retry) -> Self {
+        Self { retry, began: None, next: retry.first_pause }
+    }
+
+    /// How long to wait before the next attempt, at least as long as the server asked for; none if it is too late.
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        let away = self.began.get_or_insert_with(Instant::now).elapsed();
+        let left = self.retry.give_up_after.checked_sub(away).filter(|left| !left.is_zero())?;
+        // Half of it by chance, so that those who failed together do not come back together.
+        let pause = self.next.mul_f64(0.5 + chance() / 2.0);
+        self.next = (2 * self.next).min(self.retry.longest_pause);
+        match asked {
+            Some(asked) if asked > left => None,
+            Some(asked) => Some(pause.max(asked)),
+            None => Some(pause.min(left)),
+        }
+    }
+}
+
+/// A number from 0 up to 1.
+fn chance() -> f64 {
+    let bits = getrandom::u32().unwrap_or(u32::MAX / 2);
+    f64::from(bits) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_a_bound_and_end_in_time() {
+        let mut pauses = Pauses::new(Retry::default());
+        let told: Vec<Duration> = (0..10).map(|_| pauses.next(None).expect("there is time")).collect();
+        for (at, pause) in told.iter().enumerate() {
+            let most = Duration::from_millis(50 << at).min(Duration::from_secs(2));
+            assert!(*pause <= most && *pause >= most / 2, "{told:?}");
+        }
+        assert_eq!(Pauses::new(Retry::never()).next(None), None);
+    }
+
+    #[test]
+    fn a_server_that_asks_for_time_gets_it_unless_that_is_too_long() {
+        let mut pauses = Pauses::new(Retry::default());
+        assert_eq!(pauses.next(Some(Duration::from_secs(3))), Some(Duration::from_secs(3)));
+        assert_eq!(pauses.next(Some(Duration::from_secs(3_600))), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! The same server within a process: no socket, no folder, one key that nobody else has.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{Request, Response};
+use threadkeep::Engine;
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use crate::app::{App, Settings};
+use crate::keys::Keys;
+
+/// A server that is called, and does not listen. It serves whoever holds its key, who may do everything for account
+/// `local`.
+#[derive(Clone)]
+pub struct Local {
+    router: Router,
+    key: String,
+    /// Kept, since streams end when nobody could tell them to.
+    _running: watch::Sender<bool>,
+}
+
+impl Local {
+    /// A server on `engine`. What it is sent is bounded by the engine's limits alone: it comes from the same process.
+    pub fn new(engine: Engine) -> Self {
+        let settings = Settings {
+            body_bytes_max: usize::MAX,
+            body_idle_max: Duration::MAX,
+            body_time_max: Duration::MAX,
+            log: false,
+            ..Settings::default()
+        };
+        let key = Keys::draw_local();
+        let running = watch::Sender::new(false);
+        let keys = Keys::new(engine.clone(), Some(&key));
+        let router = App::new(engine, keys, settings, running.subscribe()).router();
+        Self { router, key, _running: running }
+    }
+
+    /// The key that opens it.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Answers a request. Its target is a path with a query, and its `Host` is `localhost`.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        match self.router.clone().oneshot(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
