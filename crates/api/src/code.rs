@@ -67,7 +67,7 @@ codes! {
     /// An export of a version that this program does not know.
     UnknownExportVersion = "unknown_export_version": BadRequest;
     /// An export without its end.
-    ExportCutOff = "export_cut_off": BadRequest;
+    ExportCutOff = "export_cut_off": BadRequest, Unavailable;
     /// It is not known who asks.
     Unauthorized = "unauthorized": Unauthorized;
     /// Whoever asks may not do that.
@@ -162,12 +162,12 @@ codes! {
     CannotWrite = "cannot_write": Unavailable;
     /// The server cannot listen there.
     CannotListen = "cannot_listen": Unavailable;
-    /// No server answers there.
+    /// The client does not reach the server.
     Unreachable = "unreachable": Unavailable;
-    /// The connection broke before the answer came.
+    /// The connection broke, and whether the request was carried out is not known.
     FateUnknown = "fate_unknown": Unavailable;
-    /// An answer is none that this program understands.
-    NotUnderstood = "not_understood": Internal, Unavailable;
+    /// The client does not understand what the server said.
+    NotUnderstood = "not_understood": Internal;
     /// The disk is full.
     DiskFull = "disk_full": InsufficientStorage;
 }

@@ -296,8 +296,8 @@ impl Client {
 fn unexplained(status: StatusCode) -> Problem {
     let known = Status::from(status.as_u16());
     let code = if known == Status::Unavailable { ErrorCode::Unavailable } else { ErrorCode::NotUnderstood };
-    let detail = format!("the answer was {status}, without a reason");
-    Problem { status: known, ..Problem::new(code.status(), code, detail) }
+    // Whatever the status, it is not known what it means here.
+    Problem { status: known, ..Problem::new(code.status(), code, format!("the answer was {status}, without a reason")) }
 }
 
 fn plain(name: &str, value: &str) -> Result<HeaderValue, Invalid> {

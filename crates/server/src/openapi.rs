@@ -267,6 +267,12 @@ fn without_null(mut schema: Value) -> Value {
 
 fn header_parameter(header: Honours) -> Value {
     let (name, required, description, schema) = match header {
+        Honours::Actor => (
+            "Threadkeep-Actor",
+            false,
+            "Who acts, if not whoever the key is for: `human NAME` or `agent NAME`. Only a key with scope admin may say so.",
+            json!({ "type": "string", "pattern": "^(human|agent) [!-$&-~]{1,255}$" }),
+        ),
         Honours::IfMatch => (
             "If-Match",
             false,

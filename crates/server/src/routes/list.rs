@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Routes {
 #[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
-    /// Those whose id begins so, in either spelling, archived ones too. It goes alone, but for a limit.
+    /// Those whose id begins like this, in either spelling of ids. It goes alone, but for a limit.
     id_prefix: Option<String>,
     /// Which threads, by whether the main list hides them; those it shows if nothing is said.
     #[schemars(extend("enum" = ["false", "true", "any"]))]

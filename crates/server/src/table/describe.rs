@@ -68,6 +68,7 @@ fn store(operation: &mut Operation) {
 impl Describe for Access {
     fn describe(operation: &mut Operation) {
         operation.needs = Needs::Read;
+        operation.headers.push(Honours::Actor);
         operation.fail(ErrorCode::Unauthorized);
         operation.fail(ErrorCode::RateLimited);
         store(operation);

@@ -52,6 +52,8 @@ impl Needs {
 /// A header that a route honours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Honours {
+    /// `Threadkeep-Actor`.
+    Actor,
     /// `If-Match`.
     IfMatch,
     /// `If-None-Match`.
