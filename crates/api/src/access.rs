@@ -91,7 +91,7 @@ pub struct Revoked {
 /// A project, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", from = "ReadProject")]
+#[serde(rename_all = "camelCase")]
 pub struct Project {
     /// Its id within the account.
     pub id: String,
@@ -105,25 +105,6 @@ pub struct Project {
     pub sandbox: Option<threadkeep_engine::Sandbox>,
     /// When it came into being.
     pub created_at: Timestamp,
-}
-
-/// A project as it is read: JSON that is kept to the letter cannot stand in a flattened field.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-struct ReadProject {
-    id: String,
-    name: String,
-    icon_name: Option<String>,
-    sandbox: Option<threadkeep_engine::Sandbox>,
-    created_at: Timestamp,
-}
-
-impl From<ReadProject> for Project {
-    fn from(read: ReadProject) -> Self {
-        let ReadProject { id, name, icon_name, sandbox, created_at } = read;
-        Self { id, details: ProjectDetails { name, icon_name, sandbox }, created_at }
-    }
 }
 
 impl From<&threadkeep_engine::Project> for Project {

@@ -14,7 +14,6 @@ use crate::ErrorCode;
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// How bad, and whose turn it is. An answer says it beside the problem.
-    #[cfg_attr(feature = "schema", schemars(skip))]
     #[serde(skip_serializing, default)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub status: Status,

@@ -107,13 +107,11 @@ pub struct NewMessage {
     #[serde(default, skip_serializing_if = "is_default")]
     pub status: MessageStatus,
     /// Files that belong to it, by what is in the store already.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "objects")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     pub attachments: Vec<Attachment>,
     /// Where it shall stand; at the end if nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "an_object")]
     #[cfg_attr(feature = "schema", schemars(skip))]
-    #[serde(default, deserialize_with = "an_object")]
     pub position: Option<Place>,
 }
 
@@ -358,8 +356,8 @@ pub struct ChangeOwner {
 
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Begin {
     /// How long it may rest between two steps, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -372,7 +370,6 @@ pub struct Begin {
 
 /// Goes a step further.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
@@ -381,9 +378,8 @@ pub struct Step {
     #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Messages to append first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
-    #[serde(deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
@@ -395,9 +391,8 @@ pub struct End {
     /// How it ended.
     pub status: ExecutionStatus,
     /// Messages to append first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
-    #[serde(deserialize_with = "objects")]
     pub messages: Vec<NewMessage>,
 }
 
@@ -442,8 +437,7 @@ pub struct NewSubagent {
     #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: Option<String>,
     /// Its first messages.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "objects")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
@@ -511,8 +505,8 @@ pub struct RunDoctor {
 
 /// A project to make, or what it says of itself from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutProject {
     /// Its id; it gets one if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -526,8 +520,7 @@ pub struct PutProject {
     #[cfg_attr(feature = "schema", schemars(length(max = 1_024)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(default, deserialize_with = "an_object")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "an_object")]
     pub sandbox: Option<threadkeep_engine::Sandbox>,
 }
 

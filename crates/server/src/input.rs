@@ -64,7 +64,6 @@ from_body! {
     api::Assign: api::parse_body;
     api::ChangeOwner: api::parse_body;
     api::Begin: api::parse_body;
-    api::ChangeOwner: api::parse_body;
     api::CreateThread: api::CreateThread::parse;
     api::EditMessage: api::parse_body;
     api::Emit: api::parse_body;

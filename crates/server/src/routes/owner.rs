@@ -15,7 +15,7 @@ pub(crate) fn routes() -> Routes {
         ("changeOwner", "/v1/threads/{thread}/owner"),
         "Gives a thread to another account, with the threads of its subagents.",
         change,
-        Gives::json::<api::Thread>("The thread, which is theirs from now on.").versioned(),
+        Gives::json::<api::Thread>("The thread as it is now.").versioned(),
     );
     Routes::new("Threads", "", [change.example(r#"{"account":"ann"}"#)])
 }
