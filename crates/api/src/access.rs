@@ -115,6 +115,17 @@ impl From<&threadkeep_engine::Project> for Project {
     }
 }
 
+/// A link that signs a browser in, once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SignIn {
+    /// The link.
+    pub url: String,
+    /// Until when it is good.
+    pub expires_at: Timestamp,
+}
+
 /// A stream to open with a ticket.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -29,7 +29,7 @@ mod summary;
 mod thread;
 mod writer;
 
-pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, Ticket};
+pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, SignIn, Ticket};
 pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;

@@ -11,12 +11,14 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
 
+use crate::config::File;
 use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
+use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, branch, copy, emit, follow, keys, list, message, owner, projects, relate, say, serve, show, thread,
-    transfer, tree, upkeep, watch, work, writer,
+    agent, backup, branch, config, copy, demo, emit, follow, health, keys, list, message, owner, projects, relate, say,
+    serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -57,6 +59,9 @@ struct Global {
     /// A server, such as https://keep.example, instead of a store; its key is in THREADKEEP_KEY, never on the command line
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true)]
     server: Option<String>,
+    /// The file with settings; see threadkeep config [default: ./threadkeep.toml if it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
@@ -121,17 +126,25 @@ enum Command {
     Delete(thread::Delete),
     Emit(emit::Emit),
     Projects(projects::Projects),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Keys(keys::Keys),
     Gc(upkeep::Gc),
     Doctor(upkeep::Doctor),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
+    Health(health::Health),
+    SignIn(health::SignIn),
+    Demo(demo::Demo),
+    Config(Box<config::Config>),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 impl Command {
     /// Whether it may begin a new store; all others only make sense where there is one.
     fn may_begin(&self) -> bool {
         match self {
-            Self::Create(_) | Self::Import(_) | Self::Serve(_) => true,
+            Self::Create(_) | Self::Import(_) | Self::Serve(_) | Self::Restore(_) | Self::Demo(_) => true,
             Self::Keys(keys) => keys.may_begin(),
             Self::Projects(projects) => projects.may_begin(),
             _ => false,
@@ -142,7 +155,7 @@ impl Command {
     /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
     /// beside the server that runs on it, and with `--server` say that they cannot.
     fn needs_store(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Copy(_) | Self::Watch(_))
+        matches!(self, Self::Serve(_) | Self::Copy(_) | Self::Watch(_) | Self::Restore(_))
     }
 
     /// The store it works on. `named` is what flags and environment say.
@@ -203,6 +216,13 @@ impl Command {
             Self::Keys(keys) => keys.run(context).await,
             Self::Gc(gc) => gc.run(context).await,
             Self::Doctor(doctor) => return doctor.run(context).await,
+            Self::Backup(backup) => backup.run(context).await,
+            Self::Restore(restore) => restore.run(context).await,
+            Self::Health(health) => health.run(context).await,
+            Self::SignIn(sign_in) => sign_in.run(context).await,
+            Self::Demo(demo) => demo.run(context).await,
+            // These need no store, and were carried out before one was looked for.
+            Self::Config(_) | Self::Completions(_) | Self::Man(_) => Ok(()),
         };
         done.map(|()| ExitCode::SUCCESS)
     }
@@ -211,21 +231,48 @@ impl Command {
 /// Reads the arguments, runs the command, and says how it went.
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
-    let parsed = Cli::command().try_get_matches_from(arguments).and_then(|matches| {
-        let place = |cli: &Cli| Named {
+    let read = File::read(&arguments).and_then(|file| file.apply(Cli::command()).map(|command| (file, command)));
+    let (file, command) = match read {
+        Ok(read) => read,
+        Err(failure) => return report(failure, json, &Hints::default(), None),
+    };
+    let parsed = command.try_get_matches_from(arguments).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        let named = Named {
             server: given(&matches, "server", &cli.global.server),
             store: given(&matches, "store", &cli.global.store),
             data: given(&matches, "data_folder", &cli.global.data_folder),
         };
-        Cli::from_arg_matches(&matches).map(|cli| (place(&cli), cli))
+        Ok((named, matches, cli))
     });
     match parsed {
-        Ok((place, cli)) => carry_out(place, cli),
+        Ok((named, matches, cli)) => match without_store(&cli.command, &matches, &file, cli.global.json) {
+            Some(Ok(())) => ExitCode::SUCCESS,
+            Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
+            None => carry_out(named, cli),
+        },
         Err(error) => refuse(&error, json),
     }
 }
 
-/// What flags and environment name.
+/// Carries out a command that needs no store; none for all others.
+fn without_store(
+    command: &Command,
+    matches: &clap::ArgMatches,
+    file: &File,
+    json: bool,
+) -> Option<Result<(), Failure>> {
+    let mut out = Out::new();
+    let done = match command {
+        Command::Config(config) => config.show(&Cli::command(), matches, file, json, &mut out),
+        Command::Completions(completions) => completions.clone().run(Cli::command(), &mut out),
+        Command::Man(man) => man.clone().run(Cli::command(), &mut out),
+        _ => return None,
+    };
+    Some(done.and_then(|()| out.flush()))
+}
+
+/// What flags, environment and file name.
 struct Named {
     server: Given<String>,
     store: Given<String>,
@@ -330,7 +377,7 @@ mod tests {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "'{name}' is not explained");
             for argument in command.get_arguments() {
-                let globals = ["store", "data_folder", "server", "json", "actor", "agent"];
+                let globals = ["store", "data_folder", "server", "config", "json", "actor", "agent"];
                 assert!(!globals.contains(&argument.get_id().as_str()), "'{name}' hides a global flag");
                 assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
             }

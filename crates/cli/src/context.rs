@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use threadkeep::model::Code;
 use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName, Version};
 use threadkeep_api as api;
@@ -96,6 +97,21 @@ impl Context {
             Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
             Store::Beside | Store::Elsewhere => None,
         }
+    }
+
+    /// Whether a server answers, and not this process itself.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self.store, Store::Elsewhere | Store::Beside)
+    }
+
+    /// Whether only a server is known, and no store.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.store, Store::Elsewhere)
+    }
+
+    /// Prints `value` for programs, or the sentence for people.
+    pub(crate) fn say_or_show(&mut self, value: &impl Serialize, said: impl AsRef<str>) -> Result<(), Failure> {
+        if self.json { self.out.json(value) } else { self.out.line(said) }
     }
 
     /// Who acts.

@@ -52,6 +52,11 @@ impl Said {
     }
 }
 
+/// Where the server on `folder` says it is, whether it still runs or not.
+pub(crate) fn address(folder: &Path) -> Option<String> {
+    Said::read(folder).map(|said| said.url)
+}
+
 /// A client of the server that runs on `folder`, by the key in the environment or else its own; none if no server does,
 /// or nothing here opens it.
 pub(crate) async fn running(folder: &Path, settings: Settings) -> Option<Client> {

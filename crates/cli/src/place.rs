@@ -7,9 +7,9 @@ use threadkeep::StoreUrl;
 use crate::text::quoted;
 
 /// The file of a store in a data folder.
-const STORE_FILE: &str = "threadkeep.db";
+pub(crate) const STORE_FILE: &str = "threadkeep.db";
 /// The data folder unless somebody says otherwise.
-const DEFAULT_FOLDER: &str = "./threadkeep-data";
+pub(crate) const DEFAULT_FOLDER: &str = "./threadkeep-data";
 const DEFAULT_STORE: &str = "sqlite:./threadkeep-data/threadkeep.db";
 
 /// Which server or store, and how to say so in a command that is pasted.

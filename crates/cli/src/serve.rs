@@ -1,16 +1,15 @@
 //! `serve`: threads over HTTP, until somebody says stop.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::Invalid;
 use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::settings::ServerSettings;
 
 /// Serve threads over HTTP, until Ctrl-C or SIGTERM
 #[derive(Debug, Args)]
@@ -23,16 +22,8 @@ Examples:
 One line of JSON for each request goes to stderr. The address and a local key are in DIR/server.json, for your eyes
 alone. Beyond this machine the local key is off, and at least one key must have been created.")]
 pub(crate) struct Serve {
-    /// The address and port to listen on; port 0 takes any that is free [default: 127.0.0.1:8473 or the next free]
-    #[arg(long, value_name = "ADDR", value_parser = address, env = "THREADKEEP_LISTEN", hide_env = true)]
-    listen: Option<SocketAddr>,
-}
-
-/// An address with a port, by number or by name.
-fn address(text: &str) -> Result<SocketAddr, Invalid> {
-    let rule =
-        || Invalid::parameter("listen", format!("'{text}' is not an address with a port, such as 127.0.0.1:8473"));
-    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(rule)
+    #[command(flatten)]
+    settings: ServerSettings,
 }
 
 /// Said once the server answers.
@@ -42,6 +33,7 @@ struct Ready<'a> {
     event: &'static str,
     url: &'a str,
     api_key: Option<&'a str>,
+    sign_in_url: Option<String>,
     data_dir: PathBuf,
     pid: u32,
     version: &'static str,
@@ -49,14 +41,18 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut start = Start::new(context.engine("serve")?, context.folder());
-        start.listen = self.listen;
+        let mut start = Start::new(context.engine("serve")?.with_limits(self.settings.limits()?), context.folder());
+        start.listen = self.settings.listen;
+        start.settings = self.settings.settings();
+        start.connections = self.settings.connections();
+        start.jwt = self.settings.tokens()?;
         let over = over()?;
         let started = start.begin().await?;
         let ready = Ready {
             event: "ready",
             url: started.url(),
             api_key: started.local_key(),
+            sign_in_url: started.sign_in(),
             data_dir: started.folder().to_owned(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
@@ -77,6 +73,9 @@ fn print(context: &mut Context, ready: &Ready<'_>) -> Result<(), Failure> {
     out.line(format!("Threadkeep {} is ready.", ready.version))?;
     out.line("")?;
     out.line(format!("  address      {}", ready.url))?;
+    if let Some(link) = &ready.sign_in_url {
+        out.line(format!("  sign in      {link}  (once)"))?;
+    }
     match ready.api_key {
         Some(key) => out.line(format!("  local key    {key}"))?,
         None => out.line("  local key    off: the server is reached from elsewhere; use a key you created")?,

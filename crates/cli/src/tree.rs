@@ -41,6 +41,11 @@ impl Tree {
     }
 }
 
+/// The family of `thread`, drawn.
+pub(crate) async fn drawn(context: &Context, thread: ThreadId) -> Result<Vec<String>, Failure> {
+    Ok(draw(&context.client.tree(thread).await?, thread))
+}
+
 /// A thread that waits to be drawn.
 struct Waiting<'a> {
     thread: &'a Thread,

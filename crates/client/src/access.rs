@@ -9,6 +9,14 @@ use crate::messages::id;
 use crate::query::Query;
 
 impl Client {
+    /// A link that signs a browser in with this key, once.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn sign_in(&self) -> Result<api::SignIn, Error> {
+        self.ask(Ask::post("/v1/sign-in".to_owned(), &api::Nothing {})?.repeatable()).await
+    }
+
     /// Makes a key; its secret is told once.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::transport::Body;
 
-/// An export as it comes. It is whole only if the last line is there, which whoever reads it checks.
+/// An export or a backup as it comes. An export is whole only if the last line is there, which whoever reads it checks.
 pub struct Export {
     server: String,
     body: Body,
@@ -65,6 +65,16 @@ impl Client {
     /// As the server refuses it. An export that is cut off brings nothing.
     pub async fn import(&self, export: Body) -> Result<api::Imported, Error> {
         self.pour(Ask::pour("/v1/admin/import"), export).await
+    }
+
+    /// Everything as it was at one moment: a store in one file.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn backup(&self) -> Result<Export, Error> {
+        let ask = Ask::post("/v1/admin/backup".to_owned(), &api::Nothing {})?.accepting("application/vnd.sqlite3");
+        let response = self.open(&ask.unhurried(), &[]).await.map_err(|(error, _)| error)?;
+        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
     }
 
     /// What the server counts, as Prometheus reads it.

@@ -97,6 +97,14 @@ impl Engine {
         Self { shared: engine.shared, ..self.clone() }
     }
 
+    /// An engine on the same stores that accepts other sizes. It shares nothing else with this one.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        let shared = &self.shared;
+        let engine = Self::new(shared.stores.clone(), Arc::clone(&shared.world), limits);
+        Self { shared: engine.shared, ..self.clone() }
+    }
+
     fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: crate::LiveSettings) -> Self {
         let shared = Shared {
             stores,

@@ -1,5 +1,6 @@
 //! Who asks: the key or ticket of a request, and an engine that acts for whoever it speaks for.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_heade
 use crate::answer::Refused;
 use crate::app::App;
 use crate::serve::Peer;
+use crate::sessions;
 
 /// Whoever asks, with an engine that acts for them.
 pub(crate) struct Access {
@@ -133,7 +135,8 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
         }
         None => match parts.uri.query().filter(|_| is_stream).and_then(ticket) {
             Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
-            None => return Ok(None),
+            // A session that is over is none: whoever reads public threads goes on doing so.
+            None => return Ok(in_session(parts, app).await),
         },
     };
     // A key that ended is refused; it is no guess, and does not count as one.
@@ -147,6 +150,29 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
             Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
         }
         None => Err(unauthorized()),
+    }
+}
+
+/// The key of a browser that is signed in.
+async fn in_session(parts: &Parts, app: &App) -> Option<Key> {
+    let key = app.sessions.find(sessions::carried(parts)?, Instant::now())?;
+    (key.holds(SystemWorld.now()) && app.keys.still_holds(&key).await).then_some(key)
+}
+
+/// A browser, signed in or not.
+pub(crate) struct Session {
+    /// The secret of its session.
+    pub(crate) secret: Option<String>,
+    /// What it is signed in with.
+    pub(crate) key: Option<Key>,
+}
+
+impl FromRequestParts<App> for Session {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        let secret = sessions::carried(parts).map(str::to_owned);
+        Ok(Self { secret, key: in_session(parts, app).await })
     }
 }
 

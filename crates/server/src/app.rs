@@ -1,5 +1,6 @@
 //! The application: what all handlers share, and the list of routes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::guard::Guard;
 use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::sessions::Sessions;
 use crate::tickets::Tickets;
 use crate::{edge, routes};
 
@@ -22,6 +24,7 @@ pub struct App {
     pub(crate) settings: Arc<Settings>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) tickets: Arc<Tickets>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
     pub(crate) stopping: watch::Receiver<bool>,
@@ -43,6 +46,10 @@ pub struct Settings {
     /// Whether only this machine is served. Then requests that name another host, or come from the page of another one,
     /// are refused: a web page must not reach it by a name that was made to point here.
     pub loopback: bool,
+    /// A folder for files that are there for a moment; the system's unless it is set.
+    pub scratch: PathBuf,
+    /// Where people reach it, such as https://keep.example, for links that it gives; where it listens unless it is set.
+    pub public_url: Option<String>,
     /// Whether a line about each request goes to stderr.
     pub log: bool,
 }
@@ -56,6 +63,8 @@ impl Default for Settings {
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(2),
             loopback: true,
+            scratch: std::env::temp_dir(),
+            public_url: None,
             log: true,
         }
     }
@@ -71,6 +80,7 @@ impl App {
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),
+            sessions: Arc::default(),
             metrics: Arc::default(),
             stopping,
         }

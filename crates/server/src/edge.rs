@@ -238,7 +238,9 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
         "text/plain"
     } else if path.ends_with("/admin/export") {
         "application/x-ndjson"
-    } else if path == "/" || path == "/docs" || path.starts_with("/docs/") {
+    } else if path.ends_with("/admin/backup") {
+        "application/vnd.sqlite3"
+    } else if matches!(path, "/" | "/docs" | "/sign-in" | "/sign-out") || path.starts_with("/docs/") {
         "text/html"
     } else {
         "application/json"

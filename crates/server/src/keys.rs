@@ -119,6 +119,13 @@ impl Keys {
     }
 }
 
+impl Keys {
+    /// What the local key stands for.
+    pub(crate) fn local() -> Key {
+        local_key()
+    }
+}
+
 fn local_key() -> Key {
     Key {
         id: LOCAL.to_owned(),

@@ -23,6 +23,7 @@ mod openapi;
 mod patient;
 mod routes;
 mod serve;
+mod sessions;
 mod start;
 mod stream;
 mod table;

@@ -75,19 +75,23 @@ impl Sessions {
         format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}", SESSION_TTL.as_secs())
     }
 
-    /// Ends the session of a request, and gives the cookie that replaces the browser's.
-    pub(crate) fn end(&self, headers: &HeaderMap, now: Instant) -> String {
-        if let Some(secret) = cookie(headers) {
+    /// Ends a session, and gives the cookie that replaces the browser's.
+    pub(crate) fn end(&self, secret: Option<&str>, now: Instant) -> String {
+        if let Some(secret) = secret {
             drop(self.sessions.take(secret, now, SESSION_TTL));
         }
         format!("{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
     }
 
-    /// The key of the session that a request carries, if it may use it.
-    pub(crate) fn of(&self, parts: &Parts, now: Instant) -> Option<Key> {
-        let secret = cookie(&parts.headers)?;
-        is_own_page(parts).then(|| self.sessions.find(secret, now, SESSION_TTL))?
+    /// The key of the session with this secret.
+    pub(crate) fn find(&self, secret: &str, now: Instant) -> Option<Key> {
+        self.sessions.find(secret, now, SESSION_TTL)
     }
+}
+
+/// The secret of the session that a request carries, if it may use it.
+pub(crate) fn carried(parts: &Parts) -> Option<&str> {
+    cookie(&parts.headers).filter(|_| is_own_page(parts))
 }
 
 fn cookie(headers: &HeaderMap) -> Option<&str> {

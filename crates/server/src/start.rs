@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use threadkeep::{Engine, SystemWorld, World};
 use threadkeep_api::{ErrorCode, Problem, Status};
@@ -65,6 +66,7 @@ impl Start {
         let Self { engine, folder, listen, mut settings, connections, jwt } = self;
         let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
+        settings.scratch = folder.path().to_owned();
         settings.loopback = listen.is_none_or(|address| address.ip().is_loopback());
         if !settings.loopback && tokens.is_none() && !engine.has_keys().await? {
             let detail = "whoever reaches this machine would reach the server, and there is no key yet";
@@ -85,6 +87,7 @@ impl Start {
             problem.hint("name another address with --listen; port 0 takes any that is free")
         })?;
         let url = format!("http://{address}");
+        settings.public_url.get_or_insert_with(|| url.clone());
         let local_key = settings.loopback.then(Keys::draw_local);
         folder.tell(&url, local_key.as_deref(), SystemWorld.now())?;
         let stopping = watch::Sender::new(false);
@@ -120,6 +123,13 @@ impl Started {
     /// A key that works on this machine; none if the server is reached from elsewhere.
     pub fn local_key(&self) -> Option<&str> {
         self.local_key.as_deref()
+    }
+
+    /// A link that signs a browser in with the local key, once.
+    pub fn sign_in(&self) -> Option<String> {
+        self.local_key.as_ref()?;
+        let path = self.app.sessions.draw_link(Keys::local(), Instant::now());
+        Some(format!("{}{path}", self.app.settings.public_url.as_deref().unwrap_or(&self.url)))
     }
 
     /// Its data folder.

@@ -7,6 +7,7 @@ mod crash;
 mod disk;
 mod docs;
 mod doctor;
+mod everyday;
 mod follow;
 mod hostile;
 mod killed;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Nothing is loaded, nothing runs, nothing is sent; the style stands in the page itself.
 pub(crate) const CSP: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("style.css");
 

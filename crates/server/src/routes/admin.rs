@@ -69,7 +69,7 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-fn quiet() -> Progress {
+pub(super) fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }
 

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use threadkeep::Json;
 use threadkeep_api::{ErrorCode, Problem, Status};
 
+use crate::access::Session;
 use crate::answer::Answer;
 use crate::conditions::IfNoneMatch;
 use crate::docs;
@@ -62,8 +63,11 @@ async fn openapi(known: IfNoneMatch) -> Answer {
     Ok(kept("application/json", &document.text, &document.etag, &known))
 }
 
-async fn reference(known: IfNoneMatch) -> Answer {
-    Ok(shown(docs::reference(), &known))
+async fn reference(session: Session, known: IfNoneMatch) -> Answer {
+    Ok(match &session.key {
+        Some(key) => shown(&docs::reference_for(key), &known),
+        None => shown(docs::reference(), &known),
+    })
 }
 
 async fn error_list(known: IfNoneMatch) -> Answer {

@@ -1,6 +1,7 @@
 //! The routes, one file a resource.
 
 mod admin;
+mod backup;
 mod docs;
 mod events;
 mod keys;
@@ -10,6 +11,7 @@ mod messages;
 mod operation;
 mod owner;
 mod projects;
+mod sign_in;
 mod threads;
 mod tree;
 mod work;
@@ -33,8 +35,8 @@ pub(crate) fn table() -> Vec<Routes> {
         work::routes(),
         crate::stream::routes().and(many::routes()),
         projects::routes(),
-        keys::routes(),
-        admin::routes(),
+        keys::routes().and(sign_in::routes()),
+        admin::routes().and(backup::routes()),
         operation::routes(),
         docs::routes(),
     ]

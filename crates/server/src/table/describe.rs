@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use threadkeep_api::{ErrorCode, Status};
 
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
-use crate::access::{Access, Admin, Reader, Writing};
+use crate::access::{Access, Admin, Reader, Session, Writing};
 use crate::app::App;
 use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry, Token};
 use crate::input::{Body, FromBody, Lines, Path, Query};
@@ -52,6 +52,10 @@ tuples! {
     A B C D E;
     A B C D E F;
     A B C D E F G;
+}
+
+impl Describe for Session {
+    fn describe(_: &mut Operation) {}
 }
 
 impl Describe for State<App> {

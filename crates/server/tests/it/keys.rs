@@ -134,3 +134,43 @@ fn beyond_this_machine_a_key_is_needed_and_the_local_one_is_off() {
         start().await.expect("the folder is free again");
     });
 }
+
+#[test]
+fn a_link_signs_a_browser_in_once_and_its_session_reads_and_ends() {
+    let server = Server::start();
+    let (ann, key) = server.keyed("ann", "read");
+    let thread = server.keyed("ann", "write").0.thread(&["hi"]);
+    let drawn = ann.post("/v1/sign-in", json!({})).ok(201);
+    let url = drawn["url"].as_str().expect("a link");
+    let link = url.strip_prefix(&format!("http://{}", server.address())).expect("a link to this server");
+    let browser = server.anonymous();
+    let signed_in = browser.get(link);
+    assert_eq!((signed_in.status, signed_in.header("location")), (303, Some("/docs")));
+    let cookie = signed_in.header("set-cookie").expect("a cookie");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().expect("a pair"));
+    browser.get(link).refused(401, "unauthorized");
+    let path = format!("/v1/threads/{thread}");
+    let with = |more: &str| format!("{cookie}{more}");
+    assert_eq!(browser.send("GET", &path, &cookie, None).ok(200)["messageCount"], 1);
+    let page = browser.send("GET", "/docs", &cookie, None);
+    assert!(
+        page.body.contains("Signed in for <strong>ann</strong>") && !browser.get("/docs").body.contains("Signed in")
+    );
+    // It is the key's scope that counts, and only pages of this server may use it.
+    let own = with(&format!("Origin: http://{}\r\n", server.address()));
+    browser.send("PATCH", &path, &own, Some(r#"{"title":"x"}"#)).refused(403, "forbidden");
+    browser.send("PATCH", &path, &cookie, Some(r#"{"title":"x"}"#)).refused(401, "unauthorized");
+    let out = browser.send("POST", "/sign-out", &own, None);
+    assert_eq!(out.status, 303);
+    browser.send("GET", &path, &cookie, None).refused(401, "unauthorized");
+    // A key that is revoked takes its sessions with it.
+    let drawn = ann.post("/v1/sign-in", json!({})).ok(201);
+    let link = drawn["url"].as_str().expect("a link").split_once("/sign-in").expect("a path").1.to_owned();
+    let again = browser.get(&format!("/sign-in{link}"));
+    let cookie =
+        format!("Cookie: {}\r\n", again.header("set-cookie").expect("a cookie").split(';').next().expect("it"));
+    browser.send("GET", &path, &cookie, None).ok(200);
+    server.admin().delete(&format!("/v1/keys/{key}")).ok(200);
+    browser.send("GET", &path, &cookie, None).refused(401, "unauthorized");
+}

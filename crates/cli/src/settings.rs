@@ -1,0 +1,182 @@
+//! The settings of a server, each as a flag, in the environment, or in the file: see `config`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use threadkeep::{Invalid, Limits};
+use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_server::{Connections, JwtSettings, Settings};
+
+use crate::duration::duration;
+use crate::failure::Failure;
+
+/// The secret of HS256, which is never a flag.
+pub(crate) const JWT_SECRET: &str = "THREADKEEP_JWT_SECRET";
+
+/// Sizes and times. What follows from the environment has the name of the flag, in capitals: THREADKEEP_PAGE_MAX.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct ServerSettings {
+    /// The address and port to listen on; port 0 takes any that is free [default: 127.0.0.1:8473 or the next free]
+    #[arg(long, value_name = "ADDR", value_parser = address, env = "THREADKEEP_LISTEN", hide_env = true)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where people reach it, for links that it gives, such as https://keep.example [default: where it listens]
+    #[arg(long, value_name = "URL", value_parser = url, env = "THREADKEEP_PUBLIC_URL", hide_env = true)]
+    pub(crate) public_url: Option<String>,
+    /// Lines about requests, on stderr
+    #[arg(long, value_enum, default_value_t = LogTo::Json, env = "THREADKEEP_LOG", hide_env = true)]
+    log: LogTo,
+    /// Items in a page, unless the request says otherwise
+    #[arg(long, value_name = "N", value_parser = count, default_value = "50", env = "THREADKEEP_PAGE", hide_env = true)]
+    page: usize,
+    /// Most items in a page
+    #[arg(long, value_name = "N", value_parser = count, default_value = "1000", env = "THREADKEEP_PAGE_MAX", hide_env = true)]
+    page_max: usize,
+    /// Most messages in one batch
+    #[arg(long, value_name = "N", value_parser = count, default_value = "1000", env = "THREADKEEP_BATCH_MAX", hide_env = true)]
+    batch_max: usize,
+    /// Most bytes of a message
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8MiB", env = "THREADKEEP_MESSAGE_BYTES_MAX",
+          hide_env = true)]
+    message_bytes_max: usize,
+    /// Most bytes of a request's body
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB", env = "THREADKEEP_BODY_BYTES_MAX",
+          hide_env = true)]
+    body_bytes_max: usize,
+    /// Most messages that wait in the queue of a thread
+    #[arg(long, value_name = "N", value_parser = count, default_value = "5", env = "THREADKEEP_QUEUED_MAX", hide_env = true)]
+    queued_max: usize,
+    /// Most connections at the same time
+    #[arg(long, value_name = "N", value_parser = count, default_value = "10000", env = "THREADKEEP_CONNECTIONS_MAX",
+          hide_env = true)]
+    connections_max: usize,
+    /// How often a stream says that it is still there
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s", env = "THREADKEEP_HEARTBEAT",
+          hide_env = true)]
+    heartbeat: Duration,
+    /// How long requests that are under way may go on when it is to stop
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", env = "THREADKEEP_DRAIN", hide_env = true)]
+    drain: Duration,
+    /// A file with the public keys (JWKS) that tokens are signed with: RS256, ES256
+    #[arg(long, value_name = "FILE", env = "THREADKEEP_JWT_JWKS", hide_env = true)]
+    jwt_jwks: Option<PathBuf>,
+    /// A file with the secret that tokens are signed with (HS256); or the secret itself in THREADKEEP_JWT_SECRET
+    #[arg(long, value_name = "FILE", env = "THREADKEEP_JWT_SECRET_FILE", hide_env = true)]
+    jwt_secret_file: Option<PathBuf>,
+    /// What `iss` of a token has to be
+    #[arg(long, value_name = "TEXT", env = "THREADKEEP_JWT_ISSUER", hide_env = true)]
+    jwt_issuer: Option<String>,
+    /// What `aud` of a token has to be or contain
+    #[arg(long, value_name = "TEXT", env = "THREADKEEP_JWT_AUDIENCE", hide_env = true)]
+    jwt_audience: Option<String>,
+}
+
+/// Where lines about requests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogTo {
+    /// One line of JSON for each request, on stderr
+    Json,
+    /// Nowhere
+    Off,
+}
+
+impl ServerSettings {
+    /// The sizes that the engine accepts.
+    pub(crate) fn limits(&self) -> Result<Limits, Invalid> {
+        if self.page > self.page_max {
+            return Err(Invalid::parameter("page", format!("is {}, and --page-max only {}", self.page, self.page_max)));
+        }
+        Ok(Limits {
+            page: self.page,
+            page_max: self.page_max,
+            batch_max: self.batch_max,
+            message_bytes_max: self.message_bytes_max,
+            queued_max: self.queued_max,
+            ..Limits::default()
+        })
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            body_bytes_max: self.body_bytes_max,
+            heartbeat: self.heartbeat.max(Duration::from_millis(100)),
+            public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            log: self.log == LogTo::Json,
+            ..Settings::default()
+        }
+    }
+
+    pub(crate) fn connections(&self) -> Connections {
+        Connections { at_once_max: self.connections_max, drain: self.drain, ..Connections::default() }
+    }
+
+    pub(crate) fn tokens(&self) -> Result<JwtSettings, Failure> {
+        let from_file = self.jwt_secret_file.as_ref().map(|path| {
+            std::fs::read_to_string(path).map(|secret| secret.trim_end().to_owned()).map_err(|error| {
+                let detail = format!("the secret in {} cannot be read: {error}", path.display());
+                Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail)
+            })
+        });
+        let from_environment = std::env::var(JWT_SECRET).ok().filter(|secret| !secret.is_empty());
+        Ok(JwtSettings {
+            secret: from_file.transpose()?.or(from_environment),
+            jwks: self.jwt_jwks.clone(),
+            issuer: self.jwt_issuer.clone(),
+            audience: self.jwt_audience.clone(),
+        })
+    }
+}
+
+/// An address with a port, by number or by name.
+fn address(text: &str) -> Result<SocketAddr, Invalid> {
+    let rule =
+        || Invalid::parameter("listen", format!("'{text}' is not an address with a port, such as 127.0.0.1:8473"));
+    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(rule)
+}
+
+fn url(text: &str) -> Result<String, Invalid> {
+    let host = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+    if host.is_some_and(|host| !host.is_empty() && !host.contains([' ', '"', '<', '?', '#'])) {
+        return Ok(text.to_owned());
+    }
+    Err(Invalid::parameter("public-url", format!("'{text}' is not an address such as https://keep.example")))
+}
+
+fn count(text: &str) -> Result<usize, Invalid> {
+    let number = text.replace('_', "").parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| Invalid::parameter("number", format!("'{text}' is not a number above 0")))
+}
+
+/// A number of bytes, with or without a unit.
+fn size(text: &str) -> Result<usize, Invalid> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim() {
+        "" | "B" => Some(0),
+        "KiB" => Some(10),
+        "MiB" => Some(20),
+        "GiB" => Some(30),
+        _ => None,
+    };
+    let bytes = number.parse::<usize>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        Invalid::parameter("size", format!("'{text}' is not a number of bytes such as 1000, 64KiB, 8MiB or 1GiB"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_number_and_a_unit_and_bytes_need_none() {
+        for (text, bytes) in [("1", 1), ("1000", 1_000), ("64KiB", 65_536), ("8 MiB", 8 << 20), ("1GiB", 1 << 30)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "MiB", "-1", "1.5MiB", "8MB", "8mib", "99999999999999999999", "99999999999GiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}
