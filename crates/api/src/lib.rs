@@ -27,6 +27,7 @@ mod schema;
 mod snapshot;
 mod summary;
 mod thread;
+mod work;
 mod writer;
 
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, SignIn, Ticket};
@@ -46,13 +47,14 @@ pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
-    Assign, Begin, ChangeOwner, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage,
-    NewMessages, NewSubagent, Nothing, NotifyParent, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc,
-    SetCheckpoint, SetStatus, Step, TakeWriter, Truncate, parse_body, parse_update,
+    Assign, ChangeOwner, CreateThread, EditMessage, Emit, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
+    Nothing, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc, SetCheckpoint, TakeWriter, Truncate,
+    parse_body, parse_update,
 };
 #[cfg(feature = "schema")]
 pub use schema::{AppendedMessages, ProblemTold};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
+pub use work::{Begin, End, NewSubagent, NotifyParent, SetStatus, Step};
 pub use writer::Writer;

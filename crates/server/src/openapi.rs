@@ -309,8 +309,15 @@ fn header_parameter(header: Honours) -> Value {
     };
     let mut told =
         json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
-    if required {
-        told["example"] = json!(1);
+    // Tools that make requests begin with these.
+    let example = match header {
+        Honours::Actor => Some(json!("agent reviewer")),
+        Honours::IfMatch => Some(json!("*")),
+        Honours::WriterToken => Some(json!(1)),
+        Honours::IfNoneMatch | Honours::IdempotencyKey | Honours::Writer | Honours::LastEventId => None,
+    };
+    if let Some(example) = example {
+        told["example"] = example;
     }
     told
 }

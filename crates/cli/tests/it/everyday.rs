@@ -119,8 +119,12 @@ fn a_store_is_backed_up_while_a_server_writes_and_comes_back() {
         }
         let said = desk.run(&["--data", &into, "show", &thread, "--json"]).ok();
         let said: Value = serde_json::from_str(&said).expect("json");
-        let texts: Vec<&str> =
-            said["messages"].as_array().expect("messages").iter().filter_map(|one| one["content"].as_str()).collect();
+        let texts: Vec<&str> = said["messages"]["items"]
+            .as_array()
+            .expect("messages")
+            .iter()
+            .filter_map(|one| one["content"].as_str())
+            .collect();
         assert_eq!(texts.join(" "), shows);
         desk.run(&["--data", &into, "restore", backup]).refused(2, &["without threads"]);
     }
