@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use threadkeep_engine::{CopyReport, Engine, Result};
+use threadkeep_engine::{CopyReport, Engine, Error, Result};
 use threadkeep_model::Invalid;
 use threadkeep_store::{Progress, StoreError};
 
@@ -73,12 +73,22 @@ pub async fn restore(engine: &Engine, path: &Path, scratch: &Path, progress: Pro
     let restored = async {
         new_private_file(&copy).map_err(|error| cannot("write", &copy, &error))?;
         std::fs::copy(path, &copy).map_err(|error| cannot("read", path, &error))?;
-        let source = open(&format!("sqlite:{}", copy.display()))?;
+        let source = open(&format!("sqlite:{}", copy.display())).map_err(|error| named(error, path))?;
         source.copy_to(engine, progress).await
     };
     let restored = restored.await;
     remove(&copy);
     restored
+}
+
+/// What is wrong with the copy is wrong with the backup.
+fn named(error: Error, backup: &Path) -> Error {
+    match error {
+        Error::Store(StoreError::CannotOpen { what, .. }) => {
+            StoreError::CannotOpen { path: backup.display().to_string(), what }.into()
+        }
+        other => other,
+    }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
