@@ -34,7 +34,7 @@ impl Target {
         request.into_bytes()
     }
 
-    /// A message to append, with `n` in it so that no two are the same.
+    /// A message to append. The text needs no escapes.
     pub(crate) fn append(&self, thread: &str, headers: &str, text: &str) -> Vec<u8> {
         let body = format!(r#"{{"role":"user","content":"{text}"}}"#);
         self.request("POST", &format!("/v1/threads/{thread}/messages"), headers, &body)

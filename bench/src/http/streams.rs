@@ -78,7 +78,8 @@ pub(super) fn measure(http: &Http<'_>) -> Result<Vec<Line>> {
         serving = home.serve(port)?;
     }
     http.runtime.block_on(writer)??;
-    let seen = http.runtime.block_on(all)??;
+    let seen = http.runtime.block_on(async { tokio::time::timeout(MISSED_AFTER, all).await });
+    let seen = seen.map_err(|_| "some subscribers did not get every entry in time")???;
     let took = begun.elapsed();
     spent.add(&serving)?;
     serving.stop()?;
@@ -140,16 +141,10 @@ async fn subscribe(target: Target, thread: String, subscribers: usize, entries: 
         .map(|n| tokio::spawn(follow(target.clone(), Arc::clone(&path), n as u64, entries, Arc::clone(&reconnects))))
         .collect();
     let mut seen = Seen { complete: 0, wrong: None, reconnects: 0 };
-    let mut until = None;
     for subscriber in all {
-        // From the first that is complete on, the others have so long.
-        let until = until.get_or_insert_with(|| tokio::time::Instant::now() + MISSED_AFTER * 2);
-        match tokio::time::timeout_at(*until, subscriber).await {
-            Ok(done) => match done? {
-                Ok(()) => seen.complete += 1,
-                Err(wrong) => seen.wrong = Some(wrong.to_string()),
-            },
-            Err(_) => seen.wrong = Some("a subscriber did not get everything in time".to_owned()),
+        match subscriber.await? {
+            Ok(()) => seen.complete += 1,
+            Err(wrong) => seen.wrong = Some(wrong.to_string()),
         }
     }
     seen.reconnects = reconnects.load(Ordering::Relaxed);

@@ -4,12 +4,13 @@
 //! because what was read is passed over by its version. A slow follower reads the log later; no writer waits for it.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, Bounds, Class, Code, Derived, Entry, Invalid, Kind, MessageId, Position, ThreadId, Timestamp,
-    Version,
+    Account, Actor, Bounds, Class, Code, Derived, Entry, Head, Invalid, Kind, MessageId, Position, SegmentId, ThreadId,
+    Timestamp, Version,
 };
 use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
 
@@ -66,6 +67,10 @@ pub struct Subscription {
     after: Version,
     signal: Signal,
     ready: VecDeque<HistoryEntry>,
+    /// Where the last entry that it gave lies.
+    segment: Option<SegmentId>,
+    /// Whether the last look reached the head. Then there is no more until there is a signal.
+    is_current: bool,
 }
 
 impl Subscription {
@@ -75,6 +80,10 @@ impl Subscription {
     /// If the store cannot be read.
     pub async fn next(&mut self) -> Result<Option<HistoryEntry>> {
         loop {
+            // Every follower of a busy thread would look in vain once for each entry it gets.
+            if self.is_current && self.ready.is_empty() && !self.signal.is_told() {
+                self.news().await;
+            }
             match self.next_so_far().await {
                 Ok(None) => self.news().await,
                 Err(Error::ThreadNotFound { .. }) => return Ok(None),
@@ -90,15 +99,19 @@ impl Subscription {
     /// again.
     pub async fn next_so_far(&mut self) -> Result<Option<HistoryEntry>> {
         if self.ready.is_empty() {
-            self.ready = self
-                .engine
-                .history_within(self.thread, self.after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES, Verb::Stream)
-                .await?
-                .into();
+            self.is_current = false;
+            let head = self.engine.head(self.thread, Verb::Stream).await?;
+            let (thread, after) = (self.thread, self.after);
+            let found = match self.segment == Some(head.segment) {
+                true => self.engine.newest(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
+                false => self.engine.history_up_to(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
+            };
+            self.is_current = found.last().map_or(after, |last| last.version) >= head.version;
+            self.ready = found.into();
         }
         let next = self.ready.pop_front();
         if let Some(entry) = &next {
-            self.after = entry.version;
+            (self.after, self.segment) = (entry.version, Some(entry.place.segment));
         }
         Ok(next)
     }
@@ -106,6 +119,7 @@ impl Subscription {
     /// Resolves when there may be more. It is a hint: what there is, [`Subscription::next_so_far`] says.
     pub async fn news(&mut self) {
         self.signal.wait().await;
+        self.is_current = false;
     }
 
     /// The version of the last entry it gave: where to resume.
@@ -189,6 +203,18 @@ impl Engine {
         verb: Verb,
     ) -> Result<Vec<HistoryEntry>> {
         let head = self.head(thread, verb).await?;
+        self.history_up_to(thread, &head, after, limit, bytes_max).await
+    }
+
+    /// The same up to `head`, for somebody who may read it.
+    async fn history_up_to(
+        &self,
+        thread: ThreadId,
+        head: &Head,
+        after: Version,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<HistoryEntry>> {
         if after >= head.version || limit == 0 {
             return Ok(Vec::new());
         }
@@ -205,29 +231,57 @@ impl Engine {
             if end <= after || found.len() >= limit || bytes >= bytes_max {
                 continue;
             }
-            let query = EntryQuery {
-                segment: segment.id,
-                positions: after.next().max(segment.first)..=end,
-                order: Order::Ascending,
-                limit: limit - found.len(),
-            };
-            for entry in self.shared.stores.store.entries(query).await? {
-                if bytes >= bytes_max {
-                    break;
-                }
-                let entry = self.historic(thread, entry).await?;
-                bytes += entry.json.len();
-                found.push(entry);
-            }
+            let positions = after.next().max(segment.first)..=end;
+            self.add_entries(thread, segment.id, positions, (limit, bytes_max), &mut found).await?;
+            bytes = found.iter().map(|entry| entry.json.len()).sum();
         }
         Ok(found)
+    }
+
+    /// The same for somebody whose last entry lies in the newest segment: then so does whatever came after it.
+    async fn newest(
+        &self,
+        thread: ThreadId,
+        head: &Head,
+        after: Version,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<HistoryEntry>> {
+        let mut found = Vec::new();
+        if after < head.version {
+            let positions = after.next()..=head.version;
+            self.add_entries(thread, head.segment, positions, (limit, bytes_max), &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// Adds entries of a segment to those that were found, until there are so many, or so many bytes.
+    async fn add_entries(
+        &self,
+        thread: ThreadId,
+        segment: SegmentId,
+        positions: RangeInclusive<Position>,
+        (limit, bytes_max): (usize, usize),
+        found: &mut Vec<HistoryEntry>,
+    ) -> Result<()> {
+        let mut bytes: usize = found.iter().map(|entry| entry.json.len()).sum();
+        let query = EntryQuery { segment, positions, order: Order::Ascending, limit: limit - found.len() };
+        for entry in self.shared.stores.store.entries(query).await? {
+            if bytes >= bytes_max {
+                break;
+            }
+            let entry = self.historic(thread, entry).await?;
+            bytes += entry.json.len();
+            found.push(entry);
+        }
+        Ok(())
     }
 
     /// What a thread saw of others at its birth, after version `after`. Records are not inherited.
     async fn inherited(
         &self,
         thread: ThreadId,
-        first: threadkeep_model::SegmentId,
+        first: SegmentId,
         after: Version,
         limit: usize,
         bytes_max: usize,
@@ -317,7 +371,8 @@ impl Engine {
         if after > current {
             return Err(Error::VersionInFuture { version: after, current });
         }
-        Ok(Subscription { engine: self.clone(), thread, after, signal, ready: VecDeque::new() })
+        let (engine, ready) = (self.clone(), VecDeque::new());
+        Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false })
     }
 
     /// Follows everything that happens in the store after `after`, whatever the account: catches up, then live.

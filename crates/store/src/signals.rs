@@ -29,6 +29,11 @@ impl Signal {
             std::future::pending::<()>().await;
         }
     }
+
+    /// Whether something was signalled since the last wait: then the next one is over at once.
+    pub fn is_told(&self) -> bool {
+        self.receiver.has_changed().unwrap_or(false)
+    }
 }
 
 impl Signals {
@@ -92,7 +97,9 @@ mod tests {
         let (mut of_one, mut of_other, mut of_any) = (signals.of(one), signals.of(other), signals.any());
         signals.tell(one);
         signals.tell(one);
+        assert!(of_one.is_told() && of_any.is_told() && !of_other.is_told());
         assert!(is_told(&mut of_one) && is_told(&mut of_any));
+        assert!(!of_one.is_told() && !of_any.is_told());
         assert!(!is_told(&mut of_one) && !is_told(&mut of_any) && !is_told(&mut of_other));
         signals.tell_all();
         assert!(is_told(&mut of_one) && is_told(&mut of_other) && is_told(&mut of_any));

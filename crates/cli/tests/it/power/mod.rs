@@ -25,6 +25,8 @@ const SEED: u64 = 20_261_115;
 const CLIENTS: usize = 6;
 /// Appends of each in one life of the server.
 const APPENDS: usize = 60;
+/// After one cut in so many the server is started again, too.
+const SERVED_EVERY: usize = 10;
 /// How often the server is started: it is stopped, and killed.
 const LIVES: usize = 3;
 
@@ -143,10 +145,24 @@ fn cut_power(recorded: &Recorded, is_acknowledged: fn(&str) -> bool) {
             assert!(doubled.is_empty(), "{context}: {doubled:?}");
             most = most.max(acknowledged.len());
             checked += 1;
+            if n % SERVED_EVERY == 0 {
+                serve_again(&left, &context);
+            }
             std::fs::remove_dir_all(&left).expect("a folder");
         }
     }
     assert!(checked > 0 && most > 0, "something was acknowledged");
+}
+
+/// The server starts on what is left, whatever its own files hold, and takes new threads.
+fn serve_again(left: &Path, context: &str) {
+    let mut command = threadkeep();
+    command.current_dir(left).args(["serve", "--json", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let running = Running::start(command);
+    let ready = running.next_json();
+    let address = ready["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect(context);
+    let mut connection = Connection::open(address, ready["apiKey"].as_str().expect(context));
+    connection.post("/v1/threads", &json!({ "title": "After the cut" }));
 }
 
 /// The marks of all messages in a folder, and how often each is there. The doctor finds nothing.
