@@ -15,8 +15,8 @@ use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, branch, copy, emit, follow, keys, list, message, projects, relate, say, serve, show, thread, transfer, tree,
-    upkeep, watch, work, writer,
+    agent, branch, copy, emit, events, follow, keys, list, message, projects, relate, say, serve, show, thread,
+    transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -110,6 +110,7 @@ enum Command {
     Tail(follow::Tail),
     Watch(watch::Watch),
     History(follow::History),
+    Events(events::Events),
     Tree(tree::Tree),
     Relationships(relate::Relationships),
     Summary(relate::Summary),
@@ -188,6 +189,7 @@ impl Command {
             Self::Tail(tail) => tail.run(context).await,
             Self::Watch(watch) => watch.run(context).await,
             Self::History(history) => history.run(context).await,
+            Self::Events(events) => events.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Relationships(relationships) => relationships.run(context).await,
             Self::Summary(summary) => summary.run(context).await,
