@@ -79,7 +79,9 @@ impl Context {
     pub(crate) fn engine(&mut self, what: &str) -> Result<Engine, Failure> {
         let engine = match &self.store {
             Store::Open(engine) => engine.clone(),
-            Store::Beside => reach::open(&self.place, false)?,
+            // A server may serve another store than its folder's.
+            Store::Beside if self.place.has_store() => reach::open(&self.place, false)?,
+            Store::Beside => return Err(reach::needs_store(what)),
             Store::Elsewhere => return Err(reach::needs_store(what)),
         };
         self.store = Store::Open(engine.clone());

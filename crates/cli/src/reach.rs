@@ -1,9 +1,8 @@
 //! From a place to a client: a server that is named, one that runs on the data folder, or the store itself.
 
-use std::path::Path;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid, StoreUrl};
+use threadkeep::{Engine, Invalid};
 use threadkeep_api::{Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
@@ -57,11 +56,8 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
     if let Reach::Server(_) = place.reach {
         return Err(needs_store("this command"));
     }
-    if !may_begin
-        && let StoreUrl::Sqlite(path) = place.url.parse()?
-        && is_missing(&path)
-    {
-        let detail = format!("there is no store at {}", path.display());
+    if !may_begin && !place.has_store() {
+        let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
         let problem = Problem::new(Status::NotFound, "store_not_found", detail);
         return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
     }
@@ -72,12 +68,4 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
 pub(crate) fn needs_store(what: &str) -> Failure {
     let rule = format!("a server cannot do it: {what} needs the store itself; name it with --store or --data");
     Invalid::parameter("server", rule).into()
-}
-
-/// Whether nothing was ever stored at `path`. A file without a byte is one that nobody finished making.
-fn is_missing(path: &Path) -> bool {
-    match std::fs::metadata(path) {
-        Ok(metadata) => metadata.is_file() && metadata.len() == 0,
-        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
-    }
 }

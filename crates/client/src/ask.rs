@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::{BodyExt, Empty, Full, Limited};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use threadkeep_api::{ACTOR_HEADER, Problem, Status, actor_header};
@@ -16,6 +16,9 @@ use crate::error::Error;
 use crate::query::Query;
 use crate::retry::Pauses;
 use crate::transport::{Body, Failed, Request, Response, boxed};
+
+/// Most bytes of an answer that is read whole.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Whether a request may be sent again when its fate is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,7 +267,7 @@ impl Client {
 
     async fn taken(&self, response: Response) -> Result<Answer, Attempt> {
         let (parts, body) = response.into_parts();
-        match body.collect().await {
+        match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
             Ok(body) => Ok(Answer { headers: parts.headers, body: body.to_bytes() }),
             Err(error) => Err(self.failed(Failed::after(error))),
         }

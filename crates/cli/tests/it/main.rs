@@ -14,6 +14,7 @@ mod served;
 mod shapes;
 mod stories;
 mod support;
+mod tls;
 mod tour;
 mod transfer;
 mod watch;
