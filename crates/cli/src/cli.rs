@@ -142,7 +142,11 @@ impl Command {
     /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
     /// beside the server that runs on it, and with `--server` say that they cannot.
     fn needs_store(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Copy(_) | Self::Watch(_))
+        match self {
+            Self::Serve(_) | Self::Copy(_) => true,
+            Self::Watch(watch) => watch.needs_store(),
+            _ => false,
+        }
     }
 
     /// The store it works on. `named` is what flags and environment say.
