@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt, Empty, Full, Limited};
+use http_body_util::{BodyExt, Empty, Full};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use threadkeep_api::{ACTOR_HEADER, Problem, Status, actor_header};
@@ -266,11 +266,17 @@ impl Client {
     }
 
     async fn taken(&self, response: Response) -> Result<Answer, Attempt> {
-        let (parts, body) = response.into_parts();
-        match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
-            Ok(body) => Ok(Answer { headers: parts.headers, body: body.to_bytes() }),
-            Err(error) => Err(self.failed(Failed::after(error))),
+        let (parts, mut body) = response.into_parts();
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| self.failed(Failed::after(error)))?;
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            if bytes.len() > ANSWER_BYTES_MAX {
+                let error = self.not_understood(&format!("it has more than {ANSWER_BYTES_MAX} bytes"));
+                return Err(Attempt { error, not_done: false, wait: None });
+            }
         }
+        Ok(Answer { headers: parts.headers, body: bytes.into() })
     }
 
     fn failed(&self, failed: Failed) -> Attempt {
