@@ -23,8 +23,8 @@ pub(crate) struct Reached {
 pub(crate) enum Store {
     /// It is open.
     Open(Engine),
-    /// A server runs on its folder; it can be opened beside it.
-    Beside,
+    /// A server runs on its folder; it is opened beside it when it is needed.
+    Beside(Option<Engine>),
     /// Only the server is known.
     Elsewhere,
 }
@@ -38,7 +38,10 @@ pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Fai
         }
         Reach::Folder => {
             if let Some(client) = found::running(&place.folder, settings()).await {
-                return Ok(Reached { client, store: Store::Beside });
+                // Whoever comes with a key is somebody else than the owner of the folder, as far as anybody knows.
+                let is_guest = Key::from_environment().is_some();
+                let store = if is_guest { Store::Elsewhere } else { Store::Beside(None) };
+                return Ok(Reached { client, store });
             }
         }
         Reach::Store => {}
