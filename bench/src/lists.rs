@@ -320,7 +320,14 @@ fn change(bench: &Bench, ours: &Ours, own: &mut [Thread], ranks: Range<usize>, n
             let fields = before.changes_to(&thread.record);
             let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }))];
             let record = Some(thread.record.clone());
-            ThreadCommit::Write(WriteTo { thread: thread.id, expect: Expect::default(), branch: None, entries, record })
+            ThreadCommit::Write(WriteTo {
+                thread: thread.id,
+                expect: Expect::default(),
+                branch: None,
+                entries,
+                record,
+                owner: None,
+            })
         });
         let threads = writes.collect();
         // A time before all of them: a thread's own never goes back.

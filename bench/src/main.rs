@@ -1,9 +1,10 @@
 //! Measures Threadkeep beside hand-written code, in one run.
 //!
 //! `rows` has a file for each thing that is measured, `opponents` what it is measured beside, `meter` the instruments
-//! and `report` the table; `bench` is what they share, on files or on a `server`. The README says how to read it.
+//! and `report` the table; `bench` is what they share, on files or on a `server`; `http` measures our server. The README says how to read it.
 
 mod bench;
+mod http;
 mod lists;
 mod meter;
 mod opponents;
@@ -13,7 +14,7 @@ mod rows;
 mod server;
 mod world;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -51,6 +52,9 @@ enum Command {
     /// Lists of 50 by every filter, beside the unfiltered list. Two accounts of 100,000 threads each are made first, spread
     /// over about two years; the threads that a filter matches lie among the newest, or among the oldest.
     List(ListArgs),
+    /// The server, as a process of its own, with a load generator that keeps its connections: appends and reads by 64
+    /// clients, subscribers who hang up while the server is restarted and killed, how fast it starts, what memory it takes.
+    Http(HttpArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -100,6 +104,52 @@ struct ListArgs {
     threads: Option<u32>,
 }
 
+#[derive(Args)]
+struct HttpArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+    /// Only these rows.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    rows: Vec<String>,
+    /// The program to measure [default: the one beside this one]
+    #[arg(long, value_name = "PATH")]
+    threadkeep: Option<PathBuf>,
+    /// Appends and reads in a round, of all 64 clients together [default: 9600, or 640 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..=10_000_000))]
+    appends: Option<u32>,
+    /// Subscribers of one thread [default: 1000, or 20 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9_000))]
+    subscribers: Option<u32>,
+    /// Entries that each of them gets [default: 500, or 80 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(50..=100_000))]
+    entries: Option<u32>,
+    /// Threads in the folder on which a server starts [default: 100000, or 1000 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    threads: Option<u32>,
+}
+
+impl HttpArgs {
+    fn measure(self) -> Result<()> {
+        let mut sizes = http::Sizes::of(self.place.quick);
+        for (size, named) in [
+            (&mut sizes.appends, self.appends),
+            (&mut sizes.subscribers, self.subscribers),
+            (&mut sizes.entries, self.entries),
+            (&mut sizes.threads, self.threads),
+        ] {
+            *size = named.map_or(*size, |named| named as usize);
+        }
+        let bench = self.place.bench(usize::from(self.rounds))?;
+        http::measure(&bench, sizes, self.threadkeep, &self.rows, self.json)
+    }
+}
+
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
@@ -112,6 +162,7 @@ fn main() -> ExitCode {
                 .bench(usize::from(args.rounds))
                 .and_then(|bench| lists::measure(&bench, threads as usize, args.json))
         }
+        Command::Http(args) => args.measure(),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {

@@ -1,4 +1,4 @@
-//! The instruments: syncs, pages, CPU time and wall time of this process.
+//! The instruments: syncs, pages, CPU time and wall time of this process, CPU time and memory of others.
 //!
 //! Syncs and pages are counted where they leave the process: this program defines `fsync`, `fdatasync`, `pread` and
 //! `pwrite` itself, and hands them on to the kernel. The bundled SQLite is linked statically, so its calls come here
@@ -126,8 +126,46 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Other processes: what they spent, and how they are told to end.
+pub(crate) mod process {
+    use std::time::Duration;
+
+    use crate::Result;
+
+    /// What a process can be sent.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) enum Signal {
+        /// It is asked to end.
+        Terminate,
+    }
+
+    /// User and system time of `process` so far.
+    pub(crate) fn cpu_of(process: u32) -> std::io::Result<Duration> {
+        super::calls::cpu_of(process)
+    }
+
+    /// Sends `signal` to `process`.
+    pub(crate) fn signal(process: u32, signal: Signal) -> std::io::Result<()> {
+        match signal {
+            Signal::Terminate => super::calls::signal(process, libc::SIGTERM),
+        }
+    }
+
+    /// Bytes that stand in the status of `process` under `name`, such as `VmRSS:`.
+    pub(crate) fn memory_of(process: u32, name: &str) -> Result<u64> {
+        const KIB: u64 = 1_024;
+        let path = format!("/proc/{process}/status");
+        let status = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{path} cannot be read, and it says what memory is in use: {error}"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib =
+            line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("{path} has no {name}"))?;
+        Ok(kib.parse::<u64>()? * KIB)
+    }
+}
+
 /// System calls, counted on their way. Functions of the C library are defined here under their own names, and
-/// `getrusage` has no safe wrapper: both need unsafe code, and it stays in this module.
+/// clocks and signals have no safe wrapper: both need unsafe code, and it stays in this module.
 mod calls {
     #![allow(unsafe_code)]
 
@@ -137,6 +175,29 @@ mod calls {
     pub(super) static SYNCS: AtomicU64 = AtomicU64::new(0);
     pub(super) static PAGES_READ: AtomicU64 = AtomicU64::new(0);
     pub(super) static PAGES_WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+    /// User and system time of another process, by a clock that counts in nanoseconds.
+    pub(super) fn cpu_of(process: u32) -> std::io::Result<Duration> {
+        let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: both calls fill in what they are given, and it lives longer than they do.
+        let failed = unsafe {
+            libc::clock_getcpuclockid(process.cast_signed(), &raw mut clock) != 0
+                || libc::clock_gettime(clock, &raw mut time) != 0
+        };
+        match failed {
+            true => Err(std::io::Error::last_os_error()),
+            false => Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32)),
+        }
+    }
+
+    /// Sends a signal to another process.
+    pub(super) fn signal(process: u32, signal: libc::c_int) -> std::io::Result<()> {
+        // SAFETY: no memory is involved.
+        match unsafe { libc::kill(process.cast_signed(), signal) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
 
     /// User and system time of the whole process.
     pub(super) fn cpu() -> Duration {

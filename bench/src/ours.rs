@@ -89,7 +89,7 @@ impl Ours {
                     let write = |thread: &ThreadId| {
                         let entries = vec![NewEntry::new(&Entry::MessageAppended(MessageBody::user(text(n))))];
                         let (thread, expect) = (*thread, Expect::default());
-                        ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None })
+                        ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None, owner: None })
                     };
                     let threads = threads.iter().map(write).collect();
                     let (caller, time) = (Caller::local(), world.now());

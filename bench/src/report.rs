@@ -42,6 +42,7 @@ pub(crate) enum Unit {
     Pages,
     Times,
     Bytes,
+    Count,
 }
 
 impl Unit {
@@ -53,6 +54,7 @@ impl Unit {
             Self::Pages => "pages",
             Self::Times => "×",
             Self::Bytes => "bytes",
+            Self::Count => "",
         }
     }
 
@@ -66,6 +68,7 @@ impl Unit {
             Self::Times => format!("{value:.2} ×"),
             Self::Bytes if value >= 1e6 => format!("{:.1} MB", value / 1e6),
             Self::Bytes => format!("{value:.0} B"),
+            Self::Count => format!("{value:.0}"),
         }
     }
 }
@@ -190,13 +193,31 @@ impl<W: Write> Report<W> {
             false => ("SQLite by hand and a JSON Lines file a thread", "jsonl"),
         };
         writeln!(self.to, "Threadkeep beside {beside}")?;
+        self.about(bench)?;
+        let cells = ["row", "measured", "ours", self.by_hand_on, json_lines, "ratio", "aim", "met"];
+        self.write_cells(cells.map(str::to_owned))
+    }
+
+    /// The same for the server, which is measured beside the library.
+    pub(crate) fn begin_http(&mut self, bench: &Bench) -> Result<()> {
+        self.quick = bench.quick;
+        self.by_hand_on = "library";
+        if self.json {
+            return Ok(());
+        }
+        writeln!(self.to, "Threadkeep over HTTP, beside the library in one process")?;
+        self.about(bench)?;
+        let cells = ["row", "measured", "over HTTP", self.by_hand_on, "", "ratio", "aim", "met"];
+        self.write_cells(cells.map(str::to_owned))
+    }
+
+    fn about(&mut self, bench: &Bench) -> Result<()> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         writeln!(self.to, "{} interleaved rounds, medians; {cpus} CPUs; {}", bench.rounds, bench.about()?)?;
         if self.quick {
             writeln!(self.to, "--quick: small sizes, to show that everything works. The aims are for full sizes.")?;
         }
-        let cells = ["row", "measured", "ours", self.by_hand_on, json_lines, "ratio", "aim", "met"];
-        self.write_cells(cells.map(str::to_owned))
+        Ok(())
     }
 
     pub(crate) fn lines(&mut self, lines: &[Line]) -> Result<()> {

@@ -140,12 +140,56 @@ fn observers_see_what_they_should_and_no_more() {
     }
 }
 
+/// The server that is measured lies beside this package's own program. The workspace's tests have built it; alone, this
+/// package has to ask for it.
+fn build_server() {
+    let server = std::path::Path::new(env!("CARGO_BIN_EXE_threadkeep-bench")).with_file_name("threadkeep");
+    if !server.is_file() {
+        let built = Command::new(env!("CARGO")).args(["build", "-p", "threadkeep-cli"]).status();
+        assert!(built.is_ok_and(|status| status.success()) && server.is_file(), "{} is missing", server.display());
+    }
+}
+
+#[test]
+fn the_server_is_measured_on_both_stores_and_no_subscriber_misses_anything() {
+    let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    build_server();
+    for store in [None, Some(threadkeep_throwaway::postgres())] {
+        let args: Vec<&str> = ["http", "--quick", "--json", "--rounds", "1", "--subscribers", "10"]
+            .into_iter()
+            .chain(store.into_iter().flat_map(|url| ["--store", url]))
+            .collect();
+        let output = run(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut rows: BTreeMap<String, usize> = BTreeMap::new();
+        for line in String::from_utf8(output.stdout).expect("text").lines() {
+            let line: Value = serde_json::from_str(line).expect("a JSON object");
+            *rows.entry(line["row"].as_str().expect("a row has a name").to_owned()).or_default() += 1;
+            assert!(line["ours"].as_f64().is_some_and(f64::is_finite), "{line}");
+            if line["row"] == "http-streams" && !line["aim"].is_null() {
+                assert_eq!(line["met"], true, "{line}");
+            }
+        }
+        let expected = [("http-append", 8), ("http-read", 8), ("http-start", 6), ("http-streams", 5)];
+        assert_eq!(rows, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+    }
+}
+
+#[test]
+fn without_a_server_to_measure_it_says_what_to_do() {
+    let output = run(&["http", "--threadkeep", "/nowhere/threadkeep"]);
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cargo build --release") && said.contains("--threadkeep PATH"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused() {
     for (args, reason) in [
         (["engine", "--store", "elsewhere://here"], "use sqlite:FOLDER or postgres://"),
         (["engine", "--store", "postgres://me:secret@127.0.0.1:1/here"], "postgres://me@127.0.0.1:1/here"),
         (["engine", "--rows", "unknown"], "there is no row 'unknown'"),
+        (["http", "--rows", "unknown"], "there is no row 'unknown'"),
     ] {
         let output = run(&args);
         assert!(!output.status.success() && !format!("{output:?}").contains("secret"), "{output:?}");

@@ -8,6 +8,7 @@ use threadkeep::{Fork, List};
 
 use crate::Result;
 use crate::bench::{Bench, CLIENTS, Keeper, Load, STORE_VARIABLE};
+use crate::meter::process;
 use crate::ours::Ours;
 use crate::report::{Aim, Line, Series, Unit};
 
@@ -71,9 +72,5 @@ pub(crate) fn work(bench: &Bench) -> Result<()> {
 
 /// The most memory of this process that was resident so far, in bytes.
 pub(crate) fn most_resident() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")
-        .map_err(|error| format!("/proc/self/status cannot be read, and it says what memory is in use: {error}"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("/proc/self/status has no VmHWM")?;
-    let kib: u64 = line.split_whitespace().next().ok_or("VmHWM is empty")?.parse()?;
-    Ok(kib * 1_024)
+    process::memory_of(std::process::id(), "VmHWM:")
 }

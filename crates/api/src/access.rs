@@ -6,6 +6,7 @@ use threadkeep_model::{Account, ActorKind, Invalid, Timestamp};
 
 /// A key: `{id, account, name, type, scope, createdAt, expiresAt?, revokedAt?}`, never its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Key {
     /// Its id, which is no secret.
@@ -47,6 +48,7 @@ impl From<&threadkeep_engine::Key> for Key {
 
 /// A key that was just made, with its secret, which nobody can read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedKey {
     /// The secret, as requests carry it.
     pub key: String,
@@ -57,15 +59,18 @@ pub struct CreatedKey {
 
 /// A key to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewKey {
     /// The account it speaks for.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub account: String,
     /// What it may do; `write` if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Who uses it; the account's name if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: Option<String>,
     /// Whether an agent does.
     #[serde(default)]
@@ -77,6 +82,7 @@ pub struct NewKey {
 
 /// Whether a key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Revoked {
     /// False if there was none that held.
     pub revoked: bool,
@@ -84,52 +90,44 @@ pub struct Revoked {
 
 /// A project, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "ReadProject")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Project {
     /// Its id within the account.
     pub id: String,
-    /// What it says of itself.
-    #[serde(flatten)]
-    pub details: ProjectDetails,
+    /// A name for people.
+    pub name: String,
+    /// The name of an icon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon_name: Option<String>,
+    /// The sandbox that its threads work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<threadkeep_engine::Sandbox>,
     /// When it came into being.
     pub created_at: Timestamp,
-}
-
-/// A project as it is read: JSON that is kept to the letter cannot stand in a flattened field.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadProject {
-    id: String,
-    name: String,
-    icon_name: Option<String>,
-    sandbox: Option<threadkeep_engine::Sandbox>,
-    created_at: Timestamp,
-}
-
-impl From<ReadProject> for Project {
-    fn from(read: ReadProject) -> Self {
-        let ReadProject { id, name, icon_name, sandbox, created_at } = read;
-        Self { id, details: ProjectDetails { name, icon_name, sandbox }, created_at }
-    }
 }
 
 impl From<&threadkeep_engine::Project> for Project {
     fn from(project: &threadkeep_engine::Project) -> Self {
         let threadkeep_engine::Project { id, details, created } = project.clone();
-        Self { id, details, created_at: created }
+        let ProjectDetails { name, icon_name, sandbox } = details;
+        Self { id, name, icon_name, sandbox, created_at: created }
     }
 }
 
 /// A stream to open with a ticket.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTicket {
     /// Its path, without a query.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/v1/[^?]*/(stream|ws)$|^/v1/stream$")))]
     pub path: String,
 }
 
 /// A ticket for one opening of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Ticket {
     /// To be sent as `?ticket=`.
@@ -163,7 +161,10 @@ impl ProjectChanges {
             match field.as_str() {
                 "name" => details.name = json.read().map_err(wrong)?,
                 "iconName" => details.icon_name = json.read().map_err(wrong)?,
-                "sandbox" => details.sandbox = json.read().map_err(wrong)?,
+                "sandbox" => {
+                    let mut from = serde_json::Deserializer::from_str(json.as_str());
+                    details.sandbox = crate::parse::object(&mut from).map_err(wrong)?;
+                }
                 _ => return Err(Invalid::body(field.as_str(), "is not a field of a project that can be changed")),
             }
         }

@@ -5,6 +5,7 @@ use threadkeep_model::{Timestamp, Version};
 
 /// A version with a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
     /// The name.

@@ -20,6 +20,7 @@ pub struct SaidMessage {
 
 /// A message or another event: `{type, version, createdAt, data}`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoggedEvent {
     /// `message`, `tool_use`, `assistant_text` or `result`.
@@ -30,6 +31,7 @@ pub struct LoggedEvent {
     /// When it was logged.
     pub created_at: Timestamp,
     /// A whole message, or what the event carries.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Json"))]
     pub data: Box<RawValue>,
 }
 

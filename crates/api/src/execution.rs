@@ -8,6 +8,7 @@ use crate::Message;
 
 /// An execution that is open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
     /// Its identity.
@@ -31,6 +32,7 @@ impl From<threadkeep_model::Execution> for Execution {
 
 /// What a begin, a step or an end did: `messages` is what a model is given, for a begin, and what was appended otherwise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Progressed<'a> {
     /// The execution.
@@ -61,6 +63,7 @@ impl<'a> Progressed<'a> {
 
 /// A message as a model is given it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelMessage {
     /// The message of the thread it is; absent for one that only answers calls.
@@ -84,6 +87,7 @@ impl From<&Given> for ModelMessage {
 
 /// A message that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queued {
     /// Its name, which it keeps when it is delivered.

@@ -8,6 +8,7 @@ use crate::Thread;
 
 /// A relation as one of its two threads sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Relationship {
     /// The other thread.
@@ -29,6 +30,7 @@ pub struct Relationship {
 
 /// Which end of a relation a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RelationRole"))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The relation was made on it.
@@ -55,6 +57,7 @@ impl From<&threadkeep_engine::Relationship> for Relationship {
 
 /// A relation as nobody in particular sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Relation {
     /// The thread it was made on.
@@ -89,6 +92,7 @@ impl From<&threadkeep_model::Relation> for Relation {
 
 /// A subagent, and the thread it works for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Subagent {
     /// The thread it works for.
@@ -100,6 +104,7 @@ pub struct Subagent {
 
 /// A thread with all it is related to, directly or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Family {
     /// The thread that was asked for.

@@ -10,6 +10,7 @@ use threadkeep_store::StoreError;
 
 /// An entry of a thread's history. `data` is the body as the log keeps it, to the letter.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry<'a> {
     /// The thread whose history it is.
@@ -32,6 +33,7 @@ pub struct HistoryEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// What the fact says.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Json"))]
     pub data: Cow<'a, RawValue>,
 }
 
@@ -79,6 +81,7 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::ExecutionEnded
         | Kind::SkillActivated
         | Kind::AgentAssigned
+        | Kind::OwnerChanged
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -2,12 +2,13 @@
 //!
 //! Names are camelCase. What the log keeps as JSON (contents, metadata, bodies) is passed through as text and never
 //! read into a tree, so numbers and the order of keys stay exact. [`parse`] is the door for JSON from outside;
-//! [`Problem`] is the one table from an error to its status, code and exit code.
+//! [`ErrorCode`] is the one table of codes and their statuses, and [`Problem`] what is told of an error.
 
 mod access;
 mod actor;
 mod amp;
 mod checkpoint;
+mod code;
 mod event;
 mod execution;
 mod export;
@@ -21,6 +22,8 @@ mod problem;
 mod public;
 mod report;
 mod request;
+#[cfg(feature = "schema")]
+mod schema;
 mod snapshot;
 mod summary;
 mod thread;
@@ -30,6 +33,7 @@ pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Re
 pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
 pub use checkpoint::Checkpoint;
+pub use code::ErrorCode;
 pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
@@ -42,10 +46,12 @@ pub use patch::{Patch, PatchOperation, Patches};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
-    Assign, Begin, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
-    NewSubagent, Nothing, NotifyParent, Place, PutProject, Rollback, RunDoctor, RunGc, SetCheckpoint, SetStatus, Step,
-    TakeWriter, Truncate, parse_body, parse_update,
+    Assign, Begin, ChangeOwner, CreateThread, EditMessage, Emit, End, Fork, Handoff, Mention, NewEvent, NewMessage,
+    NewMessages, NewSubagent, Nothing, NotifyParent, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc,
+    SetCheckpoint, SetStatus, Step, TakeWriter, Truncate, parse_body, parse_update,
 };
+#[cfg(feature = "schema")]
+pub use schema::{AppendedMessages, ProblemTold};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;

@@ -8,6 +8,7 @@ use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageName, Messa
 
 /// A message. Content and metadata are the body's, to the letter: borrowed from it, or owned by one that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Message<'a> {
     /// The same in every fork. A message that waited in a queue keeps the name it had there.
@@ -20,8 +21,10 @@ pub struct Message<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
     /// What it says: a string, or typed parts.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::Content"))]
     pub content: Cow<'a, RawValue>,
     /// Free-form JSON object.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::schema::Object"))]
     pub metadata: Cow<'a, RawValue>,
     /// Whether lists hide it.
     pub silent: bool,

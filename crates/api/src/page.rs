@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// `{items, nextCursor, total?}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The items.

@@ -1,6 +1,8 @@
 //! The door for JSON from outside.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use threadkeep_model::{Invalid, Json};
 
 /// Reads a `T` from JSON that came from outside.
@@ -14,6 +16,25 @@ use threadkeep_model::{Invalid, Json};
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     let json = Json::parse("body", text)?;
     json.read().map_err(|error| wrong("body", &error))
+}
+
+/// A field that must be an object. Derived readers would take an array for a struct, field by field, which no schema says.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+    let raw = Option::<Box<RawValue>>::deserialize(from)?;
+    raw.map(|raw| of_object(&raw).map_err(D::Error::custom)).transpose()
+}
+
+/// A list of objects, as [`object`] reads one.
+pub(crate) fn objects<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    let raw = Vec::<Box<RawValue>>::deserialize(from)?;
+    raw.iter().map(|raw| of_object(raw).map_err(D::Error::custom)).collect()
+}
+
+fn of_object<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error> {
+    if raw.get().trim_start().starts_with('{') {
+        return serde_json::from_str(raw.get());
+    }
+    Err(serde_json::Error::custom("is not a JSON object"))
 }
 
 /// What is wrong with a body, and with which field, as far as that is said.

@@ -4,17 +4,21 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use threadkeep_engine::Error;
-use threadkeep_model::{Code, Invalid, Timestamp, Version};
-use threadkeep_store::StoreError;
+use threadkeep_model::{Invalid, Timestamp, Version};
+
+use crate::ErrorCode;
 
 /// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// How bad, and whose turn it is. An answer says it beside the problem.
     #[serde(skip_serializing, default)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub status: Status,
     /// The stable code.
+    #[cfg_attr(feature = "schema", schemars(with = "ErrorCode"))]
     pub code: Cow<'static, str>,
     /// What happened, to what, in a sentence.
     pub detail: String,
@@ -34,6 +38,7 @@ pub struct Problem {
 
 /// Who is a thread's exclusive writer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBy {
     /// Who, in words for people.
@@ -155,76 +160,15 @@ impl Status {
             Self::RateLimited | Self::Unavailable | Self::InsufficientStorage => 6,
         }
     }
-
-    fn of(error: &Error) -> Self {
-        match error {
-            Error::Invalid(invalid) => Self::of_invalid(invalid),
-            Error::ThreadNotFound { .. }
-            | Error::MessageNotFound { .. }
-            | Error::CheckpointNotFound { .. }
-            | Error::QueuedNotFound { .. }
-            | Error::AttachmentNotFound { .. } => Self::NotFound,
-            Error::IndexOutOfRange { .. } | Error::VersionInFuture { .. } | Error::BeforeBirth { .. } => {
-                Self::BadRequest
-            }
-            Error::VersionConflict { .. } => Self::PreconditionFailed,
-            Error::WriterHeld { .. }
-            | Error::WriterLost { .. }
-            | Error::WriterDisposed
-            | Error::UpdatesRefused { .. }
-            | Error::ThreadClosed { .. }
-            | Error::ThreadTerminated
-            | Error::ArchivedForGood
-            | Error::QueueFull { .. }
-            | Error::ExecutionOpen { .. }
-            | Error::ExecutionOver { .. }
-            | Error::NothingToCancel
-            | Error::NothingToUndo
-            | Error::CopyDiffers { .. } => Self::Conflict,
-            Error::IdempotencyKeyReused => Self::Unprocessable,
-            Error::Busy | Error::FlushTimeout { .. } | Error::WriteBehindFull { .. } => Self::Unavailable,
-            Error::Store(error) => match error {
-                StoreError::DiskFull => Self::InsufficientStorage,
-                StoreError::Failed { .. }
-                | StoreError::Unavailable { .. }
-                | StoreError::CannotOpen { .. }
-                | StoreError::Newer { .. } => Self::Unavailable,
-                StoreError::NotFound { .. } => Self::NotFound,
-                StoreError::Unauthorized { .. } => Self::Unauthorized,
-                StoreError::Forbidden { .. } => Self::Forbidden,
-                StoreError::Import { .. } | StoreError::ThreadTaken { .. } => Self::Conflict,
-                StoreError::Corrupt { .. }
-                | StoreError::VersionConflict { .. }
-                | StoreError::EraMoved { .. }
-                | StoreError::WriterHeld { .. }
-                | StoreError::WriterLost { .. }
-                | StoreError::ThreadNotFound { .. }
-                | StoreError::SegmentTaken
-                | StoreError::IdempotencyKeyReused
-                | StoreError::BlobMissing { .. } => Self::Internal,
-            },
-        }
-    }
-
-    fn of_invalid(invalid: &Invalid) -> Self {
-        match invalid.code {
-            Code::TooLarge => Self::TooLarge,
-            Code::InvalidThreadId
-            | Code::InvalidMessageId
-            | Code::InvalidCursor
-            | Code::InvalidBody
-            | Code::InvalidParameter
-            | Code::JsonTooDeep => Self::BadRequest,
-        }
-    }
 }
 
 impl Problem {
     /// A problem of a surface's own.
-    pub fn new(status: Status, code: &'static str, detail: impl Into<String>) -> Self {
+    pub fn new(status: Status, code: ErrorCode, detail: impl Into<String>) -> Self {
+        debug_assert!(code.statuses().contains(&status), "{code} does not come with {status:?}");
         Self {
             status,
-            code: code.into(),
+            code: code.as_str().into(),
             detail: detail.into(),
             hint: None,
             field: None,
@@ -253,9 +197,11 @@ impl From<&Error> for Problem {
             Error::WriterLost { to } => to.as_ref(),
             _ => None,
         };
+        let code = ErrorCode::of(error);
+        debug_assert_eq!(code.as_str(), error.code(), "the wire and the engine say the same");
         Self {
-            status: Status::of(error),
-            code: error.code().into(),
+            status: code.status(),
+            code: code.as_str().into(),
             detail: error.to_string(),
             hint: error.hint().map(str::to_owned),
             field,
@@ -279,7 +225,8 @@ impl From<Invalid> for Problem {
 
 #[cfg(test)]
 mod tests {
-    use threadkeep_model::Position;
+    use threadkeep_model::{Code, Position};
+    use threadkeep_store::StoreError;
 
     use super::*;
 

@@ -83,6 +83,7 @@ fn is_public(kind: Kind) -> bool {
         | Kind::ExecutionEnded
         | Kind::SkillActivated
         | Kind::AgentAssigned
+        | Kind::OwnerChanged
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -5,6 +5,7 @@ use threadkeep_model::Version;
 
 /// What the doctor found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Doctor {
     /// Whether nothing is wrong, or nothing is wrong any more.
@@ -40,6 +41,7 @@ impl Doctor {
 
 /// How many heard an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EmitTold {
     /// Those who listened at that moment.
     pub listeners: usize,
@@ -47,6 +49,7 @@ pub struct EmitTold {
 
 /// What a garbage collection freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Gc {
     /// Segments.
@@ -68,6 +71,7 @@ impl From<threadkeep_store::GcReport> for Gc {
 
 /// `{"deleted": …}`: whether there was something to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deleted {
     /// Whether there was.
     pub deleted: bool,
@@ -75,6 +79,7 @@ pub struct Deleted {
 
 /// `{"released": …}`: whether a lease was still held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
     /// Whether it was.
     pub released: bool,
@@ -82,6 +87,7 @@ pub struct Released {
 
 /// `{"version": …}`: where something was logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Logged {
     /// The thread's version at which it stands.
     pub version: Version,
@@ -89,6 +95,7 @@ pub struct Logged {
 
 /// `{"threads": …}`: what an import brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// How many threads.
     pub threads: u64,
@@ -132,6 +139,7 @@ impl From<threadkeep_engine::CopyReport> for Copied {
 
 /// The built-in summary of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The text.
     pub summary: String,
@@ -139,6 +147,7 @@ pub struct Summary {
 
 /// What came of a message to the parent: it waits there, or there is no parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Notified {
     /// Whether there was a parent to tell.
@@ -150,6 +159,7 @@ pub struct Notified {
 
 /// What came of a new status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StatusSet {
     /// Whether there was a parent to tell; nothing changed if not.

@@ -8,8 +8,7 @@ use threadkeep_model::{
     ParentCommunication, Role, Timestamp, Version,
 };
 
-use crate::parse;
-use crate::parse::wrong;
+use crate::parse::{object as an_object, objects, wrong};
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default)]
@@ -42,12 +41,17 @@ impl CreateThread {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = fields(text)?;
         let messages = match fields.remove("messages") {
-            Some(messages) => read("messages", &messages)?,
+            Some(messages) => read::<Messages>("messages", &messages)?.0,
             None => Vec::new(),
         };
         Ok(Self { fields: FieldChanges(fields).checked()?, messages })
     }
 }
+
+/// A list of messages, each an object.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Messages(#[serde(deserialize_with = "objects")] Vec<NewMessage>);
 
 /// Fields of a record to replace; null clears one.
 ///
@@ -62,10 +66,12 @@ fn fields(text: &str) -> Result<BTreeMap<String, Json>, Invalid> {
         return Ok(BTreeMap::new());
     }
     let json = Json::parse("body", text)?;
-    if !json.is_object() {
-        return Err(Invalid::body("body", "must be a JSON object"));
-    }
-    json.read().map_err(|error| Invalid::body("body", error.to_string()))
+    object(&json)?.read().map_err(|error| Invalid::body("body", error.to_string()))
+}
+
+/// Refuses what is no object: what reads structs would take an array for one, field by field.
+fn object(json: &Json) -> Result<&Json, Invalid> {
+    if json.is_object() { Ok(json) } else { Err(Invalid::body("body", "must be a JSON object")) }
 }
 
 fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Invalid> {
@@ -74,6 +80,7 @@ fn read<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, I
 
 /// A message to add.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewMessage {
     /// The role it plays.
@@ -85,6 +92,7 @@ pub struct NewMessage {
     pub content: Content,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Hidden from lists by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -99,15 +107,17 @@ pub struct NewMessage {
     #[serde(default, skip_serializing_if = "is_default")]
     pub status: MessageStatus,
     /// Files that belong to it, by what is in the store already.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     pub attachments: Vec<Attachment>,
     /// Where it shall stand; at the end if nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "an_object")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub position: Option<Place>,
 }
 
 /// Where a message shall stand.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Place {
     /// Before this message.
@@ -166,9 +176,11 @@ impl NewMessages {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Batch {
+            #[serde(deserialize_with = "objects")]
             messages: Vec<NewMessage>,
         }
         let json = Json::parse("body", text)?;
+        object(&json)?;
         let is_batch = json.read::<BTreeMap<String, Json>>().is_ok_and(|fields| fields.contains_key("messages"));
         if is_batch {
             return Ok(Self::Batch(read::<Batch>("messages", &json)?.messages));
@@ -232,26 +244,33 @@ pub struct Fork {
 
 /// A new thread that goes on from a summary.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handoff {
     /// What it is for.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub goal: String,
     /// What it should know.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub summary: Option<String>,
     /// A description of the relation.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub comment: Option<String>,
     /// Whose thread it is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub agent_id: Option<String>,
 }
 
 /// Another thread is named.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mention {
     /// Which one.
+    #[cfg_attr(feature = "schema", schemars(with = "threadkeep_model::ThreadName"))]
     pub target: String,
     /// A description of the relation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,38 +297,71 @@ pub struct Rollback {
 
 /// A name for the present version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetCheckpoint {
     /// The name.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
 }
 
-/// Takes or renews the lease of a thread's writer.
+/// Takes the lease of a thread's writer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TakeWriter {
     /// How long it lasts, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// Who holds it, in words for others.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+}
+
+/// Renews the lease of a thread's writer.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RenewWriter {
+    /// How long it lasts from now on, in milliseconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 86_400_000)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
+    /// Who holds it; a renewal does not change that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
 
 /// Hands the thread to another agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Assign {
     /// The agent.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub agent_id: String,
+}
+
+/// Gives the thread to another account.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeOwner {
+    /// The account that owns it from now on.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    pub account: String,
 }
 
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Begin {
     /// How long it may rest between two steps, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Takes over from one that is still open.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -319,37 +371,46 @@ pub struct Begin {
 /// Goes a step further.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// How long it may rest until the next one, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1_000, max = 86_400_000)))]
     pub ttl: Option<u64>,
     /// Messages to append first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// Ends an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct End {
     /// How it ended.
     pub status: ExecutionStatus,
     /// Messages to append first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// A thread for a subagent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewSubagent {
     /// The name of the subagent.
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub title: Option<String>,
     /// What it is for.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub description: String,
     /// The agent that works on it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -362,34 +423,42 @@ pub struct NewSubagent {
     pub blocking: Option<bool>,
     /// A name for the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub thread_name: Option<String>,
     /// Shared by the children that one message made.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096)))]
     pub spawn_group_id: Option<String>,
     /// Whether it reports by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_communication: Option<ParentCommunication>,
     /// What it is doing at first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: Option<String>,
     /// Its first messages.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
 }
 
 /// Something to tell the parent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyParent {
     /// What.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub content: String,
 }
 
 /// What a thread is doing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
     /// In its own words.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub status: String,
 }
 
@@ -398,14 +467,17 @@ pub struct SetStatus {
 /// # Errors
 /// Names what is wrong, and where.
 pub fn parse_body<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Invalid> {
-    parse(if text.trim().is_empty() { "{}" } else { text })
+    let json = Json::parse("body", if text.trim().is_empty() { "{}" } else { text })?;
+    read("body", object(&json)?)
 }
 
 /// An event for whoever listens, which is not logged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Emit {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub event: String,
     /// What it carries.
     pub data: Json,
@@ -413,6 +485,7 @@ pub struct Emit {
 
 /// What a garbage collection may do.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunGc {
     /// Give the space back to the file system too.
@@ -422,6 +495,7 @@ pub struct RunGc {
 
 /// What the doctor may do.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunDoctor {
     /// Build anew from the log what is derived and wrong.
@@ -432,21 +506,56 @@ pub struct RunDoctor {
 /// A project to make, or what it says of itself from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutProject {
     /// Its id; it gets one if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255), regex(pattern = "^[^/\\x00]+$")))]
     pub id: Option<String>,
     /// A name for people.
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_024), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub name: String,
     /// The name of an icon.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1_024)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "an_object")]
     pub sandbox: Option<threadkeep_engine::Sandbox>,
 }
 
 /// A body that says nothing: empty, or `{}`.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_is_no_object_although_its_items_would_fit() {
+        assert!(parse_body::<TakeWriter>(r#"{"ttl":1000,"holder":"a"}"#).is_ok());
+        let refused = |refused: Invalid| refused.rule.split(" at line").next().unwrap_or_default().to_owned();
+        assert_eq!(refused(parse_body::<TakeWriter>(r#"[1000,"a"]"#).expect_err("an array")), "must be a JSON object");
+        let said = r#"["user",null,"hi",null,false,0,null,"completed",[],null]"#;
+        assert!(NewMessages::parse(said).is_err());
+        let batch = format!(r#"{{"messages":[{said}]}}"#);
+        assert_eq!(refused(NewMessages::parse(&batch).expect_err("an array")), "is not a JSON object");
+        assert!(CreateThread::parse(&batch).is_err() && parse_body::<Step>(&batch).is_err());
+        assert!(CreateThread::parse(r#"{"messages":[{"role":"user","content":"hi"}]}"#).is_ok());
+        assert!(parse_body::<PutProject>(r#"{"name":"p","sandbox":["s",null]}"#).is_err());
+        let placed =
+            |position: &str| NewMessages::parse(&format!(r#"{{"role":"user","content":"a","position":{position}}}"#));
+        assert!(placed("null").is_ok() && placed(r#"{"before":"M-00000000000000011"}"#).is_ok());
+        assert!(placed(r#"["M-00000000000000011"]"#).is_err());
+    }
+
+    #[test]
+    fn a_field_of_a_message_in_a_list_is_named() {
+        let odd = r#"{"messages":[{"role":"user","content":"hi","colour":"red"}]}"#;
+        assert_eq!(NewMessages::parse(odd).expect_err("refused").field, "colour");
+        assert_eq!(CreateThread::parse(odd).expect_err("refused").field, "colour");
+    }
+}

@@ -1,12 +1,14 @@
 //! A thread in a list: its record and where it stands, with what is counted; never its messages.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Account, Json, Lifecycle, ShortId, ThreadId, Timestamp, Version, Visibility};
+use threadkeep_engine::Sandbox;
+use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Timestamp, Version, Visibility};
 
-use crate::{Relationship, Thread};
+use crate::{Execution, Relationship, Thread};
 
 /// A thread in a list. What has a default is always there; what is optional only if it is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSummary {
     /// Its identity.
@@ -39,6 +41,7 @@ pub struct ThreadSummary {
     pub terminated: bool,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Unsent text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +71,7 @@ pub struct ThreadSummary {
     pub icon_name: Option<String>,
     /// The project's sandbox, where projects are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Json>,
+    pub sandbox: Option<Sandbox>,
     /// The user it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
@@ -80,6 +83,7 @@ pub struct ThreadSummary {
     pub status: Option<String>,
     /// The workspace it began in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub env: Option<Json>,
     /// The thread it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,12 @@ pub struct ThreadSummary {
     /// The thread it was spawned from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<ThreadId>,
+    /// The skills that are active, in the order they were activated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activated_skills: Vec<Skill>,
+    /// The execution that is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
     /// When the user last said something; when the thread was born, if never.
     pub user_last_interacted_at: Timestamp,
     /// What it did to its files.
@@ -103,6 +113,7 @@ pub struct ThreadSummary {
 
 /// What a thread did to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffStats {
     /// Whole files.
     pub files: Changed,
@@ -112,6 +123,7 @@ pub struct DiffStats {
 
 /// How many were added, changed and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     /// New ones.
     pub added: u64,
@@ -130,6 +142,7 @@ impl From<threadkeep_engine::Changed> for Changed {
 impl From<&threadkeep_engine::ThreadSummary> for ThreadSummary {
     fn from(row: &threadkeep_engine::ThreadSummary) -> Self {
         let thread = Thread::from(&row.thread);
+        let project = row.project.as_ref().map(|project| &project.details);
         let (files, lines) = (row.diff_stats.files.into(), row.diff_stats.lines.into());
         Self {
             id: thread.id,
@@ -162,9 +175,11 @@ impl From<&threadkeep_engine::ThreadSummary> for ThreadSummary {
             fork_point_index: thread.fork_point_index,
             main_thread_id: thread.main_thread_id,
             parent_id: thread.parent_id,
-            project_name: None,
-            icon_name: None,
-            sandbox: None,
+            activated_skills: thread.activated_skills,
+            execution: thread.execution,
+            project_name: project.map(|project| project.name.clone()),
+            icon_name: project.and_then(|project| project.icon_name.clone()),
+            sandbox: project.and_then(|project| project.sandbox.clone()),
             user_last_interacted_at: row.user_last_interacted(),
             diff_stats: DiffStats { files, lines },
             parent_relationships: row.parent_relationships.iter().map(Relationship::from).collect(),
@@ -174,7 +189,7 @@ impl From<&threadkeep_engine::ThreadSummary> for ThreadSummary {
 
 #[cfg(test)]
 mod tests {
-    use threadkeep_engine::{Relationship, RelationshipRole};
+    use threadkeep_engine::{Project, ProjectDetails, Relationship, RelationshipRole};
     use threadkeep_model::{Head, Position, Record, RelationKind, SegmentId, Tally};
 
     use super::*;
@@ -196,10 +211,14 @@ mod tests {
             created,
             comment: None,
         };
+        let sandbox = Some(Sandbox { external_id: "s".into(), config: None });
+        let details = ProjectDetails { name: "Garden".into(), icon_name: Some("leaf".into()), sandbox };
+        let project = Project { id: "p".into(), details, created };
         let row = threadkeep_engine::ThreadSummary {
             thread,
             parent_relationships: vec![parent],
             diff_stats: Default::default(),
+            project: Some(project.into()),
         };
         let json = serde_json::to_string(&ThreadSummary::from(&row)).expect("json");
         assert_eq!(
@@ -209,7 +228,8 @@ mod tests {
                 r#""created":"1970-01-01T00:00:00.000001Z","updated":"1970-01-01T00:00:02.000000Z","title":"Hello","#,
                 r#""archived":false,"messageCount":3,"nextMessageId":5,"lastUserInteractionAt":null,"#,
                 r#""lifecycle":"active","visibility":"private","terminated":false,"autoSubmitDraft":false,"#,
-                r#""projectId":"p","userLastInteractedAt":"1970-01-01T00:00:00.000001Z","#,
+                r#""projectId":"p","projectName":"Garden","iconName":"leaf","sandbox":{"externalId":"s"},"#,
+                r#""userLastInteractedAt":"1970-01-01T00:00:00.000001Z","#,
                 r#""diffStats":{"files":{"added":0,"changed":0,"removed":0},"lines":{"added":0,"changed":0,"removed":0}},"#,
                 r#""parentRelationships":[{"threadId":"T-5928a90d-d53b-488f-a829-4e36442142ee","type":"fork","#,
                 r#""role":"child","messageIndex":2,"createdAt":"1970-01-01T00:00:00.000001Z"}]}"#

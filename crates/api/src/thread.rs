@@ -7,6 +7,7 @@ use crate::Execution;
 
 /// A thread. What has a default is always there; what is optional only if it is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
     /// Its identity.
@@ -40,6 +41,7 @@ pub struct Thread {
     pub terminated: bool,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Unsent text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +74,7 @@ pub struct Thread {
     pub status: Option<String>,
     /// The workspace it began in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<threadkeep_model::schema::Object>"))]
     pub env: Option<Json>,
     /// The thread it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@ use threadkeep_model::{Lease, Timestamp};
 
 /// The lease of a thread's exclusive writer: `{token?, holder, expiresAt}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Writer {
     /// What writes under the lease carry; only whoever took the lease gets to see it.

@@ -9,13 +9,13 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, branch, copy, emit, events, follow, keys, list, message, projects, relate, say, serve, show, thread,
+    agent, branch, copy, emit, events, follow, keys, list, message, owner, projects, relate, say, serve, show, thread,
     transfer, tree, upkeep, watch, work, writer,
 };
 
@@ -106,6 +106,7 @@ enum Command {
     Parent(agent::Parent),
     NotifyParent(agent::NotifyParent),
     Status(agent::Status),
+    ChangeOwner(owner::ChangeOwner),
     Writer(writer::Writer),
     Tail(follow::Tail),
     Watch(watch::Watch),
@@ -189,6 +190,7 @@ impl Command {
             Self::Parent(parent) => parent.run(context).await,
             Self::NotifyParent(notify_parent) => notify_parent.run(context).await,
             Self::Status(status) => status.run(context).await,
+            Self::ChangeOwner(change) => change.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
             Self::Watch(watch) => watch.run(context).await,
@@ -270,7 +272,7 @@ fn carry_out(named: Named, cli: Cli) -> ExitCode {
     let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let problem = Problem::new(Status::Internal, "internal", format!("cannot start: {error}"));
+            let problem = Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start: {error}"));
             return report(problem.into(), json, &hints, None);
         }
     };
@@ -304,7 +306,7 @@ fn refuse(error: &clap::Error, json: bool) -> ExitCode {
         None => {
             let shown = error.render().to_string();
             let detail = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-            Problem::new(Status::BadRequest, "invalid_parameter", detail).hint("threadkeep --help")
+            Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).hint("threadkeep --help")
         }
     };
     report(problem.into(), json, &Hints::default(), None)

@@ -6,7 +6,7 @@ use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName, Version};
 use threadkeep_api as api;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, ListThreads};
 
 use crate::failure::{self, Failure};
@@ -167,7 +167,7 @@ impl Context {
         match &found[..] {
             [] => {
                 let detail = format!("there is no thread whose id begins with {prefix}");
-                Err(Problem::new(Status::NotFound, "thread_not_found", detail).into())
+                Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
             }
             [one] => Ok(self.client.thread(one.id).await?),
             several => {
@@ -179,7 +179,7 @@ impl Context {
                 if several.len() > CANDIDATES_MAX {
                     detail.push_str("\n  …");
                 }
-                Err(Problem::new(Status::BadRequest, "ambiguous_thread_id", detail).into())
+                Err(Problem::new(Status::BadRequest, ErrorCode::AmbiguousThreadId, detail).into())
             }
         }
     }

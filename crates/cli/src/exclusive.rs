@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Lease, ThreadId};
-use threadkeep_api::{Problem, Status, TakeWriter};
+use threadkeep_api::{ErrorCode, Problem, Status, TakeWriter};
 use threadkeep_client::{Client, Error, Retry};
 use tokio::sync::oneshot;
 
@@ -51,10 +51,9 @@ impl Exclusively {
         let (stop, stopped) = oneshot::channel();
         let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
         // A thread of its own: signs of life must not wait for whoever reads our output.
-        std::thread::Builder::new()
-            .name("threadkeep-renew".into())
-            .spawn(move || renewal.run(stopped))
-            .map_err(|error| Problem::new(Status::Internal, "internal", format!("cannot start a thread: {error}")))?;
+        std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
+            |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
+        )?;
         Ok(Some(Exclusive { client, thread, token, _stop: stop }))
     }
 }

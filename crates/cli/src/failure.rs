@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, ThreadId};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::place::Hints;
 use crate::text::visible;
@@ -60,7 +60,7 @@ pub(crate) fn note(line: &str) {
 /// A file that cannot be read.
 pub(crate) fn cannot_read(what: &str, error: &io::Error) -> Failure {
     let status = if error.kind() == io::ErrorKind::NotFound { Status::NotFound } else { Status::Unavailable };
-    Problem::new(status, "cannot_read", format!("cannot read {what}: {error}")).into()
+    Problem::new(status, ErrorCode::CannotRead, format!("cannot read {what}: {error}")).into()
 }
 
 /// A file that cannot be written.
@@ -69,9 +69,9 @@ pub(crate) fn cannot_write(what: &str, error: &io::Error) -> Failure {
         io::ErrorKind::BrokenPipe => Failure::Closed,
         io::ErrorKind::StorageFull => {
             let detail = format!("cannot write {what}: the disk is full");
-            Problem::new(Status::InsufficientStorage, "disk_full", detail).into()
+            Problem::new(Status::InsufficientStorage, ErrorCode::DiskFull, detail).into()
         }
-        _ => Problem::new(Status::Unavailable, "cannot_write", format!("cannot write {what}: {error}")).into(),
+        _ => Problem::new(Status::Unavailable, ErrorCode::CannotWrite, format!("cannot write {what}: {error}")).into(),
     }
 }
 

@@ -9,7 +9,7 @@ use threadkeep::model::{
     Truncated,
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
-use threadkeep_api::{HistoryEntry, Problem, Status, Thread};
+use threadkeep_api::{ErrorCode, HistoryEntry, Problem, Status, Thread};
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 
@@ -249,7 +249,7 @@ pub(crate) fn in_a_line(entry: &HistoryEntry<'_>) -> Result<String, Failure> {
         Some(Ok(fact)) => in_words(fact),
         Some(Err(damaged)) => {
             let detail = format!("entry {version} cannot be read: {damaged}");
-            return Err(Problem::new(Status::Internal, "store_damaged", detail).into());
+            return Err(Problem::new(Status::Internal, ErrorCode::StoreDamaged, detail).into());
         }
         // A server that is newer than this program.
         None => brief(data.get(), ENTRY_SHOWN_MAX),
@@ -298,5 +298,8 @@ fn in_words(fact: Entry) -> String {
             brief(&format!("{} {}: {}", child.reference, child.name, child.status), ENTRY_SHOWN_MAX)
         }
         Entry::ChildRemoved(removed) => removed.reference.to_string(),
+        Entry::OwnerChanged(changed) => {
+            brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
+        }
     }
 }

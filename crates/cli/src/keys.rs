@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use threadkeep::{ActorKind, Scope, Timestamp};
 use threadkeep_api as api;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -124,7 +124,7 @@ impl Revoke {
         let done = context.client.revoke_key(&self.id).await?;
         if !done.revoked {
             let detail = "there is no such key, or it was revoked already";
-            let problem = Problem::new(Status::NotFound, "key_not_found", detail);
+            let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);
             return Err(problem.hint(context.hints.command("keys list")).into());
         }
         if context.json {

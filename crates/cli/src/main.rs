@@ -26,6 +26,7 @@ mod list;
 mod many;
 mod message;
 mod out;
+mod owner;
 mod place;
 mod progress;
 mod projects;

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Stdout, Write};
 
 use serde::Serialize;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::failure::{Failure, cannot_write};
 
@@ -48,7 +48,7 @@ impl Out {
 /// JSON without line breaks. What is passed through may hold some between its tokens, where a space means the same;
 /// within strings they are always escaped.
 fn one_line(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    let internal = |error: serde_json::Error| Problem::new(Status::Internal, "internal", error.to_string());
+    let internal = |error: serde_json::Error| Problem::new(Status::Internal, ErrorCode::Internal, error.to_string());
     let mut line = serde_json::to_vec(value).map_err(internal)?;
     for byte in &mut line {
         if matches!(byte, b'\n' | b'\r') {

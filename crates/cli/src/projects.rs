@@ -210,8 +210,7 @@ fn print(context: &mut Context, project: &api::Project) -> Result<(), Failure> {
 
 /// `release-2  Release 2  rocket  sandbox box-1`
 fn line(project: &api::Project) -> String {
-    let details = &project.details;
-    let icon = details.icon_name.as_deref().map(|icon| format!("  {icon}")).unwrap_or_default();
-    let sandbox = details.sandbox.as_ref().map(|sandbox| format!("  sandbox {}", sandbox.external_id));
-    visible(&format!("{}  {}{icon}{}", project.id, details.name, sandbox.unwrap_or_default())).into_owned()
+    let icon = project.icon_name.as_deref().map(|icon| format!("  {icon}")).unwrap_or_default();
+    let sandbox = project.sandbox.as_ref().map(|sandbox| format!("  sandbox {}", sandbox.external_id));
+    visible(&format!("{}  {}{icon}{}", project.id, project.name, sandbox.unwrap_or_default())).into_owned()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep::{Engine, Invalid};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
     }
     if !may_begin && !place.has_store() {
         let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
-        let problem = Problem::new(Status::NotFound, "store_not_found", detail);
+        let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
         return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
     }
     Ok(threadkeep::open(&place.url)?)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use threadkeep::Invalid;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
 use crate::context::Context;
@@ -88,7 +88,7 @@ fn print(context: &mut Context, ready: &Ready<'_>) -> Result<(), Failure> {
 /// Resolves when somebody asks the program to end. A second time, it ends at once.
 fn over() -> Result<impl Future<Output = ()>, Failure> {
     let cannot = |error: std::io::Error| {
-        Problem::new(Status::Internal, "internal", format!("signals cannot be received: {error}"))
+        Problem::new(Status::Internal, ErrorCode::Internal, format!("signals cannot be received: {error}"))
     };
     #[cfg(unix)]
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(cannot)?;

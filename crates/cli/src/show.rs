@@ -4,7 +4,7 @@ use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
 use threadkeep::{Limits, MessageBody, MessageName, Part, Role, Version};
 use threadkeep_api as api;
-use threadkeep_api::{Message, Problem, Status, Thread};
+use threadkeep_api::{ErrorCode, Message, Problem, Status, Thread};
 use threadkeep_client::{ListMessages, MessagePage, Order};
 
 use crate::context::Context;
@@ -198,7 +198,7 @@ fn print(context: &mut Context, message: &Message<'_>, first: bool) -> Result<()
 pub(crate) fn body(message: &Message<'_>) -> Result<MessageBody, Failure> {
     let odd = |error: serde_json::Error| {
         let detail = format!("message {} cannot be read: {error}", message.id);
-        Problem::new(Status::Internal, "not_understood", detail)
+        Problem::new(Status::Internal, ErrorCode::NotUnderstood, detail)
     };
     let content = serde_json::from_str(message.content.get()).map_err(odd)?;
     let mut body = MessageBody::with_content(message.role, content).depth(message.depth);

@@ -14,7 +14,7 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use threadkeep::{Engine, ExportItem, Selection};
 use threadkeep_api as api;
-use threadkeep_api::{ExportReader, ExportWriter, Problem, Status};
+use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
 use threadkeep_client as client;
 
 use crate::amp;
@@ -146,7 +146,7 @@ async fn pass_on(
         return Ok(());
     }
     let detail = "the server broke off before the export was whole";
-    Err(Problem::new(Status::Unavailable, "export_cut_off", detail).hint("try again").into())
+    Err(Problem::new(Status::Unavailable, ErrorCode::ExportCutOff, detail).hint("try again").into())
 }
 
 /// Whether `path` is there and no plain file, such as a pipe: it is written to in place.
@@ -240,7 +240,7 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
     match unread {
         Some(error) => {
             let detail = format!("{shown} cannot be read: {error}");
-            Err(Problem::new(Status::Unavailable, "cannot_read", detail).into())
+            Err(Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail).into())
         }
         None => Ok(imported?.threads),
     }

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use threadkeep_api::{ACTOR_HEADER, Problem, Status, actor_header};
+use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
 use threadkeep_model::{IdempotencyKey, Invalid, Version};
 
 use crate::client::Client;
@@ -304,8 +304,9 @@ impl Client {
 /// A refusal without a reason, such as a proxy's on the way.
 fn unexplained(status: StatusCode) -> Problem {
     let known = Status::from(status.as_u16());
-    let code = if known == Status::Unavailable { "unavailable" } else { "not_understood" };
-    Problem::new(known, code, format!("the answer was {status}, without a reason"))
+    let code = if known == Status::Unavailable { ErrorCode::Unavailable } else { ErrorCode::NotUnderstood };
+    // Whatever the status, it is not known what it means here.
+    Problem { status: known, ..Problem::new(code.status(), code, format!("the answer was {status}, without a reason")) }
 }
 
 fn plain(name: &str, value: &str) -> Result<HeaderValue, Invalid> {

@@ -1,6 +1,6 @@
 //! Why a request did not succeed: refused by the server, never arrived, or answered with something else.
 
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_model::Invalid;
 
 /// Why a request did not succeed. Neither its text nor its `Debug` holds a key.
@@ -71,11 +71,11 @@ impl From<Error> for Problem {
         let detail = error.to_string();
         match error {
             Error::Refused(problem) => *problem,
-            Error::Unreachable { .. } => Problem::new(Status::Unavailable, "unreachable", detail)
+            Error::Unreachable { .. } => Problem::new(Status::Unavailable, ErrorCode::Unreachable, detail)
                 .hint("see that the server runs and the address is right, then try again"),
-            Error::Broken { .. } => Problem::new(Status::Unavailable, "fate_unknown", detail)
+            Error::Broken { .. } => Problem::new(Status::Unavailable, ErrorCode::FateUnknown, detail)
                 .hint("see whether it was done before you send it again"),
-            Error::NotUnderstood { .. } => Problem::new(Status::Internal, "not_understood", detail)
+            Error::NotUnderstood { .. } => Problem::new(Status::Internal, ErrorCode::NotUnderstood, detail)
                 .hint("see that the address is a Threadkeep server's, and of the same version"),
             Error::Invalid(invalid) => invalid.into(),
         }

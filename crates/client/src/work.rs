@@ -107,6 +107,18 @@ impl Client {
         self.ask(Ask::post(of(thread, "/assign"), assign)?.repeatable()).await
     }
 
+    /// Gives a thread to another account. Only with a key of scope admin.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn change_owner(
+        &self,
+        thread: impl Into<ThreadName>,
+        change: &api::ChangeOwner,
+    ) -> Result<api::Thread, Error> {
+        self.ask(Ask::put(of(thread, "/owner"), change)?).await
+    }
+
     /// Activates a skill, once for each name.
     ///
     /// # Errors

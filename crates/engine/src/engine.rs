@@ -161,20 +161,12 @@ impl Engine {
         self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
-    /// The threads of this account whose ids begin with `prefix`, in either spelling; at most `limit`.
+    /// Whether there is any thread, of whatever account. For upkeep, not for requests: it asks nobody's permission.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>> {
-        let mut own = Vec::new();
-        for id in self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), limit).await? {
-            match self.thread(id).await {
-                Ok(thread) => own.push(thread.id),
-                Err(Error::ThreadNotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(own)
+    pub async fn has_threads(&self) -> Result<bool> {
+        Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
     }
 
     /// The named versions of a thread, oldest first.
@@ -330,6 +322,7 @@ impl Engine {
                 branch: None,
                 entries: entries.clone(),
                 record: None,
+                owner: None,
             };
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());

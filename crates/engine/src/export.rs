@@ -282,15 +282,10 @@ impl Engine {
                 }
             }
             Selection::All | Selection::Store => {
-                let mut after = None;
-                loop {
-                    let some = self.shared.stores.upkeep.all_threads(after, MOVED_AT_ONCE).await?;
-                    let Some(last) = some.last() else { break };
-                    after = Some(last.id);
-                    let whole_store = *selection == Selection::Store;
-                    threads
-                        .extend(some.into_iter().filter(|thread| whole_store || thread.account == self.caller.account));
-                }
+                // All in one read: what one commit wrote to several threads is taken along for all of them, or for none.
+                let all = self.shared.stores.upkeep.all_threads(None, usize::MAX).await?;
+                let whole_store = *selection == Selection::Store;
+                threads.extend(all.into_iter().filter(|thread| whole_store || thread.account == self.caller.account));
             }
         }
         threads.sort_by_key(|thread| (thread.id.short(), thread.id));

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use threadkeep_model::{
-    AgentState, CheckpointSet, Content, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
+    Account, AgentState, CheckpointSet, Content, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
     MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
@@ -124,6 +124,10 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         }
         Entry::SkillActivated(activated) => check_state(&activated.state),
         Entry::AgentAssigned(assigned) => check_state(&assigned.state),
+        Entry::OwnerChanged(changed) => {
+            Account::new(changed.from.as_str())?;
+            Account::new(changed.to.as_str()).map(drop)
+        }
         Entry::ChildChanged(child) => {
             if child.clone().checked()? == *child {
                 Ok(())

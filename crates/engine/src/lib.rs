@@ -62,6 +62,7 @@ pub use ops::fork::{Fork, ForkPoint};
 pub use ops::handoff::Handoff;
 pub use ops::list::{Changed, DiffStats, List, ThreadPage, ThreadSummary};
 pub use ops::mention::Mention;
+pub use ops::owner::ChangeOwner;
 pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
 pub use ops::rollback::{Rollback, RollbackTo};
 pub use ops::subagent::{NotifyParent, SetStatus, Subagent};

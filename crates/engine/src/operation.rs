@@ -3,9 +3,10 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Create, Delete, DeleteMessage, EditMessage, EditQueued,
-    End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued, Relationship, RemoveQueued,
-    Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive, Update,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteMessage,
+    EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued,
+    Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive,
+    Update,
 };
 
 /// Something that changes a thread.
@@ -65,6 +66,8 @@ pub enum Operation {
     NotifyParent(NotifyParent),
     /// What this thread is doing, in its own words.
     SetStatus(SetStatus),
+    /// Gives the thread to another account.
+    ChangeOwner(ChangeOwner),
 }
 
 /// What an operation gives.
@@ -96,7 +99,7 @@ pub enum Outcome {
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 27] = [
+    pub const NAMES: [&'static str; 28] = [
         "create",
         "update",
         "delete",
@@ -124,6 +127,7 @@ impl Operation {
         "subagent",
         "notify-parent",
         "status",
+        "change-owner",
     ];
 
     /// The name of this operation.
@@ -156,6 +160,7 @@ impl Operation {
             Self::Subagent(_) => "subagent",
             Self::NotifyParent(_) => "notify-parent",
             Self::SetStatus(_) => "status",
+            Self::ChangeOwner(_) => "change-owner",
         }
     }
 }
@@ -194,6 +199,7 @@ impl Engine {
             Operation::Subagent(subagent) => Outcome::Thread(Box::new(self.subagent(thread, subagent).await?)),
             Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
+            Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),
         })
     }
 }

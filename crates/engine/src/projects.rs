@@ -1,6 +1,11 @@
 //! Projects: what groups threads of an account, with the sandbox they work in.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use threadkeep_model::schema::NOT_BLANK;
 use threadkeep_model::{Account, Invalid, Json, Timestamp, strip_nulls};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
@@ -26,12 +31,15 @@ pub struct Project {
 
 /// What a project says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectDetails {
     /// A name for people.
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX), regex(pattern = NOT_BLANK)))]
     pub name: String,
     /// The name of an icon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
     pub icon_name: Option<String>,
     /// The sandbox that its threads work in. It may hold passwords: only the owner ever sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,9 +48,11 @@ pub struct ProjectDetails {
 
 /// A sandbox, as whoever runs it knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sandbox {
     /// Its id elsewhere.
+    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
     pub external_id: String,
     /// How it is reached and set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +126,17 @@ impl Engine {
         let wanted = vec![place(&self.caller.account, id)];
         let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
         found.first().map(|document| self.read_project(document)).transpose()
+    }
+
+    /// The projects of the account with these ids, in one read; those that are not there are left out.
+    pub(crate) async fn projects_with(&self, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Project>>> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let wanted = ids.into_iter().map(|id| place(&self.caller.account, id)).collect();
+        let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
+        let named = |document| self.read_project(document).map(|project| (project.id.clone(), Arc::new(project)));
+        found.iter().map(named).collect()
     }
 
     /// Up to `limit` projects of the account after this id, in the order of their ids.

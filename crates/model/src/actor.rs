@@ -44,6 +44,7 @@ impl Account {
 
 /// What kind of actor did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ActorKind {
     /// A person.
@@ -72,6 +73,7 @@ impl ActorKind {
 
 /// Who did something: a kind and a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Actor {
     /// Human, agent or system.

@@ -7,12 +7,15 @@ use crate::{Code, Invalid, Json, ThreadId, Timestamp, Uuid, strip_nulls};
 
 /// A skill that was activated on a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skill {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(max = Skill::NAME_BYTES_MAX), regex(pattern = crate::schema::NOT_BLANK)))]
     pub name: String,
     /// What it was activated with, a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Object>"))]
     pub arguments: Option<Json>,
 }
 
@@ -78,6 +81,7 @@ impl Execution {
 
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionStatus {
     /// The work is done.
@@ -116,6 +120,7 @@ impl std::str::FromStr for ExecutionStatus {
 
 /// The thread of a subagent, as its parent's registry knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Child {
     /// The thread.
@@ -150,6 +155,7 @@ pub struct Child {
 
 /// Whether a subagent reports to its parent by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ParentCommunication {
     /// When it ends, by itself.

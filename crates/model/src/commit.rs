@@ -70,6 +70,8 @@ pub struct Write {
     pub entries: Vec<NewEntry>,
     /// The record, where it changed.
     pub record: Option<Record>,
+    /// The account that owns it from now on, where that changed; the record comes with it.
+    pub owner: Option<Account>,
 }
 
 /// What a commit expects of a thread.

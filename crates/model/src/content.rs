@@ -150,6 +150,10 @@ enum Nested {
 }
 
 fn check_part(field: &str, part: serde_json::Value, nested: Nested) -> Result<(), Invalid> {
+    // What reads a part would take an array for one.
+    if !part.is_object() {
+        return Err(Invalid::body(field, "must be a JSON object with a type"));
+    }
     let part = Part::deserialize(part).map_err(|error| {
         Invalid::body(field, format!("{error} (parts are text, image, file, tool_use, tool_result and thinking)"))
     })?;
@@ -195,6 +199,8 @@ mod tests {
             (r#"[{"type":"text","text":"x"},{"type":"song"}]"#, "content[1]"),
             (r#"[{"type":"text","text":"x","colour":"red"}]"#, "content[0]"),
             (r#"[{"type":"tool_result","toolUseId":"1","content":3}]"#, "content[0].content"),
+            (r#"[["text","x"]]"#, "content[0]"),
+            (r#"[{"type":"tool_result","toolUseId":"1","content":[["text","x"]]}]"#, "content[0].content[0]"),
         ] {
             assert_eq!(content(text).expect_err(text).field, place);
         }

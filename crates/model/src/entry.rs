@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::{
     AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, Event, ExecutionBegan,
     ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, MessageBody, MessageDelivered, MessageEdited,
-    MessageQueued, MessagesDeleted, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack, SkillActivated,
-    ThreadChanged, Truncated,
+    MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack,
+    SkillActivated, ThreadChanged, Truncated,
 };
 
 /// A fact about a thread.
@@ -60,6 +60,8 @@ pub enum Entry {
     ChildChanged(Child),
     /// A subagent's thread is gone from the registry.
     ChildRemoved(ChildRemoved),
+    /// The thread belongs to another account.
+    OwnerChanged(OwnerChanged),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -89,6 +91,7 @@ pub enum Kind {
     AgentAssigned = 20,
     ChildChanged = 21,
     ChildRemoved = 22,
+    OwnerChanged = 23,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -106,7 +109,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 22] = [
+    pub const ALL: [Kind; 23] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -129,6 +132,7 @@ impl Kind {
         Kind::AgentAssigned,
         Kind::ChildChanged,
         Kind::ChildRemoved,
+        Kind::OwnerChanged,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -169,6 +173,7 @@ impl Kind {
             Self::AgentAssigned => "agent_assigned",
             Self::ChildChanged => "child_changed",
             Self::ChildRemoved => "child_removed",
+            Self::OwnerChanged => "owner_changed",
         }
     }
 
@@ -195,7 +200,8 @@ impl Kind {
             | Self::ExecutionStepped
             | Self::ExecutionEnded
             | Self::ChildChanged
-            | Self::ChildRemoved => Class::Record,
+            | Self::ChildRemoved
+            | Self::OwnerChanged => Class::Record,
             Self::SkillActivated | Self::AgentAssigned => Class::Values,
         }
     }
@@ -222,7 +228,8 @@ impl Kind {
             | Self::SkillActivated
             | Self::AgentAssigned
             | Self::ChildChanged
-            | Self::ChildRemoved => true,
+            | Self::ChildRemoved
+            | Self::OwnerChanged => true,
         }
     }
 }
@@ -264,6 +271,7 @@ impl Entry {
             Self::AgentAssigned(_) => Kind::AgentAssigned,
             Self::ChildChanged(_) => Kind::ChildChanged,
             Self::ChildRemoved(_) => Kind::ChildRemoved,
+            Self::OwnerChanged(_) => Kind::OwnerChanged,
         }
     }
 
@@ -292,6 +300,7 @@ impl Entry {
             Self::AgentAssigned(body) => serde_json::to_vec(body),
             Self::ChildChanged(body) => serde_json::to_vec(body),
             Self::ChildRemoved(body) => serde_json::to_vec(body),
+            Self::OwnerChanged(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -330,6 +339,7 @@ impl Entry {
             Kind::AgentAssigned => Self::AgentAssigned(read(body)?),
             Kind::ChildChanged => Self::ChildChanged(read(body)?),
             Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
+            Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
         })
     }
 
@@ -400,7 +410,8 @@ impl Entry {
             | Self::ThreadChanged(_)
             | Self::ExecutionBegan(_)
             | Self::ExecutionStepped(_)
-            | Self::ExecutionEnded(_) => Derived::Nothing,
+            | Self::ExecutionEnded(_)
+            | Self::OwnerChanged(_) => Derived::Nothing,
         }
     }
 
@@ -428,7 +439,8 @@ impl Entry {
             | Self::SkillActivated(_)
             | Self::AgentAssigned(_)
             | Self::ChildChanged(_)
-            | Self::ChildRemoved(_) => return Vec::new(),
+            | Self::ChildRemoved(_)
+            | Self::OwnerChanged(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

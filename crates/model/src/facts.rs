@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, Content, Execution, ExecutionStatus, FieldChanges, Json, MessageBody, MessageId, Position, QueuedId,
-    RelationKind, ThreadId, Timestamp, Uuid, Version,
+    Account, AgentState, Content, Execution, ExecutionStatus, FieldChanges, Json, MessageBody, MessageId, Position,
+    QueuedId, RelationKind, ThreadId, Timestamp, Uuid, Version,
 };
 
 /// Body of [`Entry::MessageInserted`].
@@ -210,4 +210,14 @@ pub struct AgentAssigned {
 pub struct ChildRemoved {
     /// The subagent's thread.
     pub reference: ThreadId,
+}
+
+/// Body of [`Entry::OwnerChanged`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OwnerChanged {
+    /// The account that gave it away.
+    pub from: Account,
+    /// The account that owns it from here on.
+    pub to: Account,
 }

@@ -52,9 +52,10 @@ impl Lease {
 }
 
 impl Write {
-    /// Whether it changes what the thread says, or begins to, so that a lease keeps others from doing it.
+    /// Whether it changes what the thread says, or begins to, or whose it is, so that a lease keeps others from it.
     pub fn is_conversation(&self) -> bool {
-        let guarded = |kind: Kind| kind.class() != Class::Record || kind == Kind::ExecutionBegan;
+        let begins = |kind: Kind| matches!(kind, Kind::ExecutionBegan | Kind::OwnerChanged);
+        let guarded = |kind: Kind| kind.class() != Class::Record || begins(kind);
         self.branch.is_some() || self.entries.iter().any(|entry| guarded(entry.kind))
     }
 }

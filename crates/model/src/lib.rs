@@ -23,6 +23,8 @@ mod lease;
 mod lineage;
 mod message;
 mod record;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod segment;
 mod tally;
 mod thread;
@@ -43,8 +45,8 @@ pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
 pub use facts::{
     AgentAssigned, CheckpointSet, ChildRemoved, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Inserted,
-    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, QueuedEdited, QueuedRemoved, Related, RolledBack,
-    SkillActivated, ThreadChanged, Truncated,
+    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
+    Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};

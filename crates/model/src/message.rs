@@ -11,6 +11,7 @@ use crate::{Actor, BlobId, Code, Content, Invalid, Json, MessageId, MessageName,
 
 /// The role a message plays in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// What the user said.
@@ -70,6 +71,7 @@ impl FromStr for Role {
 
 /// Whether a message is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
     /// Queued or still being written.
@@ -83,6 +85,7 @@ pub enum MessageStatus {
 
 /// A file that belongs to a message. Its bytes lie in the blob store, once however often they occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attachment {
     /// The hash of its bytes.
@@ -97,6 +100,7 @@ pub struct Attachment {
 
 /// A message as it is handed in and as the log keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MessageBody {
     /// The role it plays.
@@ -108,6 +112,7 @@ pub struct MessageBody {
     pub content: Content,
     /// Free-form JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Object>"))]
     pub metadata: Option<Json>,
     /// Hidden from lists by default, still part of the conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

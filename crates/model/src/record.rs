@@ -8,6 +8,7 @@ use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Skill, Thre
 
 /// Where a thread is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     /// Work goes on.
@@ -46,6 +47,7 @@ impl Lifecycle {
 
 /// Who may read a thread beside its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
     /// Nobody.
@@ -279,7 +281,8 @@ impl Record {
             | Entry::QueuedRemoved(_)
             | Entry::MessageDelivered(_)
             | Entry::ChildChanged(_)
-            | Entry::ChildRemoved(_) => self,
+            | Entry::ChildRemoved(_)
+            | Entry::OwnerChanged(_) => self,
         })
     }
 

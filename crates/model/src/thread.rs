@@ -49,6 +49,7 @@ pub struct Checkpoint {
 
 /// What kind of relation two threads have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RelationKind {
     /// The child shares the parent's history up to a point.

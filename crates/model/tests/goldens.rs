@@ -5,11 +5,12 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Entry, Event,
+    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Entry, Event,
     EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Forked,
     Inserted, Json, Kind, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued, MessageStatus,
-    MessagesDeleted, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related, RelationKind, Role,
-    RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated, Uuid,
+    MessagesDeleted, OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related,
+    RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated,
+    Uuid,
 };
 
 fn json(text: &str) -> Json {
@@ -95,6 +96,10 @@ fn full(kind: Kind) -> Entry {
             parent_communication: Some(ParentCommunication::Explicit),
         }),
         Kind::ChildRemoved => Entry::ChildRemoved(ChildRemoved { reference: thread }),
+        Kind::OwnerChanged => {
+            let account = |name: &str| Account::new(name).expect("an account");
+            Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })
+        }
     }
 }
 

@@ -301,7 +301,8 @@ async fn write(
                 push_entries(&mut rows, commit, write.thread, actor, &advanced, &write.entries);
                 rows.head(write.thread, &advanced.head);
                 if let (Some(record), Some((account, created))) = (&write.record, found.owners.get(&write.thread)) {
-                    rows.record(write.thread, account, *created, &advanced.head, record);
+                    let owner = write.owner.as_ref().unwrap_or(account);
+                    rows.record(write.thread, owner, *created, &advanced.head, record);
                 }
                 threads.push(advanced.committed(write.thread));
             }

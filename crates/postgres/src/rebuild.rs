@@ -1,7 +1,7 @@
 //! Building everything derived anew from the log.
 
 use deadpool_postgres::Object;
-use threadkeep_model::{Body, Derived, Entry, Position, Record, Thread};
+use threadkeep_model::{Body, Derived, Entry, Kind, Position, Record, Thread};
 use threadkeep_store::{EntryQuery, Order, Progress, Result, SegmentRow, StoredEntry, rebuilt_head};
 
 use crate::Shared;
@@ -122,19 +122,20 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
     let mut segments = found.iter().map(segment_row).collect::<Result<Vec<_>>>()?;
     segments.sort_by_key(SegmentRow::order);
     let (Some(first), Some(newest)) = (segments.first(), segments.last()) else { return Ok(()) };
-    let Some((_, mut record)) = first.origin.clone() else { return Ok(()) };
+    let Some((mut owner, mut record)) = first.origin.clone() else { return Ok(()) };
     let columns = entry_columns();
     let sql = format!(
         "SELECT {columns} FROM entries e JOIN segments s ON s.id = e.segment
          WHERE s.thread = $1 AND s.rest = $2 AND e.kind = ANY($3::smallint[]) ORDER BY e.position"
     );
-    let kinds = Record::CHANGED_BY.map(|kind| i16::from(kind.code())).to_vec();
+    let kinds = Record::CHANGED_BY.into_iter().chain([Kind::OwnerChanged]);
+    let kinds: Vec<i16> = kinds.map(|kind| i16::from(kind.code())).collect();
     let found = rows(client, &sql, &[&key(thread.id), &rest(thread.id), &kinds]).await?;
     for entry in actors.entries(client, &found).await? {
-        if let Some(entry) = decode(client, &entry).await?
-            && let Ok(after) = record.clone().after(&entry)
-        {
-            record = after;
+        match decode(client, &entry).await? {
+            Some(Entry::OwnerChanged(changed)) => owner = changed.to,
+            Some(entry) => record = record.clone().after(&entry).unwrap_or(record),
+            None => {}
         }
     }
     let newest = &newest.segment;
@@ -146,11 +147,11 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
     };
     let last = read::entries(client, actors, &last).await?.into_iter().next();
     let head = rebuilt_head(newest, last.as_ref(), &thread.head);
-    if head == thread.head && record == thread.record {
+    if head == thread.head && record == thread.record && owner == thread.account {
         return Ok(());
     }
     let mut new = Rows::default();
     new.head(thread.id, &head);
-    new.record(thread.id, &thread.account, thread.created, &head, &record);
+    new.record(thread.id, &owner, thread.created, &head, &record);
     new.write(client, Vec::new()).await.map_err(from_postgres)
 }

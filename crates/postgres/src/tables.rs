@@ -94,7 +94,6 @@ struct Entries {
 struct Threads {
     id: Vec<i64>,
     rest: Vec<Vec<u8>>,
-    account: Vec<String>,
     created: Vec<i64>,
     records: Records,
     heads: Heads,
@@ -261,7 +260,6 @@ impl Rows {
         let rows = &mut self.threads;
         rows.id.push(key(id));
         rows.rest.push(rest(id));
-        rows.account.push(account.as_str().to_owned());
         rows.created.push(created.as_micros());
         rows.records.push(id, record);
         rows.heads.push(id, head);
@@ -421,7 +419,7 @@ impl Rows {
             vec![
                 &rows.id,
                 &rows.rest,
-                &rows.account,
+                &listed.account,
                 &records.archived,
                 &records.agent,
                 &records.main,
@@ -505,10 +503,10 @@ impl Rows {
             statements.push(Statement::new(
                 "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
                      project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
-                     tagged = u.tagged
+                     tagged = u.tagged, account = u.account
                  FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
-                     $7::smallint[], $8::smallint[], $9::bigint[], $10::boolean[])
-                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, tagged)
+                     $7::smallint[], $8::smallint[], $9::bigint[], $10::boolean[], $11::text[])
+                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, tagged, account)
                  WHERE t.id = u.id",
                 vec![
                     &records.id,
@@ -521,6 +519,7 @@ impl Rows {
                     &self.listed.visibility,
                     &self.listed.parent,
                     &self.listed.tagged,
+                    &self.listed.account,
                 ],
             ));
         }

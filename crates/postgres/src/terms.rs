@@ -32,6 +32,7 @@ CREATE INDEX threads_main_created ON threads (account, archived, main, created) 
 #[derive(Default)]
 pub(crate) struct ListedRows {
     pub(crate) id: Vec<i64>,
+    pub(crate) account: Vec<String>,
     pub(crate) project: Vec<Option<String>>,
     pub(crate) lifecycle: Vec<i16>,
     pub(crate) visibility: Vec<i16>,
@@ -49,6 +50,7 @@ impl ListedRows {
     pub(crate) fn push(&mut self, id: i64, account: &Account, created: Timestamp, minute: i64, record: &Record) {
         let terms = Terms::of(account, created, record);
         self.id.push(id);
+        self.account.push(account.as_str().to_owned());
         self.project.push(record.project_id.clone());
         self.lifecycle.push(lifecycle_code(record.lifecycle));
         self.visibility.push(visibility_code(record.visibility));

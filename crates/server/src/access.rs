@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
-use threadkeep_api::{ACTOR_HEADER, Problem, Status, parse_actor_header};
+use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 
 use crate::answer::Refused;
 use crate::app::App;
@@ -30,7 +30,7 @@ impl Access {
             Scope::Write => "write",
             Scope::Admin => "do upkeep",
         };
-        let problem = Problem::new(Status::Forbidden, "forbidden", format!("this key may not {what}"));
+        let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, format!("this key may not {what}"));
         Err(problem.hint("use a key with a wider scope").into())
     }
 }
@@ -41,6 +41,32 @@ impl FromRequestParts<App> for Access {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
         let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
         Ok(Self { engine: app.engine.acting_as(acting(parts, &key)?), key })
+    }
+}
+
+/// Whoever asks, with a key that may write. It is checked before the body is read.
+pub(crate) struct Writing(pub(crate) Access);
+
+impl FromRequestParts<App> for Writing {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let access = Access::from_request_parts(parts, app).await?;
+        access.may(Scope::Write)?;
+        Ok(Self(access))
+    }
+}
+
+/// Whoever asks, with a key that may do upkeep. It is checked before the body is read.
+pub(crate) struct Admin(pub(crate) Access);
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let access = Access::from_request_parts(parts, app).await?;
+        access.may(Scope::Admin)?;
+        Ok(Self(access))
     }
 }
 
@@ -83,7 +109,8 @@ fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
     let caller = key.caller();
     let Some(value) = parts.headers.get(ACTOR_HEADER) else { return Ok(caller) };
     if key.scope < Scope::Admin {
-        let problem = Problem::new(Status::Forbidden, "forbidden", "this key may not say who acts: it acts as itself");
+        let problem =
+            Problem::new(Status::Forbidden, ErrorCode::Forbidden, "this key may not say who acts: it acts as itself");
         return Err(problem.hint("leave out Threadkeep-Actor, or use a key with scope admin").into());
     }
     let actor = parse_actor_header(value.to_str().unwrap_or_default())?;
@@ -116,7 +143,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {
         Some(wait) => {
-            let problem = Problem::new(Status::RateLimited, "rate_limited", "too many wrong keys from here");
+            let problem = Problem::new(Status::RateLimited, ErrorCode::RateLimited, "too many wrong keys from here");
             Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
         }
         None => Err(unauthorized()),
@@ -128,6 +155,7 @@ fn ticket(query: &str) -> Option<&str> {
 }
 
 fn unauthorized() -> Refused {
-    let problem = Problem::new(Status::Unauthorized, "unauthorized", "a key is needed, and this is none that holds");
+    let problem =
+        Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, "a key is needed, and this is none that holds");
     problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()
 }

@@ -32,7 +32,7 @@ impl Refused {
         let problem = &self.problem;
         let status = StatusCode::from_u16(problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let told = Told {
-            kind: format!("urn:threadkeep:problem:{}", problem.code),
+            kind: format!("/docs/errors/{}", problem.code),
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             problem,

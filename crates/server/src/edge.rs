@@ -15,7 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use threadkeep::{Invalid, SystemWorld, Timestamp, World};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::answer::Refused;
 use crate::app::App;
@@ -153,14 +153,14 @@ fn told(response: Response, id: &str) -> Response {
 
 fn unexplained(status: StatusCode) -> Refused {
     let problem = match status {
-        StatusCode::NOT_FOUND => Problem::new(Status::NotFound, "route_not_found", "there is no such path"),
+        StatusCode::NOT_FOUND => Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such path"),
         StatusCode::METHOD_NOT_ALLOWED => {
-            Problem::new(Status::MethodNotAllowed, "method_not_allowed", "this path does not take that method")
+            Problem::new(Status::MethodNotAllowed, ErrorCode::MethodNotAllowed, "this path does not take that method")
         }
         status if status.is_client_error() => {
-            Problem::new(Status::BadRequest, "invalid_parameter", "the request is malformed")
+            Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, "the request is malformed")
         }
-        _ => Problem::new(Status::Internal, "internal", "something went wrong here"),
+        _ => Problem::new(Status::Internal, ErrorCode::Internal, "something went wrong here"),
     };
     problem.into()
 }
@@ -172,12 +172,12 @@ fn admit(app: &App, request: &Request) -> Result<(), Refused> {
     let uri_bytes = uri.path_and_query().map_or(0, |target| target.as_str().len());
     if uri_bytes > URI_BYTES_MAX {
         let detail = format!("path and query have at most {URI_BYTES_MAX} bytes together");
-        return Err(Problem::new(Status::UriTooLong, "too_large", detail).into());
+        return Err(Problem::new(Status::UriTooLong, ErrorCode::TooLarge, detail).into());
     }
     let header_bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if header_bytes > HEADER_BYTES_MAX || headers.len() > HEADERS_MAX {
         let detail = format!("at most {HEADERS_MAX} headers and {HEADER_BYTES_MAX} bytes of them are accepted");
-        return Err(Problem::new(Status::HeadersTooLarge, "too_large", detail).into());
+        return Err(Problem::new(Status::HeadersTooLarge, ErrorCode::TooLarge, detail).into());
     }
     for name in [header::HOST, header::AUTHORIZATION, header::CONTENT_TYPE, header::IF_MATCH] {
         if headers.get_all(&name).iter().nth(1).is_some() {
@@ -196,7 +196,7 @@ fn admit_origin(app: &App, headers: &HeaderMap, target: Option<&str>) -> Result<
         return Err(Invalid::parameter("Host", "is missing").into());
     };
     let elsewhere = |what: &str| -> Refused {
-        let problem = Problem::new(Status::Forbidden, "forbidden", format!("{what} is not this server"));
+        let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, format!("{what} is not this server"));
         problem.hint("use the address that the server printed when it started").into()
     };
     if app.settings.loopback && !is_loopback(named) {
@@ -238,6 +238,8 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
         "text/plain"
     } else if path.ends_with("/admin/export") {
         "application/x-ndjson"
+    } else if path == "/" || path == "/docs" || path.starts_with("/docs/") {
+        "text/html"
     } else {
         "application/json"
     };
@@ -255,7 +257,7 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
         return Ok(());
     }
     let detail = format!("this path answers with {offered}, which the request does not accept");
-    Err(Problem::new(Status::NotAcceptable, "not_acceptable", detail).into())
+    Err(Problem::new(Status::NotAcceptable, ErrorCode::NotAcceptable, detail).into())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use threadkeep::Timestamp;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 const LOCK_FILE: &str = "server.lock";
 const SERVER_FILE: &str = "server.json";
@@ -41,7 +41,7 @@ pub(crate) struct Folder {
 
 fn cannot(path: &Path, error: &io::Error) -> Problem {
     let detail = format!("the data folder {} cannot be used: {error}", path.display());
-    Problem::new(Status::Unavailable, "cannot_write", detail)
+    Problem::new(Status::Unavailable, ErrorCode::CannotWrite, detail)
 }
 
 impl Folder {
@@ -66,7 +66,7 @@ impl Folder {
                     |holder| format!("the server with pid {}, since {}, at {}", holder.pid, holder.since, holder.url),
                 );
                 let detail = format!("the data folder {} is held by {who}", path.display());
-                let problem = Problem::new(Status::Conflict, "server_running", detail);
+                let problem = Problem::new(Status::Conflict, ErrorCode::ServerRunning, detail);
                 return Err(problem.hint("use that server, stop it, or name another folder with --data"));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),

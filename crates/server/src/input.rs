@@ -1,19 +1,21 @@
-//! What requests bring: paths, bodies, queries, and the headers that say on what condition something is done.
+//! What requests bring: paths, bodies, queries. Headers are next door, in `conditions`.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, Request};
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
-use threadkeep::{IdempotencyKey, Invalid, Position, Version};
-use threadkeep_api::{Problem, Status};
+use threadkeep::model::FieldChanges;
+use threadkeep::{Invalid, Skill};
+use threadkeep_api as api;
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::answer::Refused;
-use crate::app::Settings;
+use crate::app::{App, Settings};
 
 /// The parts of a path.
 pub(crate) struct Path<T>(pub(crate) T);
@@ -29,22 +31,94 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
+/// A body of JSON.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: FromBody> FromRequest<App> for Body<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
+        Ok(Self(T::from_body(&text(request, &app.settings).await?)?))
+    }
+}
+
+/// What the text of a body is read as.
+pub(crate) trait FromBody: schemars::JsonSchema + Sized {
+    /// Reads it; an empty body is an empty object.
+    fn from_body(text: &str) -> Result<Self, Invalid>;
+}
+
+macro_rules! from_body {
+    ($($type:ty: $read:path;)*) => {$(
+        impl FromBody for $type {
+            fn from_body(text: &str) -> Result<Self, Invalid> {
+                $read(text)
+            }
+        }
+    )*};
+}
+
+from_body! {
+    FieldChanges: api::parse_update;
+    Skill: api::parse_body;
+    api::Assign: api::parse_body;
+    api::ChangeOwner: api::parse_body;
+    api::Begin: api::parse_body;
+    api::CreateThread: api::CreateThread::parse;
+    api::EditMessage: api::parse_body;
+    api::Emit: api::parse_body;
+    api::End: api::parse_body;
+    api::Fork: api::parse_body;
+    api::Handoff: api::parse_body;
+    api::Mention: api::parse_body;
+    api::NewEvent: api::parse_body;
+    api::NewKey: api::parse_body;
+    api::NewMessage: api::parse_body;
+    api::NewMessages: api::NewMessages::parse;
+    api::NewSubagent: api::parse_body;
+    api::NewTicket: api::parse_body;
+    api::Nothing: api::parse_body;
+    api::NotifyParent: api::parse_body;
+    api::ProjectChanges: api::ProjectChanges::parse;
+    api::PutProject: api::parse_body;
+    api::RenewWriter: api::parse_body;
+    api::Rollback: api::parse_body;
+    api::RunDoctor: api::parse_body;
+    api::RunGc: api::parse_body;
+    api::SetCheckpoint: api::parse_body;
+    api::SetStatus: api::parse_body;
+    api::Step: api::parse_body;
+    api::TakeWriter: api::parse_body;
+    api::Truncate: api::parse_body;
+}
+
+/// A body that is no JSON, chunk by chunk.
+pub(crate) struct Lines(pub(crate) Chunks);
+
+impl FromRequest<App> for Lines {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
+        Ok(Self(Chunks::of(request.into_body(), &app.settings)))
+    }
+}
+
 /// The text of a JSON body, at most as large as is allowed.
 ///
 /// # Errors
 /// 415 for another media type, 413 for too much, 408 for one that does not go on, 400 for what is not UTF-8.
-pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
+async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
     let headers = request.headers();
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());
     if let Some(encoding) = headers.get(header::CONTENT_ENCODING).filter(|value| *value != "identity") {
         let encoding = encoding.to_str().unwrap_or("that");
         let detail = format!("a body in the encoding '{encoding}' is not understood; send it as it is");
-        return Err(Problem::new(Status::UnsupportedMediaType, "unsupported_media_type", detail).into());
+        return Err(Problem::new(Status::UnsupportedMediaType, ErrorCode::UnsupportedMediaType, detail).into());
     }
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let bytes_max = settings.body_bytes_max;
     let too_large = || -> Refused {
-        Problem::new(Status::TooLarge, "too_large", format!("a body has at most {bytes_max} bytes")).into()
+        Problem::new(Status::TooLarge, ErrorCode::TooLarge, format!("a body has at most {bytes_max} bytes")).into()
     };
     if announced.is_some_and(|bytes| bytes > bytes_max) {
         return Err(too_large());
@@ -67,7 +141,7 @@ pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String
     };
     if !bytes.is_empty() && !kind.as_deref().is_some_and(is_json) {
         let detail = "the body must be JSON; send it with Content-Type: application/json";
-        return Err(Problem::new(Status::UnsupportedMediaType, "unsupported_media_type", detail).into());
+        return Err(Problem::new(Status::UnsupportedMediaType, ErrorCode::UnsupportedMediaType, detail).into());
     }
     String::from_utf8(bytes).map_err(|_| Invalid::body("body", "is not UTF-8 text").into())
 }
@@ -79,7 +153,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    pub(crate) fn of(body: Body, settings: &Settings) -> Self {
+    pub(crate) fn of(body: axum::body::Body, settings: &Settings) -> Self {
         Self { body: body.into_data_stream(), idle_max: settings.body_idle_max }
     }
 
@@ -100,7 +174,7 @@ impl Chunks {
 
 fn too_slow() -> Refused {
     let detail = "the body did not come in time; send it again, without pauses";
-    Problem::new(Status::RequestTimeout, "request_timeout", detail).into()
+    Problem::new(Status::RequestTimeout, ErrorCode::RequestTimeout, detail).into()
 }
 
 /// A query whose parameters are all known.
@@ -122,39 +196,4 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             }
         }
     }
-}
-
-/// The version that `If-Match` expects.
-///
-/// # Errors
-/// If it is no version of a thread.
-pub(crate) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Refused> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
-        return Ok(None);
-    }
-    let tag = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let version = tag.and_then(|tag| tag.parse::<Position>().ok());
-    version.map(Some).ok_or_else(|| Invalid::parameter("If-Match", "is not a version in quotes, such as \"12\"").into())
-}
-
-/// The key under which a request may be repeated.
-///
-/// # Errors
-/// If it is empty or too long.
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Refused> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Invalid::parameter("Idempotency-Key", "is not plain text"))?;
-    Ok(Some(IdempotencyKey::new(text)?))
-}
-
-/// The token of the lease under which the caller writes.
-///
-/// # Errors
-/// If it is no number.
-pub(crate) fn writer(headers: &HeaderMap) -> Result<Option<u64>, Refused> {
-    let Some(value) = headers.get("threadkeep-writer") else { return Ok(None) };
-    let token = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    token.map(Some).ok_or_else(|| Invalid::parameter("Threadkeep-Writer", "is not the token of a lease").into())
 }

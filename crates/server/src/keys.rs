@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use threadkeep::model::BlobId;
 use threadkeep::{Account, Actor, ActorKind, Engine, Error, Key, Scope, SystemWorld, Timestamp, World};
 
+use crate::jwt::Tokens;
+
 /// How long a key that was looked up is known.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 /// Keys that are known at the same time.
@@ -24,6 +26,7 @@ pub struct Keys(Arc<Known>);
 struct Known {
     engine: Engine,
     local: Option<BlobId>,
+    tokens: Option<Tokens>,
     lately: Mutex<HashMap<BlobId, (Key, Instant)>>,
     /// Whether keys still held when somebody last looked, by their ids: all streams of a key share one look.
     looked: Mutex<HashMap<String, (bool, Instant)>>,
@@ -34,7 +37,13 @@ impl Keys {
     /// do everything.
     pub fn new(engine: Engine, local: Option<&str>) -> Self {
         let local = local.map(|secret| BlobId::of(secret.as_bytes()));
-        Self(Arc::new(Known { engine, local, lately: Mutex::default(), looked: Mutex::default() }))
+        Self(Arc::new(Known { engine, local, tokens: None, lately: Mutex::default(), looked: Mutex::default() }))
+    }
+
+    /// Tokens that are signed as they should be open the server too.
+    pub(crate) fn and_tokens(self, tokens: Option<Tokens>) -> Self {
+        let (engine, local) = (self.0.engine.clone(), self.0.local);
+        Self(Arc::new(Known { engine, local, tokens, lately: Mutex::default(), looked: Mutex::default() }))
     }
 
     /// A new secret for a local key.
@@ -50,6 +59,9 @@ impl Keys {
         let hash = BlobId::of(secret.as_bytes());
         if known.local == Some(hash) {
             return Ok(Some(local_key()));
+        }
+        if let Some(tokens) = known.tokens.as_ref().filter(|_| Tokens::is_token(secret)) {
+            return Ok(tokens.read(secret, SystemWorld.now()));
         }
         let lately = self.lately().get(&hash).filter(|(_, at)| at.elapsed() < KNOWN_FOR).map(|(key, _)| key.clone());
         if let Some(key) = lately {
@@ -73,6 +85,9 @@ impl Keys {
     pub(crate) async fn still_holds(&self, key: &Key) -> bool {
         if key.id == LOCAL {
             return true;
+        }
+        if key.id.starts_with(crate::jwt::TOKEN_ID) {
+            return key.holds(SystemWorld.now());
         }
         let looked = self.looked().get(&key.id).copied();
         if let Some((holds, at)) = looked

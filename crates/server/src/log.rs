@@ -1,6 +1,6 @@
 //! The log: lines of JSON on stderr, written by a thread of their own.
 //!
-//! A reader of stderr that stops reading must not stop the server: once too many lines wait, further ones are dropped,
+//! Lines that come within a few milliseconds are written together. A reader of stderr that stops reading must not stop the server: once too many lines wait, further ones are dropped,
 //! and counted.
 
 use std::io::Write;
@@ -12,6 +12,10 @@ use serde::Serialize;
 
 /// Lines that wait to be written.
 const WAITING_MAX: usize = 4_096;
+/// How long lines are gathered before they are written together.
+const GATHER: Duration = Duration::from_millis(5);
+/// Room for gathered lines that is kept, in bytes.
+const TEXT_BYTES_KEPT: usize = 64 << 10;
 /// How long the end waits until all lines are written.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
@@ -72,11 +76,26 @@ impl Log {
 }
 
 fn write(lines: &Receiver<Item>) {
-    for item in lines {
-        match item {
-            Item::Line(line) => drop(std::io::stderr().lock().write_all(&line)),
+    let mut text = Vec::new();
+    while let Ok(first) = lines.recv() {
+        let mut flushed = Vec::new();
+        for item in std::iter::once(first).chain(lines.try_iter().take(WAITING_MAX)) {
+            match item {
+                Item::Line(line) => text.extend_from_slice(&line),
+                Item::Flush(done) => flushed.push(done),
+            }
+        }
+        drop(std::io::stderr().lock().write_all(&text));
+        text.clear();
+        text.shrink_to(TEXT_BYTES_KEPT);
+        let is_idle = flushed.is_empty();
+        for done in flushed {
             // Whoever asked may have gone on.
-            Item::Flush(done) => done.send(()).unwrap_or(()),
+            done.send(()).unwrap_or(());
+        }
+        // While this waits, nobody has to wake it: under load that costs more than writing the line.
+        if is_idle {
+            std::thread::sleep(GATHER);
         }
     }
 }

@@ -11,9 +11,17 @@ const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /// What the server counts.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<(String, String, u16), u64>>,
-    latency: Mutex<BTreeMap<String, Latency>>,
+    /// By route.
+    routes: Mutex<BTreeMap<String, Answered>>,
     streams: Arc<AtomicI64>,
+}
+
+/// What was answered on one route.
+#[derive(Debug, Default)]
+struct Answered {
+    /// By method and status.
+    requests: BTreeMap<(&'static str, u16), u64>,
+    latency: Latency,
 }
 
 #[derive(Debug, Default)]
@@ -34,12 +42,13 @@ impl Drop for OpenStream {
 
 impl Metrics {
     /// A request to `route`, a pattern and never a path, so that there are only so many.
-    pub(crate) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        *requests.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
-        drop(requests);
-        let mut latency = self.latency.lock().unwrap_or_else(PoisonError::into_inner);
-        let latency = latency.entry(route.to_owned()).or_default();
+    pub(crate) fn answered(&self, method: &'static str, route: &str, status: u16, took: Duration) {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !routes.contains_key(route) {
+            routes.insert(route.to_owned(), Answered::default());
+        }
+        let Some(Answered { requests, latency }) = routes.get_mut(route) else { return };
+        *requests.entry((method, status)).or_default() += 1;
         let seconds = took.as_secs_f64();
         if let Some(bucket) = BUCKETS.iter().position(|bound| seconds <= *bound) {
             latency.buckets[bucket] += 1;
@@ -63,13 +72,16 @@ impl Metrics {
         };
         line(format_args!("# HELP threadkeep_http_requests_total Requests that were answered."));
         line(format_args!("# TYPE threadkeep_http_requests_total counter"));
-        for ((method, route, status), count) in self.requests.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let labels = format!("method=\"{method}\",route=\"{route}\",status=\"{status}\"");
-            line(format_args!("threadkeep_http_requests_total{{{labels}}} {count}"));
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        for (route, answered) in routes.iter() {
+            for ((method, status), count) in &answered.requests {
+                let labels = format!("method=\"{method}\",route=\"{route}\",status=\"{status}\"");
+                line(format_args!("threadkeep_http_requests_total{{{labels}}} {count}"));
+            }
         }
         line(format_args!("# HELP threadkeep_http_request_seconds How long answers took to begin."));
         line(format_args!("# TYPE threadkeep_http_request_seconds histogram"));
-        for (route, latency) in self.latency.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (route, Answered { latency, .. }) in routes.iter() {
             let mut so_far = 0;
             for (bound, count) in BUCKETS.iter().zip(latency.buckets) {
                 so_far += count;
@@ -81,6 +93,7 @@ impl Metrics {
             line(format_args!("threadkeep_http_request_seconds_sum{{route=\"{route}\"}} {seconds}"));
             line(format_args!("threadkeep_http_request_seconds_count{{route=\"{route}\"}} {count}"));
         }
+        drop(routes);
         line(format_args!("# HELP threadkeep_open_streams Streams that are open."));
         line(format_args!("# TYPE threadkeep_open_streams gauge"));
         line(format_args!("threadkeep_open_streams {}", self.streams.load(Ordering::Relaxed)));

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use threadkeep::{Engine, SystemWorld, World};
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::app::{App, Settings};
 use crate::folder::Folder;
+use crate::jwt::{JwtSettings, Tokens};
 use crate::keys::Keys;
 use crate::serve::{Connections, serve};
 
@@ -33,6 +34,8 @@ pub struct Start {
     pub settings: Settings,
     /// How connections are served.
     pub connections: Connections,
+    /// How tokens are checked; without a secret and a file, none are taken.
+    pub jwt: JwtSettings,
 }
 
 /// A server that listens, and answers once it is run.
@@ -50,7 +53,7 @@ impl Start {
     /// A server on `engine` with its data in `folder`, and defaults for the rest.
     pub fn new(engine: Engine, folder: impl Into<PathBuf>) -> Self {
         let (settings, connections) = (Settings::default(), Connections::default());
-        Self { engine, folder: folder.into(), listen: None, settings, connections }
+        Self { engine, folder: folder.into(), listen: None, settings, connections, jwt: JwtSettings::default() }
     }
 
     /// Takes the folder, and listens.
@@ -59,12 +62,13 @@ impl Start {
     /// If another server holds the folder, the address is taken, or the server would be reached from elsewhere without
     /// any key.
     pub async fn begin(self) -> Result<Started, Problem> {
-        let Self { engine, folder, listen, mut settings, connections } = self;
+        let Self { engine, folder, listen, mut settings, connections, jwt } = self;
+        let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
         settings.loopback = listen.is_none_or(|address| address.ip().is_loopback());
-        if !settings.loopback && !engine.has_keys().await? {
+        if !settings.loopback && tokens.is_none() && !engine.has_keys().await? {
             let detail = "whoever reaches this machine would reach the server, and there is no key yet";
-            let problem = Problem::new(Status::Forbidden, "forbidden", detail);
+            let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, detail);
             return Err(problem.hint("threadkeep keys create --account NAME, then start again"));
         }
         let listener = match listen {
@@ -73,15 +77,18 @@ impl Start {
         };
         let (listener, address) = listener.map_err(|error| {
             let place = listen.map_or_else(|| format!("127.0.0.1:{PORT}"), |address| address.to_string());
-            let problem =
-                Problem::new(Status::Unavailable, "cannot_listen", format!("cannot listen on {place}: {error}"));
+            let problem = Problem::new(
+                Status::Unavailable,
+                ErrorCode::CannotListen,
+                format!("cannot listen on {place}: {error}"),
+            );
             problem.hint("name another address with --listen; port 0 takes any that is free")
         })?;
         let url = format!("http://{address}");
         let local_key = settings.loopback.then(Keys::draw_local);
         folder.tell(&url, local_key.as_deref(), SystemWorld.now())?;
         let stopping = watch::Sender::new(false);
-        let keys = Keys::new(engine.clone(), local_key.as_deref());
+        let keys = Keys::new(engine.clone(), local_key.as_deref()).and_tokens(tokens);
         let app = App::new(engine, keys, settings, stopping.subscribe());
         Ok(Started { listener, app, stopping, connections, url, local_key, folder })
     }

@@ -8,14 +8,13 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Error, Invalid, Key, Position, ThreadId, Verb, Version};
 use threadkeep_api as api;
@@ -25,15 +24,34 @@ use tokio::time::MissedTickBehavior;
 use crate::access::Reader;
 use crate::answer::{Answer, Refused};
 use crate::app::App;
+use crate::conditions::LastEventId;
 use crate::following::{Following, Thread};
 use crate::input::{Path, Query};
 use crate::metrics::OpenStream;
+use crate::table::{self, Gives, Routes};
 
 /// Events that are ready before the socket takes them. Each may be as large as a message, so there is one.
 const READY_MAX: usize = 1;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/threads/{thread}/stream", get(sse)).route("/threads/{thread}/ws", get(socket))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Streams",
+        "What happens in threads, as it happens. A client that comes back misses nothing and hears nothing twice.",
+        [
+            table::get(
+                ("streamThread", "/v1/threads/{thread}/stream"),
+                "Follows a thread as server-sent events: its history, then live; it does not end by itself.",
+                sse,
+                Gives::events("`id:` is the version, `event:` the kind, `data:` an entry."),
+            ),
+            table::get(
+                ("openSocket", "/v1/threads/{thread}/ws"),
+                "Follows a thread over a WebSocket: an entry a frame.",
+                socket,
+                Gives::nothing(101, "The socket is open."),
+            ),
+        ],
+    )
 }
 
 /// Something that a stream tells.
@@ -48,20 +66,14 @@ pub(crate) struct Told {
 }
 
 /// From where on to follow, and with what ticket.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct After {
+    /// The entries after this version, or `latest` for those to come; from the first one if nothing is said.
+    #[schemars(regex(pattern = "^([0-9]{1,18}|latest)$"))]
     after: Option<String>,
-    /// Read by whoever lets the request in.
+    /// A ticket, in place of a key.
     ticket: Option<String>,
-}
-
-/// Where a client that comes back was, by its header; else by the parameter.
-pub(crate) fn resumed<'a>(headers: &'a HeaderMap, after: Option<&'a str>) -> Option<&'a str> {
-    match headers.get("last-event-id") {
-        Some(value) => Some(value.to_str().unwrap_or("?")),
-        None => after,
-    }
 }
 
 /// A cursor that this stream never gave.
@@ -79,9 +91,11 @@ fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
     }
 }
 
-async fn follow(reader: &Reader, name: &str, headers: &HeaderMap, after: After) -> Result<Following, Refused> {
+async fn follow(reader: &Reader, name: &str, came: Option<String>, after: After) -> Result<Following, Refused> {
     let (thread, standing) = reader.seen(name, Verb::Stream).await?;
-    let after = version(resumed(headers, after.after.as_deref()), thread.head.version)?;
+    // A client that comes back has both: the parameter it began with, and the header, which counts.
+    let began = version(after.after.as_deref(), thread.head.version)?;
+    let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
     let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
     // A place that the thread has not reached is refused, never guessed at.
     following.map(Following::Thread).map_err(|error| match error {
@@ -94,10 +108,10 @@ async fn sse(
     State(app): State<App>,
     reader: Reader,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    LastEventId(came): LastEventId,
     Query(after): Query<After>,
 ) -> Answer {
-    let following = follow(&reader, &name, &headers, after).await?;
+    let following = follow(&reader, &name, came, after).await?;
     Ok(events(&app, following, reader.key))
 }
 
@@ -189,11 +203,11 @@ async fn socket(
     State(app): State<App>,
     reader: Reader,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    LastEventId(came): LastEventId,
     Query(after): Query<After>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let following = follow(&reader, &name, &headers, after).await?;
+    let following = follow(&reader, &name, came, after).await?;
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);

@@ -269,7 +269,7 @@ impl Known {
                     }
                     self.insert_entries(connection, commit, write.thread, actor, &advanced, &write.entries)?;
                     if let Some(record) = &write.record {
-                        update_record(connection, write.thread, record)?;
+                        update_record(connection, write.thread, record, write.owner.as_ref())?;
                     }
                     if let Some(known) = self.heads.get_mut(&key(write.thread)) {
                         (known.head, known.dirty) = (advanced.head, true);

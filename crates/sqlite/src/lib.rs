@@ -54,6 +54,10 @@ const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
 const WRITER_CACHE_KIB: i64 = 4_096;
 
+/// What the system says when a disk does not do what it was asked.
+#[cfg(unix)]
+const EIO: i32 = 5;
+
 /// A store in one file.
 pub struct SqliteStore {
     shared: Arc<Shared>,
@@ -83,7 +87,8 @@ impl SqliteStore {
         let shown = path.display().to_string();
         let cannot = |what: String| StoreError::CannotOpen { path: shown.clone(), what };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|error| cannot(format!("its folder cannot be made: {error}")))?;
+            let is_new = !path.exists();
+            make_folder(folder, is_new).map_err(|error| cannot(format!("its folder cannot be made: {error}")))?;
         }
         refuse_unusable(&path)?;
         let mut connection = connect(&path)?;
@@ -198,6 +203,26 @@ impl Drop for SqliteStore {
         drop(self.writer.take().map(JoinHandle::join));
         drop(self.checkpointer.take().map(JoinHandle::join));
     }
+}
+
+/// Makes a folder, and those above it that are missing, so that a power cut does not take them, with all that is in
+/// them: a name is safe once the folder that it stands in was synced. SQLite does that for its own files, and only for
+/// them. A folder that is there already, with no store in it, may come from somebody who did not get that far.
+fn make_folder(folder: &Path, store_is_new: bool) -> std::io::Result<()> {
+    let missing = folder.ancestors().take_while(|above| !above.exists()).count();
+    std::fs::create_dir_all(folder)?;
+    let made = missing.max(usize::from(store_is_new));
+    #[cfg(unix)]
+    for name in folder.ancestors().take(made) {
+        let Some(above) = name.parent() else { break };
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        // Whoever may not read a folder, or has a disk that cannot sync one, is no worse off than without this.
+        match std::fs::File::open(above).and_then(|above| above.sync_all()) {
+            Err(error) if error.raw_os_error() == Some(EIO) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn connect(path: &Path) -> Result<Connection> {

@@ -190,9 +190,14 @@ pub(crate) fn insert_thread(
     Ok(())
 }
 
-/// Replaces a thread's record.
-pub(crate) fn update_record(connection: &Connection, id: ThreadId, record: &Record) -> Result<()> {
-    terms::update_record(connection, id, record)?;
+/// Replaces a thread's record, and its owner where there is a new one.
+pub(crate) fn update_record(
+    connection: &Connection,
+    id: ThreadId,
+    record: &Record,
+    owner: Option<&Account>,
+) -> Result<()> {
+    terms::update_record(connection, id, record, owner)?;
     connection
         .prepare_cached("UPDATE threads SET record = ?2 WHERE id = ?1")
         .and_then(|mut statement| statement.execute(params![key(id), record.encode()]))

@@ -213,10 +213,21 @@ pub(crate) fn insert_thread(
     insert(connection, key(id), terms.rows(created, minute))
 }
 
-/// Replaces the terms and columns of a thread whose record is about to become `record`.
-pub(crate) fn update_record(connection: &Connection, id: ThreadId, record: &Record) -> Result<()> {
+/// Replaces the terms and columns of a thread whose record is about to become `record`, owned by `owner` from now on.
+pub(crate) fn update_record(
+    connection: &Connection,
+    id: ThreadId,
+    record: &Record,
+    owner: Option<&Account>,
+) -> Result<()> {
     let Some((before, account, created, minute)) = listed(connection, key(id))? else { return Ok(()) };
-    let after = Terms::of(&account, created, record);
+    if let Some(owner) = owner {
+        connection
+            .prepare_cached("UPDATE threads SET account = ?2 WHERE id = ?1")
+            .and_then(|mut statement| statement.execute(params![key(id), owner.as_str()]))
+            .map_err(from_sqlite)?;
+    }
+    let after = Terms::of(owner.unwrap_or(&account), created, record);
     if before != after {
         delete(connection, key(id), before.rows(created, minute))?;
         insert(connection, key(id), after.rows(created, minute))?;

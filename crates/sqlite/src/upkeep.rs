@@ -447,8 +447,8 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
     let (Some(first), Some(newest)) = (segments.first(), segments.last()) else { return Ok(()) };
     let sql = format!("SELECT {} FROM segments WHERE id = ?1", crate::codec::SEGMENT_COLUMNS);
     let rows = read::rows(connection, &sql, [segment_key(first.id)], crate::codec::segment_row)?;
-    let mut record = match rows.into_iter().next().and_then(|row| row.origin) {
-        Some((_, record)) => record,
+    let (mut owner, mut record) = match rows.into_iter().next().and_then(|row| row.origin) {
+        Some(origin) => origin,
         None => return Ok(()),
     };
     for segment in &segments {
@@ -459,13 +459,13 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
             limit: usize::MAX,
         };
         for entry in read::entries(connection, actors, &all)? {
-            if !Record::CHANGED_BY.contains(&entry.kind) {
+            if !Record::CHANGED_BY.contains(&entry.kind) && entry.kind != Kind::OwnerChanged {
                 continue;
             }
-            if let Some(entry) = decode(connection, &entry)?
-                && let Ok(after) = record.clone().after(&entry)
-            {
-                record = after;
+            match decode(connection, &entry)? {
+                Some(Entry::OwnerChanged(changed)) => owner = changed.to,
+                Some(entry) => record = record.clone().after(&entry).unwrap_or(record),
+                None => {}
             }
         }
     }
@@ -477,11 +477,11 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
     };
     let last = read::entries(connection, actors, &last)?.into_iter().next();
     let head = rebuilt_head(newest, last.as_ref(), &thread.head);
-    if head == thread.head && record == thread.record {
+    if head == thread.head && record == thread.record && owner == thread.account {
         return Ok(());
     }
     for sql in ["DELETE FROM threads WHERE id = ?1", "DELETE FROM heads WHERE thread = ?1"] {
         connection.execute(sql, [key(thread.id)]).map_err(from_sqlite)?;
     }
-    insert_thread(connection, thread.id, &thread.account, first.created, &head, &record)
+    insert_thread(connection, thread.id, &owner, first.created, &head, &record)
 }

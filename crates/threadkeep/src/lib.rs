@@ -73,6 +73,7 @@
 //!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
+mod backup;
 pub mod contract;
 mod raw;
 mod world;
@@ -80,16 +81,17 @@ mod world;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Changed, ContentHash, CopyReport, Create, Delete,
-    DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family,
-    FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention, MessagePage,
-    ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued,
-    Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus,
-    Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom, Unarchive,
-    Update, Verb, World, standing,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Changed, ContentHash, CopyReport, Create,
+    Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter,
+    Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention,
+    MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue,
+    Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
+    SetStatus, Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom,
+    Unarchive, Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,

@@ -10,7 +10,7 @@ use threadkeep_model::{Account, Actor, Body, Invalid, Json, Kind, Link, Position
 use threadkeep_store::SegmentRow;
 
 use super::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, FORMAT, Header, Line, SegmentLine, ThreadLine, Verbatim};
-use crate::{Problem, Status, parse};
+use crate::{ErrorCode, Problem, Status, parse};
 
 /// Reads an export, item by item.
 pub struct ExportReader<R: BufRead> {
@@ -28,10 +28,10 @@ impl<R: BufRead> ExportReader<R> {
     /// If it is no export, or one of a version that this program does not read.
     pub fn new(from: R) -> Result<Self, Problem> {
         let mut reader = Self { from, line: Vec::new(), number: 0, items: 0, ended: false };
-        let foreign = |_| Problem::new(Status::BadRequest, "invalid_export", "this is not a Threadkeep export");
+        let foreign = |_| Problem::new(Status::BadRequest, ErrorCode::InvalidExport, "this is not a Threadkeep export");
         let header: Header = match reader.read_line()? {
             Some(line) => parse(line).map_err(foreign)?,
-            None => return Err(Problem::new(Status::BadRequest, "invalid_export", "the export is empty")),
+            None => return Err(Problem::new(Status::BadRequest, ErrorCode::InvalidExport, "the export is empty")),
         };
         if header.threadkeep != FORMAT {
             return Err(foreign(Invalid::body("threadkeep", "is something else")));
@@ -39,7 +39,7 @@ impl<R: BufRead> ExportReader<R> {
         if header.version != EXPORT_VERSION {
             let found = header.version;
             let detail = format!("the export has version {found}; this program reads version {EXPORT_VERSION}");
-            let problem = Problem::new(Status::BadRequest, "unknown_export_version", detail);
+            let problem = Problem::new(Status::BadRequest, ErrorCode::UnknownExportVersion, detail);
             return Err(problem.hint("use the program version that wrote it, or a newer one"));
         }
         Ok(reader)
@@ -55,10 +55,11 @@ impl<R: BufRead> ExportReader<R> {
             return Ok(None);
         }
         let (number, items) = (self.number + 1, self.items);
-        let wrong = |what: String| Problem::new(Status::BadRequest, "invalid_export", format!("line {number}: {what}"));
+        let wrong =
+            |what: String| Problem::new(Status::BadRequest, ErrorCode::InvalidExport, format!("line {number}: {what}"));
         let Some(line) = self.read_line()? else {
             let detail = format!("the export is cut off: it ends after {items} items, without its last line");
-            return Err(Problem::new(Status::BadRequest, "export_cut_off", detail));
+            return Err(Problem::new(Status::BadRequest, ErrorCode::ExportCutOff, detail));
         };
         let line: Line<'_> = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
         let item = match line {
@@ -84,11 +85,12 @@ impl<R: BufRead> ExportReader<R> {
     fn read_line(&mut self) -> Result<Option<&str>, Problem> {
         self.number += 1;
         let number = self.number;
-        let wrong = |what: String| Problem::new(Status::BadRequest, "invalid_export", format!("line {number}: {what}"));
+        let wrong =
+            |what: String| Problem::new(Status::BadRequest, ErrorCode::InvalidExport, format!("line {number}: {what}"));
         self.line.clear();
         let mut bounded = (&mut self.from).take(EXPORT_LINE_BYTES_MAX as u64);
         bounded.read_until(b'\n', &mut self.line).map_err(|error| {
-            Problem::new(Status::Unavailable, "cannot_read", format!("the export cannot be read: {error}"))
+            Problem::new(Status::Unavailable, ErrorCode::CannotRead, format!("the export cannot be read: {error}"))
         })?;
         if self.line.is_empty() {
             return Ok(None);

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 7] = [
+const WITHOUT: [(&str, &str); 8] = [
+    ("GET /", "a page for people"),
     ("GET /v1/threads/{thread}/ws", "the same objects as the stream, for browsers"),
     ("POST /v1/tickets", "for browsers, which cannot send a key"),
     ("PUT /v1/projects/{project}", "update does it field by field"),
@@ -158,6 +159,8 @@ fn tour(keep: &Keep) {
     keep.ok(&["writer", &thread, "--release", "--token", &token]);
     let key = keep.json(&["keys", "create", "--account", "ann"]);
     keep.ok(&["keys", "revoke", key["id"].as_str().expect("an id")]);
+    let given = keep.create("Given");
+    keep.ok(&["change-owner", &given, "ann"]);
     follow(keep, &thread, &other);
     keep.ok(&["rm", &other]);
     keep.ok(&["projects", "delete", "p"]);

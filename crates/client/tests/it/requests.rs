@@ -119,15 +119,12 @@ fn work_keys_projects_and_upkeep() {
 
         let project = asked(json!({"id": "p", "name": "P", "sandbox": {"externalId": "b", "config": {"z": 1.0}}}));
         let made = client.create_project(&project).await.expect("a project");
-        let config = made.details.sandbox.and_then(|sandbox| sandbox.config);
+        let config = made.sandbox.and_then(|sandbox| sandbox.config);
         assert_eq!(config.as_ref().map(Json::as_str), Some(r#"{"z":1.0}"#));
         let changes = ProjectChanges([("name".to_owned(), Json::string("Q"))].into());
-        assert_eq!(client.update_project("p", &changes).await.expect("a change").details.name, "Q");
-        assert_eq!(
-            client.put_project("p", &asked(json!({"name": "R"}))).await.expect("a change").details.sandbox,
-            None
-        );
-        assert_eq!(client.project("p").await.expect("a project").details.name, "R");
+        assert_eq!(client.update_project("p", &changes).await.expect("a change").name, "Q");
+        assert_eq!(client.put_project("p", &asked(json!({"name": "R"}))).await.expect("a change").sandbox, None);
+        assert_eq!(client.project("p").await.expect("a project").name, "R");
         assert_eq!(client.projects(None, None).await.expect("projects").items.len(), 1);
         assert!(client.delete_project("p").await.expect("deleted").deleted);
         let key = client.create_key(&asked(json!({"account": "ann"}))).await.expect("a key").about;

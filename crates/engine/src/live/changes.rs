@@ -256,6 +256,7 @@ impl ThreadChanges {
             | Kind::ExecutionEnded
             | Kind::SkillActivated
             | Kind::AgentAssigned
+            | Kind::OwnerChanged
             | Kind::ChildChanged
             | Kind::ChildRemoved => Vec::new(),
         };

@@ -2,8 +2,6 @@
 
 use threadkeep_model::{Entry, Expect, MessageId, MessagesDeleted, NewEntry, ThreadCommit, ThreadId, Version};
 
-use std::collections::HashSet;
-
 use super::{open, write};
 use crate::{Engine, Error, Result};
 
@@ -32,16 +30,7 @@ impl Engine {
     pub async fn delete(&self, thread: ThreadId, delete: Delete) -> Result<bool> {
         let deleted = self
             .settle(thread, || async {
-                let found = self.thread(thread).await?;
-                let mut going = vec![found];
-                let mut ids = HashSet::from([thread]);
-                let mut at = 0;
-                while let Some(main) = going.get(at).map(|thread| thread.id) {
-                    let subagents = self.shared.stores.store.subagents(main).await?;
-                    let own = subagents.into_iter().filter(|subagent| subagent.account == self.caller.account);
-                    going.extend(own.filter(|subagent| ids.insert(subagent.id)));
-                    at += 1;
-                }
+                let going = self.with_subagents(self.thread(thread).await?).await?;
                 let ids: Vec<ThreadId> = going.iter().map(|thread| thread.id).collect();
                 let mut threads: Vec<ThreadCommit> = Vec::with_capacity(going.len() + 1);
                 for (n, thread) in going.iter().enumerate() {

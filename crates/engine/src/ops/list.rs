@@ -1,9 +1,11 @@
 //! `list`: the threads of an account, the newest first, as summaries.
 
+use std::sync::Arc;
+
 use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Relationship, Result};
+use crate::{Engine, Error, Project, Relationship, Result};
 
 /// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +59,8 @@ pub struct ThreadSummary {
     pub parent_relationships: Vec<Relationship>,
     /// What it did to its files.
     pub diff_stats: DiffStats,
+    /// Its project, where the account keeps one of that id.
+    pub project: Option<Arc<Project>>,
 }
 
 impl ThreadSummary {
@@ -138,11 +142,39 @@ impl Engine {
         Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
     }
 
+    /// The threads of this account whose ids begin with `prefix`, in either spelling, archived ones too; at most `limit`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadSummary>> {
+        let mut most = limit;
+        loop {
+            let ids = self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), most).await?;
+            let mut own = Vec::new();
+            for id in &ids {
+                match self.thread(*id).await {
+                    Ok(thread) => own.push(thread),
+                    Err(Error::ThreadNotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            // Those of other accounts may have taken the places.
+            if own.len() >= limit || ids.len() < most {
+                own.truncate(limit);
+                return self.summaries(own).await;
+            }
+            most = most.saturating_mul(4);
+        }
+    }
+
     async fn summaries(&self, threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {
         let mut above = self.parents_of(&threads).await?;
+        let ids = threads.iter().filter_map(|thread| thread.record.project_id.as_deref()).collect();
+        let projects = self.projects_with(ids).await?;
         let summary = |thread: Thread| {
             let parent_relationships = above.remove(&thread.id).unwrap_or_default();
-            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default() }
+            let project = thread.record.project_id.as_deref().and_then(|id| projects.get(id)).map(Arc::clone);
+            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default(), project }
         };
         Ok(threads.into_iter().map(summary).collect())
     }

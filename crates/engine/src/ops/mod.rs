@@ -13,6 +13,7 @@ pub(crate) mod fork;
 pub(crate) mod handoff;
 pub(crate) mod list;
 pub(crate) mod mention;
+pub(crate) mod owner;
 pub(crate) mod queue;
 pub(crate) mod rollback;
 pub(crate) mod subagent;
@@ -32,7 +33,7 @@ pub(crate) fn write(
     record: Option<Record>,
 ) -> ThreadCommit {
     let expect = Expect::at(thread.head.era, expected);
-    ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record })
+    ThreadCommit::Write(Write { thread: thread.id, expect, branch, entries, record, owner: None })
 }
 
 /// A write of `entries` to `thread`, and the record that follows from them.

@@ -3,6 +3,8 @@
 //! A subagent's thread knows its parent (`parentId`, `mainThreadId`); the parent has a registry of its children. Both
 //! change in one commit. A subagent inherits neither messages nor values.
 
+use std::collections::HashSet;
+
 use threadkeep_model::{
     Child, Entry, FieldChanges, Invalid, ItemKind, Json, MessageBody, NewSegment, ParentCommunication, Record, Tally,
     Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, strip_nulls,
@@ -104,6 +106,20 @@ impl Engine {
             (child.head, child.created) = (committed.head, committed.time);
         }
         Ok(child)
+    }
+
+    /// A thread, and after it the threads of its subagents and of theirs, as far as they are the caller's.
+    pub(crate) async fn with_subagents(&self, thread: Thread) -> Result<Vec<Thread>> {
+        let mut ids = HashSet::from([thread.id]);
+        let mut family = vec![thread];
+        let mut at = 0;
+        while let Some(main) = family.get(at).map(|thread| thread.id) {
+            let subagents = self.shared.stores.store.subagents(main).await?;
+            let own = subagents.into_iter().filter(|subagent| subagent.account == self.caller.account);
+            family.extend(own.filter(|subagent| ids.insert(subagent.id)));
+            at += 1;
+        }
+        Ok(family)
     }
 
     /// The threads of a thread's subagents, oldest first.

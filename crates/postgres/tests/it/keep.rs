@@ -107,13 +107,13 @@ pub(crate) async fn create(store: &PostgresStore) -> ThreadId {
 
 pub(crate) fn said(thread: ThreadId, text: &str, expect: Expect) -> ThreadCommit {
     let entries = vec![NewEntry::new(&Entry::MessageAppended(MessageBody::user(text)))];
-    ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None })
+    ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None, owner: None })
 }
 
 /// A change of the record: more than a plain append.
 pub(crate) fn changed(thread: ThreadId) -> ThreadCommit {
     let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields: Default::default() }))];
-    ThreadCommit::Write(Write { thread, expect: Expect::default(), branch: None, entries, record: None })
+    ThreadCommit::Write(Write { thread, expect: Expect::default(), branch: None, entries, record: None, owner: None })
 }
 
 pub(crate) async fn say(store: &PostgresStore, thread: ThreadId, text: &str) -> Result<Committed> {

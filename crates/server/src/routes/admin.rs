@@ -4,48 +4,80 @@ use std::convert::Infallible;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use axum::routing::{get, post};
-use threadkeep::{Engine, ExportItem, Exporter, Progress, Scope, Selection};
+use threadkeep::{Engine, ExportItem, Exporter, Progress, Selection};
 use threadkeep_api as api;
-use threadkeep_api::{ExportReader, ExportWriter, Problem, Status};
+use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
 use tokio::sync::mpsc;
 
-use crate::access::Access;
+use crate::access::Admin;
 use crate::answer::{Answer, Refused, json};
-use crate::app::App;
-use crate::input::{Chunks, text};
+use crate::input::{Body, Lines};
+use crate::table::{self, Gives, Routes};
 
 /// Bytes of an export that are sent at once.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that are ready before the socket takes them, or before they are read.
 const READY_MAX: usize = 2;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/admin/gc", post(gc))
-        .route("/admin/doctor", post(doctor))
-        .route("/admin/export", get(export))
-        .route("/admin/import", post(import))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Upkeep",
+        "For those who administer. It reaches every account.",
+        [
+            table::post(
+                ("collectGarbage", "/v1/admin/gc"),
+                "Frees what no thread reaches any more.",
+                gc,
+                Gives::json::<api::Gc>("What was freed."),
+            )
+            .example(r#"{"vacuum":false}"#),
+            table::post(
+                ("runDoctor", "/v1/admin/doctor"),
+                "Compares everything with the log, and builds anew what is derived if it shall.",
+                doctor,
+                Gives::json::<api::Doctor>("What was found."),
+            )
+            .example(r#"{"repair":false}"#),
+            table::get(
+                ("exportStore", "/v1/admin/export"),
+                "Exports every thread of every account as JSON lines; without its last line it is cut off.",
+                export,
+                Gives::text("application/x-ndjson", "The export."),
+            ),
+            table::post(
+                ("importStore", "/v1/admin/import"),
+                "Takes in an export: all of its threads, or none.",
+                import,
+                Gives::json::<api::Imported>("How many threads came."),
+            )
+            .fails([
+                ErrorCode::InvalidExport,
+                ErrorCode::UnknownExportVersion,
+                ErrorCode::ExportCutOff,
+                ErrorCode::InvalidThreadId,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::JsonTooDeep,
+                ErrorCode::TooLarge,
+                ErrorCode::ThreadExists,
+                ErrorCode::ImportConflict,
+                ErrorCode::CannotRead,
+            ]),
+        ],
+    )
 }
 
 fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }
 
-async fn gc(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Admin)?;
-    let asked: api::RunGc = api::parse_body(&text(request, &app.settings).await?)?;
+async fn gc(Admin(access): Admin, Body(asked): Body<api::RunGc>) -> Answer {
     Ok(json(&api::Gc::from(access.engine.gc(asked.vacuum, quiet()).await?)))
 }
 
-async fn doctor(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Admin)?;
-    let asked: api::RunDoctor = api::parse_body(&text(request, &app.settings).await?)?;
+async fn doctor(Admin(access): Admin, Body(asked): Body<api::RunDoctor>) -> Answer {
     let mut report = access.engine.doctor(quiet()).await?;
     let mut repaired = false;
     if asked.repair && !report.derived.is_empty() {
@@ -62,12 +94,11 @@ async fn doctor(State(app): State<App>, access: Access, request: Request) -> Ans
 
 /// Every thread of every account, as JSON lines. An export that breaks off lacks its last line, and is refused by
 /// whoever reads it.
-async fn export(access: Access) -> Answer {
-    access.may(Scope::Admin)?;
+async fn export(Admin(access): Admin) -> Answer {
     let exporter = access.engine.exporter(Selection::Store).await?;
     let (send, receive) = mpsc::channel(READY_MAX);
     tokio::spawn(write(exporter, send));
-    let mut response = Response::new(Body::from_stream(Lines(receive)));
+    let mut response = Response::new(axum::body::Body::from_stream(Written(receive)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(response)
 }
@@ -92,9 +123,9 @@ async fn write(mut exporter: Exporter, send: mpsc::Sender<Bytes>) {
     }
 }
 
-struct Lines(mpsc::Receiver<Bytes>);
+struct Written(mpsc::Receiver<Bytes>);
 
-impl futures_core::Stream for Lines {
+impl futures_core::Stream for Written {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(
@@ -105,9 +136,7 @@ impl futures_core::Stream for Lines {
     }
 }
 
-async fn import(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Admin)?;
-    let mut chunks = Chunks::of(request.into_body(), &app.settings);
+async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
     let (send, receive) = mpsc::channel(READY_MAX);
     let engine = access.engine.clone();
     let handle = tokio::runtime::Handle::current();
@@ -119,7 +148,7 @@ async fn import(State(app): State<App>, access: Access, request: Request) -> Ans
         }
     }
     drop(send);
-    let gave_up = |_| Problem::new(Status::Internal, "internal", "the import stopped");
+    let gave_up = |_| Problem::new(Status::Internal, ErrorCode::Internal, "the import stopped");
     let threads = reading.await.map_err(gave_up)??;
     Ok(json(&api::Imported { threads }))
 }

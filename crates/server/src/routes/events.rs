@@ -1,39 +1,54 @@
 //! Events, as the Threads contract has them: messages, tool uses, fragments of what the assistant says, results.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{
-    Append, AppendEvent, Error, Event, Invalid, Logged, MessageBody, Position, Role, Scope, Verb, Version,
-};
+use threadkeep::{Append, AppendEvent, Error, Event, Invalid, Logged, MessageBody, Position, Role, Verb, Version};
 use threadkeep_api as api;
+use threadkeep_api::ErrorCode;
 
 use super::messages::shown;
 use super::page_limit;
-use super::threads::{named, writing};
-use crate::access::{Access, Reader};
+use super::threads::named;
+use crate::access::{Reader, Writing};
 use crate::answer::{Answer, at, created, json};
-use crate::app::App;
-use crate::input::{Path, Query, expected, idempotency_key, text};
+use crate::conditions::{IfMatch, Lease, Retry};
+use crate::input::{Body, Path, Query};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/threads/{thread}/events", get(list).post(append))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Messages",
+        "",
+        [
+            table::get(
+                ("listEvents", "/v1/threads/{thread}/events"),
+                "Lists messages and other events in the order of the log.",
+                list,
+                Gives::json::<api::Page<api::LoggedEvent>>("A page of events."),
+            ),
+            table::post(
+                ("appendEvent", "/v1/threads/{thread}/events"),
+                "Logs an event: a message, a use of a tool, a fragment of what the assistant says, a result.",
+                append,
+                Gives::created::<api::Logged>("Where it was logged.").versioned(),
+            )
+            .example(r#"{"type":"tool_use","data":{"name":"search","input":{"q":"Rome"}}}"#)
+            .fails([ErrorCode::ThreadClosed]),
+        ],
+    )
 }
 
 async fn append(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Retry(retry): Retry,
+    Body(asked): Body<api::NewEvent>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::NewEvent = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let expected = expected(&headers)?;
+    let engine = lease.engine(&access.engine, &thread);
+    let expected = if_match.version();
     let version = if asked.kind == "message" {
         let said: api::SaidMessage = api::parse_body(asked.data.as_str())?;
         match said.role {
@@ -44,7 +59,7 @@ async fn append(
             }
         }
         let messages = vec![MessageBody::with_content(said.role, said.content).into()];
-        let append = Append { messages, expected, idempotency_key: idempotency_key(&headers)? };
+        let append = Append { messages, expected, idempotency_key: retry };
         engine.append(thread.id, append).await?.pop().ok_or(Error::Busy)?.version
     } else {
         let event = Event { kind: asked.kind.parse()?, data: asked.data };
@@ -54,10 +69,13 @@ async fn append(
 }
 
 /// From where on to read.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct After {
+    /// The events after this version.
     after: Option<Version>,
+    /// How many items at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
 }
 

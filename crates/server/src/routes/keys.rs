@@ -2,30 +2,56 @@
 
 use std::time::Instant;
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::routing::{delete, get, post};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Account, Actor, ActorKind, Invalid, NewKey, Scope, SystemWorld, World};
 use threadkeep_api as api;
 
-use crate::access::Access;
+use crate::access::{Access, Admin};
 use crate::answer::{Answer, created, json};
 use crate::app::App;
-use crate::input::{Path, Query, text};
+use crate::input::{Body, Path, Query};
 use crate::routes::page_limit;
+use crate::table::{self, Gives, Routes};
 use crate::tickets::TICKET_TTL;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/keys", get(list).post(create))
-        .route("/keys/{key}", delete(revoke))
-        .route("/tickets", post(ticket))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Keys",
+        "Keys of all accounts, for those who administer; tickets, for browsers that cannot send a key.",
+        [
+            table::get(
+                ("listKeys", "/v1/keys"),
+                "Lists the keys, without their secrets.",
+                list,
+                Gives::json::<api::Page<api::Key>>("A page of keys."),
+            ),
+            table::post(
+                ("createKey", "/v1/keys"),
+                "Makes a key; its secret is told this once.",
+                create,
+                Gives::created::<api::CreatedKey>("The key, with its secret."),
+            )
+            .example(r#"{"account":"ann","scope":"write","name":"ann's laptop"}"#),
+            table::delete(
+                ("revokeKey", "/v1/keys/{key}"),
+                "Revokes a key; its streams end.",
+                revoke,
+                Gives::json::<api::Revoked>("Whether there was one that held."),
+            ),
+            table::post(
+                ("createTicket", "/v1/tickets"),
+                "Draws a ticket: it opens one stream once, within a minute, in place of a key.",
+                ticket,
+                Gives::created::<api::Ticket>("The ticket, to be sent as `?ticket=`."),
+            )
+            .example(r#"{"path":"/v1/threads/T-5928a90d-d53b-488f-a829-4e36442142ee/stream"}"#),
+        ],
+    )
 }
 
-async fn create(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Admin)?;
-    let asked: api::NewKey = api::parse_body(&text(request, &app.settings).await?)?;
+async fn create(Admin(access): Admin, Body(asked): Body<api::NewKey>) -> Answer {
     let account = Account::new(asked.account)?;
     let kind = if asked.agent { ActorKind::Agent } else { ActorKind::Human };
     let actor = Actor::new(kind, asked.name.unwrap_or_else(|| account.as_str().to_owned()))?;
@@ -35,15 +61,17 @@ async fn create(State(app): State<App>, access: Access, request: Request) -> Ans
 }
 
 /// Which part of the list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
+    /// How many items at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
+    /// Where the page before ended.
     cursor: Option<String>,
 }
 
-async fn list(access: Access, Query(which): Query<Which>) -> Answer {
-    access.may(Scope::Admin)?;
+async fn list(Admin(access): Admin, Query(which): Query<Which>) -> Answer {
     let limit = page_limit(&access.engine, which.limit)?;
     let mut keys = access.engine.keys(which.cursor, limit + 1).await?;
     let more = keys.len() > limit;
@@ -53,15 +81,13 @@ async fn list(access: Access, Query(which): Query<Which>) -> Answer {
     Ok(json(&api::Page { items, next_cursor, total: None }))
 }
 
-async fn revoke(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answer {
-    access.may(Scope::Admin)?;
+async fn revoke(State(app): State<App>, Admin(access): Admin, Path(id): Path<String>) -> Answer {
     let revoked = access.engine.revoke_key(&id).await?;
     app.keys.forget();
     Ok(json(&api::Revoked { revoked }))
 }
 
-async fn ticket(State(app): State<App>, access: Access, request: Request) -> Answer {
-    let asked: api::NewTicket = api::parse_body(&text(request, &app.settings).await?)?;
+async fn ticket(State(app): State<App>, access: Access, Body(asked): Body<api::NewTicket>) -> Answer {
     let path = asked.path;
     let is_stream = path.starts_with("/v1/") && (path.ends_with("/stream") || path.ends_with("/ws"));
     if !is_stream || path.contains('?') {

@@ -1,38 +1,53 @@
 //! One stream over many threads.
 
-use axum::Router;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{FeedCursor, Invalid, ThreadName, Verb};
+use threadkeep_api::ErrorCode;
 
 use crate::access::Access;
 use crate::answer::Answer;
 use crate::app::App;
+use crate::conditions::LastEventId;
 use crate::following::{Following, Threads, Which, place};
 use crate::input::Query;
-use crate::stream::{events, ids_of, no_cursor, resumed};
+use crate::stream::{events, ids_of, no_cursor};
+use crate::table::{self, Gives, Routes};
 
 /// Threads that one stream may name.
 const NAMED_MAX: usize = 1_000;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/stream", get(stream))
+pub(crate) fn routes() -> Routes {
+    let stream = table::get(
+        ("streamThreads", "/v1/stream"),
+        "Follows many threads as server-sent events; it does not end by itself.",
+        stream,
+        Gives::events("`id:` is a cursor, `event:` the kind, `data:` an entry of a history."),
+    );
+    Routes::new("Streams", "", [stream.fails([ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound])])
 }
 
 /// Which threads to follow, and from where on.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Asked {
+    /// These threads: up to 1,000 ids, with commas between them.
     threads: Option<String>,
+    /// All threads of this project.
     project_id: Option<String>,
+    /// A cursor that this stream gave, or `latest`; from the first entry if nothing is said.
     after: Option<String>,
-    /// Read by whoever lets the request in.
+    /// A ticket, in place of a key.
     ticket: Option<String>,
 }
 
-async fn stream(State(app): State<App>, access: Access, headers: HeaderMap, Query(asked): Query<Asked>) -> Answer {
+async fn stream(
+    State(app): State<App>,
+    access: Access,
+    LastEventId(came): LastEventId,
+    Query(asked): Query<Asked>,
+) -> Answer {
     let which = match (&asked.threads, asked.project_id) {
         (Some(names), None) => {
             let mut threads = std::collections::HashSet::new();
@@ -49,7 +64,7 @@ async fn stream(State(app): State<App>, access: Access, headers: HeaderMap, Quer
         (None, Some(project)) => Which::Project(project, std::collections::HashSet::new()),
         _ => return Err(Invalid::parameter("threads", "name either threads=ID,ID or projectId=ID").into()),
     };
-    let after = match resumed(&headers, asked.after.as_deref()) {
+    let after = match came.as_deref().or(asked.after.as_deref()) {
         None => FeedCursor(0),
         Some("latest") => access.engine.feed_latest().await?,
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,

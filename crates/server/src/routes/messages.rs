@@ -1,43 +1,115 @@
 //! Messages: add, read, edit, delete; the history.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::{get, post};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{
     Append, DeleteMessage, EditMessage, Error, Insert, Mention, Message, MessageName, Page, Position, Role, Scope,
     Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
 };
 use threadkeep_api as api;
+use threadkeep_api::ErrorCode;
 
-use super::threads::{appended, named, writing};
-use crate::access::{Access, Reader};
+use super::threads::{appended, named};
+use crate::access::{Reader, Writing};
 use crate::answer::{Answer, Refused, at, created, json};
-use crate::app::App;
-use crate::input::{Path, Query, expected, idempotency_key, text};
+use crate::conditions::{IfMatch, Lease, Retry};
+use crate::input::{Body, Path, Query};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/threads/{thread}/messages", get(list).post(append))
-        .route("/threads/{thread}/messages/{message}", get(show).patch(edit).delete(delete))
-        .route("/threads/{thread}/history", get(history))
-        .route("/threads/{thread}/truncate", post(truncate))
-        .route("/threads/{thread}/model-messages", get(model_messages))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Messages",
+        "What was said in a thread, and everything that happened to it.",
+        [
+            table::get(
+                ("listMessages", "/v1/threads/{thread}/messages"),
+                "Lists the messages of a thread, now or as it was at a version.",
+                list,
+                Gives::json::<api::Page<api::Message<'static>>>("A page of messages.").versioned(),
+            )
+            .fails([ErrorCode::InvalidCursor, ErrorCode::VersionInFuture, ErrorCode::InvalidBody]),
+            table::post(
+                ("appendMessages", "/v1/threads/{thread}/messages"),
+                "Adds a message, or several as one; a single one may be put before another by `position`.",
+                append,
+                Gives::created::<Appended>("The message; the messages, if there was a list of them.").versioned(),
+            )
+            .example(r#"{"role":"user","content":"Hello"}"#)
+            .fails([ErrorCode::ThreadClosed, ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound]),
+            table::get(
+                ("getMessage", "/v1/threads/{thread}/messages/{message}"),
+                "Shows a message.",
+                show,
+                Gives::json::<api::Message<'static>>("The message."),
+            ),
+            table::patch(
+                ("editMessage", "/v1/threads/{thread}/messages/{message}"),
+                "Gives a message new content, new metadata, or both.",
+                edit,
+                Gives::json::<api::Message<'static>>("The message as it is now.").versioned(),
+            )
+            .example(r#"{"content":"Hello again","metadata":{"edited":true}}"#)
+            .fails([ErrorCode::ThreadClosed]),
+            table::delete(
+                ("deleteMessage", "/v1/threads/{thread}/messages/{message}"),
+                "Takes a message out of the conversation; the history keeps it.",
+                delete,
+                Gives::json::<api::Deleted>("Whether there was one."),
+            )
+            .never(ErrorCode::MessageNotFound)
+            .fails([ErrorCode::ThreadClosed]),
+            table::get(
+                ("getHistory", "/v1/threads/{thread}/history"),
+                "Lists the entries of the log, each a fact that holds for good.",
+                history,
+                Gives::json::<api::Page<api::HistoryEntry<'static>>>("A page of entries."),
+            ),
+            table::post(
+                ("truncateThread", "/v1/threads/{thread}/truncate"),
+                "Drops messages from a place on; a rollback brings them back.",
+                truncate,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{"fromIndex":0}"#)
+            .fails([
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::MessageNotFound,
+                ErrorCode::ThreadClosed,
+            ]),
+            table::get(
+                ("getModelMessages", "/v1/threads/{thread}/model-messages"),
+                "Shows the conversation as a model is given it: every call of a tool with one result.",
+                model_messages,
+                Gives::json::<Vec<api::ModelMessage>>("The messages."),
+            )
+            .fails([ErrorCode::VersionInFuture]),
+        ],
+    )
+}
+
+/// What an append answers with.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "never built: it describes the answer")]
+enum Appended {
+    /// One message.
+    One(api::Message<'static>),
+    /// Several.
+    Batch(api::AppendedMessages),
 }
 
 async fn append(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Retry(retry): Retry,
+    Body(asked): Body<api::NewMessages>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked = api::NewMessages::parse(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let (expected, idempotency_key) = (expected(&headers)?, idempotency_key(&headers)?);
+    let engine = lease.engine(&access.engine, &thread);
+    let (expected, idempotency_key) = (if_match.version(), retry);
     match asked {
         api::NewMessages::One(message) => {
             let (body, position) = message.into_parts();
@@ -64,19 +136,31 @@ async fn append(
 }
 
 /// Which messages to read.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
+    /// How many items at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
+    /// Where the page before ended.
     cursor: Option<String>,
+    /// How many to pass over. It cannot stand beside a cursor.
     offset: Option<u64>,
+    /// The oldest first, or the newest.
+    #[schemars(extend("enum" = ["asc", "desc"]))]
     order: Option<String>,
+    /// Those of this role.
     role: Option<Role>,
+    /// Those that hang no further below the conversation.
     max_depth: Option<u8>,
+    /// Silent ones too.
     include_silent: bool,
+    /// As the thread was at this version.
     as_of: Option<Version>,
+    /// A thread of the reader that mentions this one by reading it; it needs a key that may write.
+    #[schemars(with = "Option<ThreadName>")]
     from: Option<String>,
-    /// The total is told wherever it is known.
+    /// Whether to tell the total; it is told wherever it is known.
     total: Option<bool>,
 }
 
@@ -132,30 +216,32 @@ async fn show(reader: Reader, Path((name, message)): Path<(String, String)>) -> 
 }
 
 async fn edit(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path((name, message)): Path<(String, String)>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::EditMessage>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::EditMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let message = engine.message_id(message.parse::<MessageName>()?).await?;
     let api::EditMessage { content, metadata } = asked;
-    let edit = EditMessage { message, content, metadata, expected: expected(&headers)? };
+    let edit = EditMessage { message, content, metadata, expected: if_match.version() };
     let message = engine.edit_message(thread.id, edit).await?;
     Ok(at(message.version, json(&api::Message::new(&message)?)))
 }
 
-async fn delete(access: Access, Path((name, message)): Path<(String, String)>, headers: HeaderMap) -> Answer {
-    access.may(Scope::Write)?;
+async fn delete(
+    Writing(access): Writing,
+    Path((name, message)): Path<(String, String)>,
+    if_match: IfMatch,
+    lease: Lease,
+) -> Answer {
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let deleted = match engine.message_id(message.parse::<MessageName>()?).await {
         Ok(message) => {
-            engine.delete_message(thread.id, DeleteMessage { message, expected: expected(&headers)? }).await?
+            engine.delete_message(thread.id, DeleteMessage { message, expected: if_match.version() }).await?
         }
         Err(Error::MessageNotFound { .. }) => false,
         Err(error) => return Err(error.into()),
@@ -164,10 +250,13 @@ async fn delete(access: Access, Path((name, message)): Path<(String, String)>, h
 }
 
 /// From where on to read the history.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct After {
+    /// The entries after this version.
     after: Option<Version>,
+    /// How many items at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
 }
 
@@ -189,30 +278,29 @@ async fn history(reader: Reader, Path(name): Path<String>, Query(after): Query<A
 }
 
 async fn truncate(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::Truncate>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Truncate = api::parse_body(&text(request, &app.settings).await?)?;
     let name: ThreadName = name.parse()?;
     let thread = access.engine.thread(name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let from = match (asked.from_index, asked.from_message_id) {
         (Some(index), None) => TruncateFrom::Index(index),
         (None, Some(message)) => TruncateFrom::Message(engine.message_id(message).await?),
         _ => return Err(threadkeep::Invalid::body("fromIndex", "name either fromIndex or fromMessageId").into()),
     };
-    let thread = engine.truncate(thread.id, Truncate { from, expected: expected(&headers)? }).await?;
+    let thread = engine.truncate(thread.id, Truncate { from, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
 /// As of which version.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct AsOf {
+    /// As the thread was at this version.
     as_of: Option<Version>,
 }
 

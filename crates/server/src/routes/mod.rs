@@ -1,12 +1,14 @@
 //! The routes, one file a resource.
 
 mod admin;
+mod docs;
 mod events;
 mod keys;
 mod list;
 mod many;
 mod messages;
 mod operation;
+mod owner;
 mod projects;
 mod threads;
 mod tree;
@@ -19,34 +21,33 @@ use threadkeep::{Engine, Invalid};
 
 use crate::answer::{Answer, Refused};
 use crate::app::App;
-use threadkeep_api::{Problem, Status};
+use crate::table::{Routes, router};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
-/// Every route.
+/// Every route, by kind.
+pub(crate) fn table() -> Vec<Routes> {
+    vec![
+        threads::routes().and(list::routes()).and(owner::routes()),
+        messages::routes().and(events::routes()),
+        tree::routes(),
+        work::routes(),
+        crate::stream::routes().and(many::routes()),
+        projects::routes(),
+        keys::routes(),
+        admin::routes(),
+        operation::routes(),
+        docs::routes(),
+    ]
+}
+
+/// Every route, ready to be served.
 pub(crate) fn all() -> Router<App> {
-    Router::new()
-        .nest(
-            "/v1",
-            Router::new()
-                .merge(threads::routes())
-                .merge(list::routes())
-                .merge(many::routes())
-                .merge(keys::routes())
-                .merge(projects::routes())
-                .merge(admin::routes())
-                .merge(messages::routes())
-                .merge(events::routes())
-                .merge(tree::routes())
-                .merge(work::routes())
-                .merge(crate::stream::routes()),
-        )
-        .merge(operation::routes())
-        .fallback(unknown)
-        .method_not_allowed_fallback(wrong_method)
+    router(table()).fallback(unknown).method_not_allowed_fallback(wrong_method)
 }
 
 async fn unknown() -> Answer {
-    let problem = Problem::new(Status::NotFound, "route_not_found", "there is no such path");
-    Err(problem.into())
+    let problem = Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such path");
+    Err(problem.hint("/docs lists the paths").into())
 }
 
 async fn wrong_method(method: Method) -> Answer {
@@ -54,7 +55,8 @@ async fn wrong_method(method: Method) -> Answer {
     if method == Method::OPTIONS {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let problem = Problem::new(Status::MethodNotAllowed, "method_not_allowed", "this path does not take that method");
+    let problem =
+        Problem::new(Status::MethodNotAllowed, ErrorCode::MethodNotAllowed, "this path does not take that method");
     Err(problem.into())
 }
 

@@ -1,31 +1,63 @@
 //! What whoever operates the server asks: is it alive, is it ready, what does it count.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use axum::routing::get;
-use threadkeep_api::{Problem, Status};
+use schemars::JsonSchema;
+use serde::Serialize;
+use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::answer::{Answer, json};
 use crate::app::App;
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready)).route("/metrics", get(metrics))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Operation",
+        "What whoever operates the server asks.",
+        [
+            table::get(
+                ("getHealth", "/healthz"),
+                "Says that the server is alive.",
+                alive,
+                Gives::json::<Health>("It is."),
+            ),
+            table::get(
+                ("getReadiness", "/readyz"),
+                "Says whether the server can reach its store and is not about to stop.",
+                ready,
+                Gives::json::<Health>("It can."),
+            )
+            .fails([ErrorCode::Unavailable, ErrorCode::StorageFailed, ErrorCode::StoreDamaged]),
+            table::get(
+                ("getMetrics", "/metrics"),
+                "Shows what the server counts, as Prometheus reads it.",
+                metrics,
+                Gives::text("text/plain", "The counts."),
+            ),
+        ],
+    )
+}
+
+/// How the server is.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
 }
 
 async fn alive() -> Answer {
-    Ok(json(&serde_json::json!({ "status": "ok" })))
+    Ok(json(&Health { status: "ok" }))
 }
 
 /// Ready is who can read the store and is not about to stop.
 async fn ready(State(app): State<App>) -> Answer {
     if *app.stopping.borrow() {
-        return Err(Problem::new(Status::Unavailable, "unavailable", "the server is stopping").into());
+        return Err(Problem::new(Status::Unavailable, ErrorCode::Unavailable, "the server is stopping").into());
     }
     app.engine.feed_latest().await?;
-    Ok(json(&serde_json::json!({ "status": "ready" })))
+    Ok(json(&Health { status: "ready" }))
 }
 
 async fn metrics(State(app): State<App>) -> Answer {

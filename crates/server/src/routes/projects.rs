@@ -1,37 +1,79 @@
 //! Projects: what groups threads, with the sandbox they work in. Only their account ever sees them.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{Invalid, ProjectDetails, Scope};
+use threadkeep::{Invalid, ProjectDetails};
 use threadkeep_api as api;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::{ErrorCode, Problem, Status};
 
-use crate::access::Access;
+use crate::access::{Access, Writing};
 use crate::answer::{Answer, Refused, created, json};
-use crate::app::App;
-use crate::input::{Path, Query, text};
+use crate::input::{Body, Path, Query};
 use crate::routes::page_limit;
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/projects", get(list).post(create))
-        .route("/projects/{project}", get(show).put(put).patch(update).delete(delete))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Projects",
+        "What groups threads, with the sandbox they work in. Only their account ever sees them.",
+        [
+            table::get(
+                ("listProjects", "/v1/projects"),
+                "Lists the account's projects, in the order of their ids.",
+                list,
+                Gives::json::<api::Page<api::Project>>("A page of projects."),
+            ),
+            table::post(
+                ("createProject", "/v1/projects"),
+                "Makes a project.",
+                create,
+                Gives::created::<api::Project>("The new project."),
+            )
+            .example(r#"{"id":"website","name":"Website","iconName":"globe"}"#)
+            .fails([ErrorCode::ProjectExists]),
+            table::get(
+                ("getProject", "/v1/projects/{project}"),
+                "Shows a project.",
+                show,
+                Gives::json::<api::Project>("The project."),
+            ),
+            table::put(
+                ("putProject", "/v1/projects/{project}"),
+                "Makes a project of this id, or replaces what it says of itself.",
+                put,
+                Gives::json::<api::Project>("The project as it is now."),
+            )
+            .example(r#"{"name":"Website","iconName":"globe"}"#)
+            .never(ErrorCode::ProjectNotFound),
+            table::patch(
+                ("updateProject", "/v1/projects/{project}"),
+                "Replaces fields of a project; null clears one.",
+                update,
+                Gives::json::<api::Project>("The project as it is now."),
+            )
+            .example(r#"{"iconName":null}"#),
+            table::delete(
+                ("deleteProject", "/v1/projects/{project}"),
+                "Deletes a project; its threads stay.",
+                delete,
+                Gives::json::<api::Deleted>("Whether there was one."),
+            )
+            .never(ErrorCode::ProjectNotFound),
+        ],
+    )
 }
 
 fn missing(id: &str) -> Refused {
-    Problem::new(Status::NotFound, "project_not_found", format!("there is no project '{id}'")).into()
+    Problem::new(Status::NotFound, ErrorCode::ProjectNotFound, format!("there is no project '{id}'")).into()
 }
 
-async fn create(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::PutProject = api::parse_body(&text(request, &app.settings).await?)?;
+async fn create(Writing(access): Writing, Body(asked): Body<api::PutProject>) -> Answer {
     let api::PutProject { id, name, icon_name, sandbox } = asked;
     if let Some(id) = &id
         && access.engine.project(id).await?.is_some()
     {
-        let problem = Problem::new(Status::Conflict, "project_exists", format!("there is a project '{id}' already"));
+        let problem =
+            Problem::new(Status::Conflict, ErrorCode::ProjectExists, format!("there is a project '{id}' already"));
         return Err(problem.hint("change it with PATCH, or replace it with PUT").into());
     }
     let project = access.engine.put_project(id, ProjectDetails { name, icon_name, sandbox }).await?;
@@ -39,10 +81,13 @@ async fn create(State(app): State<App>, access: Access, request: Request) -> Ans
 }
 
 /// Which part of the list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
+    /// How many items at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
+    /// Where the page before ended.
     cursor: Option<String>,
 }
 
@@ -61,9 +106,7 @@ async fn show(access: Access, Path(id): Path<String>) -> Answer {
     Ok(json(&api::Project::from(&project)))
 }
 
-async fn put(State(app): State<App>, access: Access, Path(id): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::PutProject = api::parse_body(&text(request, &app.settings).await?)?;
+async fn put(Writing(access): Writing, Path(id): Path<String>, Body(asked): Body<api::PutProject>) -> Answer {
     if asked.id.as_ref().is_some_and(|given| *given != id) {
         return Err(Invalid::body("id", "is not the one in the path").into());
     }
@@ -72,16 +115,13 @@ async fn put(State(app): State<App>, access: Access, Path(id): Path<String>, req
     Ok(json(&api::Project::from(&project)))
 }
 
-async fn update(State(app): State<App>, access: Access, Path(id): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let changes = api::ProjectChanges::parse(&text(request, &app.settings).await?)?;
+async fn update(Writing(access): Writing, Path(id): Path<String>, Body(changes): Body<api::ProjectChanges>) -> Answer {
     let before = access.engine.project(&id).await?.ok_or_else(|| missing(&id))?;
     let project = access.engine.put_project(Some(id), changes.applied_to(before.details)?).await?;
     Ok(json(&api::Project::from(&project)))
 }
 
-async fn delete(access: Access, Path(id): Path<String>) -> Answer {
-    access.may(Scope::Write)?;
+async fn delete(Writing(access): Writing, Path(id): Path<String>) -> Answer {
     let deleted = access.engine.delete_project(&id).await?;
     Ok(json(&api::Deleted { deleted }))
 }

@@ -1,29 +1,51 @@
 //! Threads: create, read, change, delete.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::{get, post};
-use threadkeep::{
-    Create, Delete, Engine, Error, MessageBody, NewMessage, Scope, Standing, Thread, ThreadName, Update, Verb,
-};
+use threadkeep::model::FieldChanges;
+use threadkeep::{Create, Delete, Error, MessageBody, NewMessage, Standing, Thread, ThreadName, Update, Verb};
 use threadkeep_api as api;
+use threadkeep_api::ErrorCode;
 
-use crate::access::{Access, Reader};
+use crate::access::{Access, Reader, Writing};
 use crate::answer::{Answer, Refused, at, created, json};
-use crate::app::App;
-use crate::input::{Path, expected, text, writer};
+use crate::conditions::{IfMatch, Lease};
+use crate::input::{Body, Path};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/threads", post(create)).route("/threads/{thread}", get(show).patch(update).delete(delete))
-}
-
-/// The engine, writing to `thread` as the request's headers say.
-pub(crate) fn writing(engine: &Engine, thread: &Thread, headers: &HeaderMap) -> Result<Engine, Refused> {
-    Ok(match writer(headers)? {
-        Some(token) => engine.writing_under(thread.id, token),
-        None => engine.clone(),
-    })
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Threads",
+        "Make threads, read, change, list and delete them.",
+        [
+            table::post(
+                ("createThread", "/v1/threads"),
+                "Makes a thread, with its first messages if there are any.",
+                create,
+                Gives::created::<api::Thread>("The new thread.").versioned(),
+            )
+            .example(r#"{"title":"Trip to Rome","messages":[{"role":"user","content":"Where do I stay?"}]}"#),
+            table::get(
+                ("getThread", "/v1/threads/{thread}"),
+                "Shows a thread, without its messages.",
+                show,
+                Gives::json::<api::Thread>("The thread; visitors of a public one see less of it.").versioned(),
+            ),
+            table::patch(
+                ("updateThread", "/v1/threads/{thread}"),
+                "Replaces fields of a thread; null clears one.",
+                update,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{"title":"Trip to Naples","draft":null}"#)
+            .fails([ErrorCode::ThreadClosed, ErrorCode::InvalidTransition]),
+            table::delete(
+                ("deleteThread", "/v1/threads/{thread}"),
+                "Deletes a thread and the threads of its subagents, for good; its id stays refused.",
+                delete,
+                Gives::json::<api::Deleted>("Whether there was one: false for ids that are unknown, or not yours."),
+            )
+            .never(ErrorCode::ThreadNotFound),
+        ],
+    )
 }
 
 /// The thread that a path names.
@@ -45,9 +67,7 @@ pub(crate) fn appended(messages: Vec<api::NewMessage>) -> Result<Vec<NewMessage>
     messages.into_iter().map(body).collect()
 }
 
-async fn create(State(app): State<App>, access: Access, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked = api::CreateThread::parse(&text(request, &app.settings).await?)?;
+async fn create(Writing(access): Writing, Body(asked): Body<api::CreateThread>) -> Answer {
     let create = Create { fields: asked.fields, messages: appended(asked.messages)? };
     let thread = access.engine.create(create).await?;
     Ok(at(thread.head.version, created(&api::Thread::from(&thread))))
@@ -63,27 +83,24 @@ async fn show(reader: Reader, Path(name): Path<String>) -> Answer {
 }
 
 async fn update(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(fields): Body<FieldChanges>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let fields = api::parse_update(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let thread = engine.update(thread.id, Update { fields, expected: expected(&headers)? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.update(thread.id, Update { fields, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
-async fn delete(access: Access, Path(name): Path<String>, headers: HeaderMap) -> Answer {
-    access.may(Scope::Write)?;
+async fn delete(Writing(access): Writing, Path(name): Path<String>, if_match: IfMatch, lease: Lease) -> Answer {
     let name: ThreadName = name.parse()?;
     let deleted = match access.engine.thread(name).await {
         Ok(thread) => {
-            let engine = writing(&access.engine, &thread, &headers)?;
-            engine.delete(thread.id, Delete { expected: expected(&headers)? }).await?
+            let engine = lease.engine(&access.engine, &thread);
+            engine.delete(thread.id, Delete { expected: if_match.version() }).await?
         }
         Err(Error::ThreadNotFound { .. }) => false,
         Err(error) => return Err(error.into()),

@@ -2,46 +2,136 @@
 
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::{get, post};
 use threadkeep::{
-    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, Scope, SetCheckpoint, TakeWriter, ThreadName,
-    Verb,
+    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, SetCheckpoint, TakeWriter, ThreadName, Verb,
 };
 use threadkeep_api as api;
-use threadkeep_api::{Problem, Status};
+use threadkeep_api::ErrorCode;
 
-use super::threads::{named, writing};
-use crate::access::Access;
-use crate::answer::{Answer, Refused, at, created, json};
-use crate::app::App;
-use crate::input::{Path, expected, text, writer};
+use super::threads::named;
+use crate::access::{Access, Writing};
+use crate::answer::{Answer, at, created, json};
+use crate::conditions::{IfMatch, Lease, Token};
+use crate::input::{Body, Path};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/threads/{thread}/fork", post(fork))
-        .route("/threads/{thread}/handoff", post(handoff))
-        .route("/threads/{thread}/mention", post(mention))
-        .route("/threads/{thread}/rollback", post(rollback))
-        .route("/threads/{thread}/checkpoint", post(checkpoint))
-        .route("/threads/{thread}/checkpoints", get(checkpoints))
-        .route("/threads/{thread}/tree", get(tree))
-        .route("/threads/{thread}/relationships", get(relationships))
-        .route("/threads/{thread}/summary", get(summary))
-        .route("/threads/{thread}/writer", get(held).post(take).put(renew).delete(release))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "History and family",
+        "Other ways through a history, and what threads have to do with each other.",
+        [
+            table::post(
+                ("forkThread", "/v1/threads/{thread}/fork"),
+                "Forks a thread: the new one shares its history up to a point.",
+                fork,
+                Gives::created::<api::Thread>("The new thread.").versioned(),
+            )
+            .example(r#"{"messageIndex":0,"title":"Another way"}"#)
+            .fails([
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::VersionInFuture,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::MessageNotFound,
+            ]),
+            table::post(
+                ("handOff", "/v1/threads/{thread}/handoff"),
+                "Goes on in a new thread, from a summary of this one.",
+                handoff,
+                Gives::created::<api::Thread>("The new thread.").versioned(),
+            )
+            .example(r#"{"goal":"Write the tests"}"#)
+            .fails([ErrorCode::ThreadClosed]),
+            table::post(
+                ("mentionThread", "/v1/threads/{thread}/mention"),
+                "Records that a thread mentions another one.",
+                mention,
+                Gives::created::<api::Relationship>("The relation that it made."),
+            )
+            .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee"}"#)
+            .fails([ErrorCode::ThreadClosed]),
+            table::post(
+                ("rollBack", "/v1/threads/{thread}/rollback"),
+                "Goes back to a checkpoint, a time or a version, or undoes the last time somebody did.",
+                rollback,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{"version":1}"#)
+            .fails([
+                ErrorCode::BeforeBirth,
+                ErrorCode::VersionInFuture,
+                ErrorCode::CheckpointNotFound,
+                ErrorCode::NothingToUndo,
+                ErrorCode::ThreadClosed,
+            ]),
+            table::post(
+                ("setCheckpoint", "/v1/threads/{thread}/checkpoint"),
+                "Gives the present version a name.",
+                checkpoint,
+                Gives::created::<api::Checkpoint>("The checkpoint."),
+            )
+            .example(r#"{"name":"before the change"}"#),
+            table::get(
+                ("listCheckpoints", "/v1/threads/{thread}/checkpoints"),
+                "Lists the checkpoints of a thread.",
+                checkpoints,
+                Gives::json::<api::Page<api::Checkpoint>>("All of them."),
+            ),
+            table::get(
+                ("getFamily", "/v1/threads/{thread}/tree"),
+                "Shows a thread with all it is related to, directly or not.",
+                tree,
+                Gives::json::<api::Family>("The family."),
+            ),
+            table::get(
+                ("listRelationships", "/v1/threads/{thread}/relationships"),
+                "Lists the relations of a thread.",
+                relationships,
+                Gives::json::<api::Page<api::Relationship>>("All of them."),
+            ),
+            table::get(
+                ("getSummary", "/v1/threads/{thread}/summary"),
+                "Shows the built-in summary of a thread.",
+                summary,
+                Gives::json::<api::Summary>("The summary."),
+            ),
+            table::get(
+                ("getWriter", "/v1/threads/{thread}/writer"),
+                "Shows who is the exclusive writer of a thread.",
+                held,
+                Gives::json::<Option<api::Writer>>("The lease, without its token; null if nobody holds one."),
+            ),
+            table::post(
+                ("takeWriter", "/v1/threads/{thread}/writer"),
+                "Makes the caller the exclusive writer of a thread, for a time.",
+                take,
+                Gives::created::<api::Writer>("The lease, with its token."),
+            )
+            .example(r#"{"ttl":30000,"holder":"build 12"}"#)
+            .fails([ErrorCode::WriterHeld]),
+            table::put(
+                ("renewWriter", "/v1/threads/{thread}/writer"),
+                "Keeps a lease for longer.",
+                renew,
+                Gives::json::<api::Writer>("The lease as it is now."),
+            )
+            .example(r#"{"ttl":30000}"#),
+            table::delete(
+                ("releaseWriter", "/v1/threads/{thread}/writer"),
+                "Gives a lease back.",
+                release,
+                Gives::json::<api::Released>("Whether it was still held."),
+            )
+            .never(ErrorCode::WriterLost),
+        ],
+    )
 }
 
 async fn fork(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    Body(asked): Body<api::Fork>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Fork = api::parse_body(&text(request, &app.settings).await?)?;
     let (thread, _) = access.engine.seen(name.parse::<ThreadName>()?, Verb::Fork).await?;
     let point = match (asked.message_index, asked.message_id, asked.version) {
         (None, None, None) => ForkPoint::Now,
@@ -50,30 +140,25 @@ async fn fork(
         (None, None, Some(version)) => ForkPoint::Version(version),
         _ => return Err(Invalid::body("messageIndex", "name one of messageIndex, messageId and version").into()),
     };
-    let fork = Fork { at: point, title: asked.title, expected: expected(&headers)? };
+    let fork = Fork { at: point, title: asked.title, expected: if_match.version() };
     let child = access.engine.fork(thread.id, fork).await?;
     Ok(at(child.head.version, created(&api::Thread::from(&child))))
 }
 
 async fn handoff(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    Body(asked): Body<api::Handoff>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Handoff = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let api::Handoff { goal, summary, comment, agent_id } = asked;
-    let handoff = Handoff { goal, summary, comment, agent_id, expected: expected(&headers)? };
+    let handoff = Handoff { goal, summary, comment, agent_id, expected: if_match.version() };
     let child = access.engine.handoff(thread.id, handoff).await?;
     Ok(at(child.head.version, created(&api::Thread::from(&child))))
 }
 
-async fn mention(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Mention = api::parse_body(&text(request, &app.settings).await?)?;
+async fn mention(Writing(access): Writing, Path(name): Path<String>, Body(asked): Body<api::Mention>) -> Answer {
     let thread = named(&access, &name).await?;
     let target: ThreadName = asked.target.parse()?;
     let made = access.engine.mention(thread.id, Mention { target, comment: asked.comment }).await?;
@@ -81,16 +166,14 @@ async fn mention(State(app): State<App>, access: Access, Path(name): Path<String
 }
 
 async fn rollback(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::Rollback>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Rollback = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.undo) {
         (Some(name), None, None, false) => RollbackTo::Checkpoint(name),
         (None, Some(time), None, false) => RollbackTo::Timestamp(time),
@@ -98,21 +181,18 @@ async fn rollback(
         (None, None, None, true) => RollbackTo::Undo,
         _ => return Err(Invalid::body("version", "name one of checkpoint, timestamp, version and undo").into()),
     };
-    let thread = engine.rollback(thread.id, Rollback { to, expected: expected(&headers)? }).await?;
+    let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
 async fn checkpoint(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    Body(asked): Body<api::SetCheckpoint>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::SetCheckpoint = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let set = SetCheckpoint { name: asked.name, expected: expected(&headers)? };
+    let set = SetCheckpoint { name: asked.name, expected: if_match.version() };
     let checkpoint = access.engine.checkpoint(thread.id, set).await?;
     Ok(created(&api::Checkpoint::from(&checkpoint)))
 }
@@ -151,9 +231,7 @@ async fn held(access: Access, Path(name): Path<String>) -> Answer {
     Ok(json(&lease.as_ref().map(api::Writer::seen)))
 }
 
-async fn take(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::TakeWriter = api::parse_body(&text(request, &app.settings).await?)?;
+async fn take(Writing(access): Writing, Path(name): Path<String>, Body(asked): Body<api::TakeWriter>) -> Answer {
     let thread = named(&access, &name).await?;
     let take = TakeWriter { ttl: asked.ttl.map(Duration::from_millis), holder: asked.holder };
     let lease = access.engine.take_writer(thread.id, take).await?;
@@ -161,32 +239,18 @@ async fn take(State(app): State<App>, access: Access, Path(name): Path<String>, 
 }
 
 async fn renew(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    Token(token): Token,
+    Body(asked): Body<api::RenewWriter>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let token = token(&headers)?;
-    let asked: api::TakeWriter = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let lease = access.engine.renew_writer(thread.id, token, asked.ttl.map(Duration::from_millis)).await?;
     Ok(json(&api::Writer::held(&lease)))
 }
 
-async fn release(access: Access, Path(name): Path<String>, headers: HeaderMap) -> Answer {
-    access.may(Scope::Write)?;
-    let token = token(&headers)?;
+async fn release(Writing(access): Writing, Path(name): Path<String>, Token(token): Token) -> Answer {
     let thread = named(&access, &name).await?;
     let released = access.engine.release_writer(thread.id, token).await?;
     Ok(json(&api::Released { released }))
-}
-
-/// The token that a change of a lease needs.
-fn token(headers: &HeaderMap) -> Result<u64, Refused> {
-    writer(headers)?.ok_or_else(|| {
-        let problem = Problem::new(Status::BadRequest, "invalid_parameter", "the token of the lease is missing");
-        problem.hint("send it as Threadkeep-Writer: TOKEN").into()
-    })
 }

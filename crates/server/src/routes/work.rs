@@ -1,38 +1,165 @@
 //! Work on a thread: the queue, executions, skills, agents, subagents.
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::routing::{get, patch, post};
+use threadkeep::model::Child;
 use threadkeep::{
-    ActivateSkill, Archive, Assign, Begin, EditQueued, End, NotifyParent, Queue, QueuedId, RemoveQueued, Scope,
-    SetStatus, Skill, Step, Subagent, Unarchive, Uuid,
+    ActivateSkill, Archive, Assign, Begin, EditQueued, End, NotifyParent, Queue, QueuedId, RemoveQueued, SetStatus,
+    Skill, Step, Subagent, Unarchive, Uuid,
 };
 use threadkeep_api as api;
+use threadkeep_api::ErrorCode;
 
-use super::threads::{appended, named, writing};
-use crate::access::Access;
+use super::threads::{appended, named};
+use crate::access::{Access, Writing};
 use crate::answer::{Answer, at, created, json};
-use crate::app::App;
-use crate::input::{Path, expected, idempotency_key, text};
+use crate::conditions::{IfMatch, Lease, Retry};
+use crate::input::{Body, Path};
+use crate::table::{self, Gives, Routes};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/threads/{thread}/queue", get(queued).post(queue))
-        .route("/threads/{thread}/queue/{item}", patch(edit_queued).delete(remove_queued))
-        .route("/threads/{thread}/executions", post(begin))
-        .route("/threads/{thread}/executions/{execution}/step", post(step))
-        .route("/threads/{thread}/executions/{execution}/end", post(end))
-        .route("/threads/{thread}/cancel", post(cancel))
-        .route("/threads/{thread}/archive", post(archive))
-        .route("/threads/{thread}/unarchive", post(unarchive))
-        .route("/threads/{thread}/assign", post(assign))
-        .route("/threads/{thread}/skills", post(skill))
-        .route("/threads/{thread}/emit", post(emit))
-        .route("/threads/{thread}/children", get(children).post(subagent))
-        .route("/threads/{thread}/parent", get(parent))
-        .route("/threads/{thread}/notify-parent", post(notify_parent))
-        .route("/threads/{thread}/status", post(set_status))
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Work",
+        "Who works on a thread and with what: the queue, executions, agents, skills, subagents.",
+        [
+            table::get(
+                ("listQueue", "/v1/threads/{thread}/queue"),
+                "Lists the messages that wait.",
+                queued,
+                Gives::json::<api::Page<api::Queued>>("All of them, in order."),
+            ),
+            table::post(
+                ("queueMessage", "/v1/threads/{thread}/queue"),
+                "Puts a message in the queue; the next begin or step of an execution takes it up.",
+                queue,
+                Gives::created::<api::Queued>("The message that waits."),
+            )
+            .example(r#"{"role":"user","content":"And the weather?"}"#)
+            .fails([ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::patch(
+                ("editQueued", "/v1/threads/{thread}/queue/{item}"),
+                "Changes a message that waits.",
+                edit_queued,
+                Gives::json::<api::Queued>("The message as it is now."),
+            )
+            .example(r#"{"content":"And the weather in May?"}"#),
+            table::delete(
+                ("removeQueued", "/v1/threads/{thread}/queue/{item}"),
+                "Takes a message out of the queue.",
+                remove_queued,
+                Gives::json::<api::Deleted>("Whether there was one."),
+            )
+            .never(ErrorCode::QueuedNotFound),
+            table::post(
+                ("beginExecution", "/v1/threads/{thread}/executions"),
+                "Begins an execution: somebody works on the thread from now on.",
+                begin,
+                Gives::created::<api::Progressed<'static>>(
+                    "The execution, and the conversation as a model is given it.",
+                )
+                .versioned(),
+            )
+            .example(r#"{"ttl":600000}"#)
+            .fails([ErrorCode::ExecutionOpen, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::post(
+                ("stepExecution", "/v1/threads/{thread}/executions/{execution}/step"),
+                "Goes a step further, and takes up what waits.",
+                step,
+                Gives::json::<api::Progressed<'static>>("What was appended.").versioned(),
+            )
+            .example(r#"{"messages":[{"role":"assistant","content":"Sunny."}]}"#)
+            .fails([ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::post(
+                ("endExecution", "/v1/threads/{thread}/executions/{execution}/end"),
+                "Ends an execution.",
+                end,
+                Gives::json::<api::Progressed<'static>>("What was appended.").versioned(),
+            )
+            .example(r#"{"status":"completed"}"#)
+            .fails([ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::post(
+                ("cancelExecution", "/v1/threads/{thread}/cancel"),
+                "Cancels whatever execution is open.",
+                cancel,
+                Gives::json::<api::Progressed<'static>>("What was appended.").versioned(),
+            )
+            .example(r#"{}"#)
+            .fails([ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]),
+            table::post(
+                ("archiveThread", "/v1/threads/{thread}/archive"),
+                "Hides a thread from the main list.",
+                archive,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{}"#)
+            .fails([ErrorCode::InvalidTransition]),
+            table::post(
+                ("unarchiveThread", "/v1/threads/{thread}/unarchive"),
+                "Shows a thread in the main list again.",
+                unarchive,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{}"#)
+            .fails([ErrorCode::InvalidTransition]),
+            table::post(
+                ("assignThread", "/v1/threads/{thread}/assign"),
+                "Hands a thread to another agent.",
+                assign,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{"agentId":"writer"}"#)
+            .fails([ErrorCode::ThreadClosed]),
+            table::post(
+                ("activateSkill", "/v1/threads/{thread}/skills"),
+                "Activates a skill.",
+                skill,
+                Gives::json::<api::Thread>("The thread as it is now.").versioned(),
+            )
+            .example(r#"{"name":"pdf","arguments":{"pages":3}}"#)
+            .fails([ErrorCode::ThreadClosed]),
+            table::post(
+                ("emitEvent", "/v1/threads/{thread}/emit"),
+                "Tells whoever listens of an event that is not logged.",
+                emit,
+                Gives::json::<api::EmitTold>("How many heard it."),
+            )
+            .example(r#"{"event":"progress","data":{"percent":40}}"#),
+            table::get(
+                ("listSubagents", "/v1/threads/{thread}/children"),
+                "Lists the subagents of a thread.",
+                children,
+                Gives::json::<api::Page<Child>>("All of them."),
+            ),
+            table::post(
+                ("createSubagent", "/v1/threads/{thread}/children"),
+                "Makes a thread for a subagent.",
+                subagent,
+                Gives::created::<api::Thread>("The new thread.").versioned(),
+            )
+            .example(r#"{"name":"critic","description":"Finds what is missing"}"#)
+            .fails([ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::get(
+                ("getParent", "/v1/threads/{thread}/parent"),
+                "Shows the thread that a subagent works for.",
+                parent,
+                Gives::json::<Option<api::Thread>>("The parent; null if there is none."),
+            ),
+            table::post(
+                ("notifyParent", "/v1/threads/{thread}/notify-parent"),
+                "Puts a message in the queue of the thread that a subagent works for.",
+                notify_parent,
+                Gives::json::<api::Notified>("Whether there was a parent, and the message that waits there."),
+            )
+            .example(r#"{"content":"The draft is ready."}"#)
+            .fails([ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            table::post(
+                ("setStatus", "/v1/threads/{thread}/status"),
+                "Says what a subagent is doing, in its own words.",
+                set_status,
+                Gives::json::<api::StatusSet>("Whether there was a parent to tell."),
+            )
+            .example(r#"{"status":"reading the draft"}"#)
+            .fails([ErrorCode::ThreadClosed]),
+        ],
+    )
 }
 
 async fn queued(access: Access, Path(name): Path<String>) -> Answer {
@@ -44,43 +171,41 @@ async fn queued(access: Access, Path(name): Path<String>) -> Answer {
 }
 
 async fn queue(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    Retry(retry): Retry,
+    Body(asked): Body<api::NewMessage>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::NewMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let mut messages = appended(vec![asked])?;
     let message = messages.pop().ok_or(threadkeep::Error::Busy)?;
-    let queue = Queue { message, expected: expected(&headers)?, idempotency_key: idempotency_key(&headers)? };
+    let queue = Queue { message, expected: if_match.version(), idempotency_key: retry };
     let queued = access.engine.queue(thread.id, queue).await?;
     Ok(created(&api::Queued::from(&queued)))
 }
 
 async fn edit_queued(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path((name, item)): Path<(String, String)>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    Body(asked): Body<api::EditMessage>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::EditMessage = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
     let api::EditMessage { content, metadata } = asked;
     let item: QueuedId = item.parse()?;
-    let edit = EditQueued { item, content, metadata, expected: expected(&headers)? };
+    let edit = EditQueued { item, content, metadata, expected: if_match.version() };
     let queued = access.engine.edit_queued(thread.id, edit).await?;
     Ok(json(&api::Queued::from(&queued)))
 }
 
-async fn remove_queued(access: Access, Path((name, item)): Path<(String, String)>, headers: HeaderMap) -> Answer {
-    access.may(Scope::Write)?;
+async fn remove_queued(
+    Writing(access): Writing,
+    Path((name, item)): Path<(String, String)>,
+    if_match: IfMatch,
+) -> Answer {
     let thread = named(&access, &name).await?;
-    let remove = RemoveQueued { item: item.parse()?, expected: expected(&headers)? };
+    let remove = RemoveQueued { item: item.parse()?, expected: if_match.version() };
     let deleted = access.engine.remove_queued(thread.id, remove).await?;
     Ok(json(&api::Deleted { deleted }))
 }
@@ -91,33 +216,28 @@ fn micros(millis: Option<u64>) -> Option<i64> {
 }
 
 async fn begin(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::Begin>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Begin = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let begin = Begin { ttl_micros: micros(asked.ttl), take_over: asked.take_over, expected: expected(&headers)? };
+    let engine = lease.engine(&access.engine, &thread);
+    let begin = Begin { ttl_micros: micros(asked.ttl), take_over: asked.take_over, expected: if_match.version() };
     let begun = engine.begin(thread.id, begin).await?;
     let given = engine.model_messages(thread.id, Some(begun.version)).await?;
     Ok(at(begun.version, created(&api::Progressed::new(&begun, Some(&given))?)))
 }
 
 async fn step(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path((name, execution)): Path<(String, String)>,
-    headers: HeaderMap,
-    request: Request,
+    lease: Lease,
+    Body(asked): Body<api::Step>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Step = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let execution: Uuid = execution.parse()?;
     let step = Step { execution, messages: appended(asked.messages)?, ttl_micros: micros(asked.ttl) };
     let stepped = engine.step(thread.id, step).await?;
@@ -125,100 +245,84 @@ async fn step(
 }
 
 async fn end(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path((name, execution)): Path<(String, String)>,
-    headers: HeaderMap,
-    request: Request,
+    lease: Lease,
+    Body(asked): Body<api::End>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::End = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let end = End { execution: Some(execution.parse()?), status: asked.status, messages: appended(asked.messages)? };
     let ended = engine.end(thread.id, end).await?;
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
 }
 
 async fn cancel(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    lease: Lease,
+    Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
+    let engine = lease.engine(&access.engine, &thread);
     let ended = engine.end(thread.id, End::cancel()).await?;
     Ok(at(ended.version, json(&api::Progressed::new(&ended, None)?)))
 }
 
 async fn archive(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let thread = engine.archive(thread.id, Archive { expected: expected(&headers)? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.archive(thread.id, Archive { expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
 async fn unarchive(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(api::Nothing {}): Body<api::Nothing>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let api::Nothing {} = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let thread = engine.unarchive(thread.id, Unarchive { expected: expected(&headers)? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.unarchive(thread.id, Unarchive { expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
 async fn assign(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(asked): Body<api::Assign>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Assign = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let assign = Assign { agent_id: asked.agent_id, expected: expected(&headers)? };
+    let engine = lease.engine(&access.engine, &thread);
+    let assign = Assign { agent_id: asked.agent_id, expected: if_match.version() };
     let thread = engine.assign(thread.id, assign).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
 async fn skill(
-    State(app): State<App>,
-    access: Access,
+    Writing(access): Writing,
     Path(name): Path<String>,
-    headers: HeaderMap,
-    request: Request,
+    if_match: IfMatch,
+    lease: Lease,
+    Body(skill): Body<Skill>,
 ) -> Answer {
-    access.may(Scope::Write)?;
-    let skill: Skill = api::parse_body(&text(request, &app.settings).await?)?;
     let thread = named(&access, &name).await?;
-    let engine = writing(&access.engine, &thread, &headers)?;
-    let thread = engine.activate_skill(thread.id, ActivateSkill { skill, expected: expected(&headers)? }).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let thread = engine.activate_skill(thread.id, ActivateSkill { skill, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
 }
 
-async fn emit(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::Emit = api::parse_body(&text(request, &app.settings).await?)?;
+async fn emit(Writing(access): Writing, Path(name): Path<String>, Body(asked): Body<api::Emit>) -> Answer {
     let thread = named(&access, &name).await?;
     let listeners = access.engine.emit(thread.id, &asked.event, asked.data).await?;
     Ok(json(&api::EmitTold { listeners }))
@@ -231,9 +335,7 @@ async fn children(access: Access, Path(name): Path<String>) -> Answer {
     Ok(json(&api::Page { items, next_cursor: None, total }))
 }
 
-async fn subagent(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::NewSubagent = api::parse_body(&text(request, &app.settings).await?)?;
+async fn subagent(Writing(access): Writing, Path(name): Path<String>, Body(asked): Body<api::NewSubagent>) -> Answer {
     let thread = named(&access, &name).await?;
     let subagent = Subagent {
         name: asked.name,
@@ -258,18 +360,18 @@ async fn parent(access: Access, Path(name): Path<String>) -> Answer {
     Ok(json(&parent.as_ref().map(api::Thread::from)))
 }
 
-async fn notify_parent(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::NotifyParent = api::parse_body(&text(request, &app.settings).await?)?;
+async fn notify_parent(
+    Writing(access): Writing,
+    Path(name): Path<String>,
+    Body(asked): Body<api::NotifyParent>,
+) -> Answer {
     let thread = named(&access, &name).await?;
     let queued = access.engine.notify_parent(thread.id, NotifyParent { content: asked.content }).await?;
     let queued = queued.as_ref().map(api::Queued::from);
     Ok(json(&api::Notified { notified: queued.is_some(), queued }))
 }
 
-async fn set_status(State(app): State<App>, access: Access, Path(name): Path<String>, request: Request) -> Answer {
-    access.may(Scope::Write)?;
-    let asked: api::SetStatus = api::parse_body(&text(request, &app.settings).await?)?;
+async fn set_status(Writing(access): Writing, Path(name): Path<String>, Body(asked): Body<api::SetStatus>) -> Answer {
     let thread = named(&access, &name).await?;
     let set = access.engine.set_status(thread.id, SetStatus { status: asked.status }).await?;
     Ok(json(&api::StatusSet { set }))

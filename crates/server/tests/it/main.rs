@@ -1,8 +1,11 @@
 //! The server, as clients meet it: a real one on a port of its own, and requests byte by byte.
 
 mod access;
+mod described;
 mod hostile;
+mod jwt;
 mod keys;
+mod matrix;
 mod public;
 mod routes;
 mod shared;

@@ -281,3 +281,40 @@ fn requests_have_ids_and_the_server_says_how_it_is() {
     let options = server.anonymous().send("OPTIONS", "/v1/threads", "", None);
     assert_eq!((options.status, options.header("allow")), (204, Some("POST,GET,HEAD")));
 }
+
+#[test]
+fn rows_of_a_list_say_what_their_project_is_called() {
+    let server = Server::start();
+    let (ann, _) = server.keyed("ann", "write");
+    let (bob, _) = server.keyed("bob", "write");
+    let sandbox = json!({ "externalId": "s-1", "config": { "image": "rust" } });
+    let project = json!({ "id": "p", "name": "Garden", "iconName": "leaf", "sandbox": sandbox });
+    ann.post("/v1/projects", project).ok(201);
+    bob.post("/v1/projects", json!({ "id": "p", "name": "Other" })).ok(201);
+    for project in ["p", "p", "unknown"] {
+        ann.post("/v1/threads", json!({ "projectId": project })).ok(201);
+    }
+    let listed = ann.get("/v1/threads").ok(200);
+    let names: Vec<_> =
+        listed["items"].as_array().expect("items").iter().map(|item| item["projectName"].clone()).collect();
+    assert_eq!(names, [json!(null), json!("Garden"), json!("Garden")]);
+    assert_eq!((&listed["items"][1]["iconName"], &listed["items"][1]["sandbox"]), (&json!("leaf"), &sandbox));
+}
+
+#[test]
+fn a_thread_goes_to_another_account_by_an_admin_key_alone() {
+    let server = Server::start();
+    let (ann, _) = server.keyed("ann", "write");
+    let (admin, _) = server.keyed("ann", "admin");
+    let (bob, _) = server.keyed("bob", "write");
+    let thread = ann.thread(&["a"]);
+    let path = format!("/v1/threads/{thread}");
+    let to = |account: &str| json!({ "account": account });
+    ann.put(&format!("{path}/owner"), to("bob")).refused(403, "forbidden");
+    bob.get(&path).refused(404, "thread_not_found");
+    admin.put(&format!("{path}/owner"), to(" ")).refused(400, "invalid_parameter");
+    admin.put(&format!("{path}/owner"), to("bob")).ok(200);
+    assert_eq!(bob.shows(&thread), "a");
+    ann.get(&path).refused(404, "thread_not_found");
+    admin.put(&format!("{path}/owner"), to("ann")).refused(404, "thread_not_found");
+}

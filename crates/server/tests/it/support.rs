@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use threadkeep_server::{Connections, Settings, Start};
+use threadkeep_server::{Connections, JwtSettings, Settings, Start};
 use tokio::sync::oneshot;
 
 /// How long anything may take before a test gives up on it.
@@ -44,7 +44,23 @@ impl Server {
         Self::on(Arc::new(tempfile::tempdir().expect("a folder")), None, settings(), connections)
     }
 
+    /// One that takes tokens.
+    pub fn with_tokens(jwt: JwtSettings) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self::taking(jwt, folder, None, settings(), Connections::default())
+    }
+
     fn on(folder: Arc<tempfile::TempDir>, url: Option<String>, settings: Settings, connections: Connections) -> Self {
+        Self::taking(JwtSettings::default(), folder, url, settings, connections)
+    }
+
+    fn taking(
+        jwt: JwtSettings,
+        folder: Arc<tempfile::TempDir>,
+        url: Option<String>,
+        settings: Settings,
+        connections: Connections,
+    ) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let path = folder.path().to_owned();
@@ -54,7 +70,7 @@ impl Server {
                 let engine = threadkeep::open(&url.unwrap_or_else(|| store(&path))).expect("a store");
                 let mut start = Start::new(engine, path);
                 (start.settings, start.listen) = (settings, Some(([127, 0, 0, 1], 0).into()));
-                start.connections = connections;
+                (start.connections, start.jwt) = (connections, jwt);
                 let started = start.begin().await.expect("a server");
                 let key = started.local_key().expect("a local key").to_owned();
                 ready.send((started.url().to_owned(), key)).expect("the test waits");
@@ -190,6 +206,11 @@ impl Client {
     #[track_caller]
     pub fn patch(&self, path: &str, body: Value) -> Reply {
         self.send("PATCH", path, "", Some(&body.to_string()))
+    }
+
+    #[track_caller]
+    pub fn put(&self, path: &str, body: Value) -> Reply {
+        self.send("PUT", path, "", Some(&body.to_string()))
     }
 
     #[track_caller]

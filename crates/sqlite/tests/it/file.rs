@@ -56,7 +56,7 @@ async fn create(store: &SqliteStore, n: u64) -> ThreadId {
 
 async fn say(store: &SqliteStore, thread: ThreadId, text: &str) -> Result<Position, StoreError> {
     let entries = vec![NewEntry::new(&Entry::MessageAppended(MessageBody::user(text)))];
-    let write = Write { thread, expect: Expect::default(), branch: None, entries, record: None };
+    let write = Write { thread, expect: Expect::default(), branch: None, entries, record: None, owner: None };
     Ok(store.commit(commit(vec![ThreadCommit::Write(write)])).await?.threads[0].first)
 }
 

@@ -89,14 +89,21 @@ impl Hands {
 
     /// Entries for a thread that is as expected.
     pub fn write_expecting(&self, thread: ThreadId, expect: Expect, entries: Vec<NewEntry>) -> ThreadCommit {
-        ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None })
+        ThreadCommit::Write(Write { thread, expect, branch: None, entries, record: None, owner: None })
     }
 
     /// A branch of a thread that shows what `segment` shows up to `at`, and says nothing.
     pub fn branch(&self, thread: ThreadId, segment: SegmentId, at: Position) -> ThreadCommit {
         let link = Some(Link { parent: segment, bounds: Bounds::all(at) });
         let branch = Some(NewSegment { id: self.segment_id(), link, birth: Tally::default() });
-        ThreadCommit::Write(Write { thread, expect: Expect::default(), branch, entries: Vec::new(), record: None })
+        ThreadCommit::Write(Write {
+            thread,
+            expect: Expect::default(),
+            branch,
+            entries: Vec::new(),
+            record: None,
+            owner: None,
+        })
     }
 
     /// Appends a message.

@@ -110,7 +110,14 @@ fn filter(dice: &mut Dice, threads: &[Thread], known: &[ThreadId]) -> ListFilter
 async fn change(hands: &Hands, thread: &Thread, record: Record) {
     let fields = thread.record.changes_to(&record);
     let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }))];
-    let write = Write { thread: thread.id, expect: Expect::default(), branch: None, entries, record: Some(record) };
+    let write = Write {
+        thread: thread.id,
+        expect: Expect::default(),
+        branch: None,
+        entries,
+        record: Some(record),
+        owner: None,
+    };
     hands.done(hands.commit(vec![ThreadCommit::Write(write)])).await;
 }
 

@@ -243,6 +243,7 @@ pub async fn a_branch_opens_a_segment_and_raises_era_and_fence(hands: Hands) {
         branch: Some(branch.clone()),
         entries: vec![said_so, said("d")],
         record: None,
+        owner: None,
     };
     hands.done(hands.commit(vec![ThreadCommit::Write(write)])).await;
     let after = hands.head(thread).await;
@@ -327,8 +328,14 @@ pub async fn a_segment_id_that_is_taken_is_refused(hands: Hands) {
     let thread = hands.thread(&["a"]).await;
     let head = hands.head(thread).await;
     let branch = NewSegment { id: head.segment, link: None, birth: Tally::default() };
-    let write =
-        Write { thread, expect: Expect::default(), branch: Some(branch), entries: vec![said("b")], record: None };
+    let write = Write {
+        thread,
+        expect: Expect::default(),
+        branch: Some(branch),
+        entries: vec![said("b")],
+        record: None,
+        owner: None,
+    };
     let refused = hands.try_commit(hands.commit(vec![ThreadCommit::Write(write)])).await;
     assert!(matches!(refused, Err(StoreError::SegmentTaken)));
     assert_eq!(hands.head(thread).await, head);

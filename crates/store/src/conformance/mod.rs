@@ -78,6 +78,7 @@ macro_rules! conformance_tests {
                  an_unknown_thread_is_none_and_cannot_be_written,
                  a_taken_short_id_is_refused,
                  a_record_is_replaced_whole,
+                 a_new_owner_lists_the_thread_and_the_former_one_does_not,
                  a_list_is_newest_first_and_pages_are_stable_under_inserts,
                  a_list_keeps_accounts_agents_and_archived_apart,
                  relations_are_seen_from_both_ends,

@@ -2,12 +2,12 @@
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
 use threadkeep_model::{
-    Account, Bounds, CheckpointSet, Create, Entry, Expect, NewEntry, NewSegment, Position, Record, RelationKind, Tally,
-    Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Write,
+    Account, Bounds, CheckpointSet, Create, Entry, Expect, NewEntry, NewSegment, OwnerChanged, Position, Record,
+    RelationKind, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Write,
 };
 
 use super::Hands;
-use super::hands::said;
+use super::hands::{quiet, said};
 use crate::{Archived, ListCursor, ListFilter, ListQuery, ListSort, StoreError};
 
 fn create(hands: &Hands, thread: ThreadId) -> ThreadCommit {
@@ -55,11 +55,39 @@ pub async fn a_record_is_replaced_whole(hands: Hands) {
     let record = Record { title: Some("new".into()), archived: true, ..Record::default() };
     let fields = Record::default().changes_to(&record);
     let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }))];
-    let write = Write { thread, expect: Expect::default(), branch: None, entries, record: Some(record.clone()) };
+    let write =
+        Write { thread, expect: Expect::default(), branch: None, entries, record: Some(record.clone()), owner: None };
     let era = hands.head(thread).await.era;
     hands.done(hands.commit(vec![ThreadCommit::Write(write)])).await;
     let found = hands.stores.store.thread(thread.into()).await.expect("a read").expect("a thread");
     assert_eq!((found.record, found.head.era, found.head.version), (record, era + 1, Position(2)));
+}
+
+pub async fn a_new_owner_lists_the_thread_and_the_former_one_does_not(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let (from, to) = (Account::local(), Account::new("ann").expect("an account"));
+    let record = Record { title: Some("tell".into()), ..Record::default() };
+    let fields = Record::default().changes_to(&record);
+    let changed = Entry::OwnerChanged(OwnerChanged { from: from.clone(), to: to.clone() });
+    let entries = [changed, Entry::ThreadChanged(ThreadChanged { fields })].iter().map(NewEntry::new).collect();
+    let expect = Expect::default();
+    let owner = Some(to.clone());
+    let write = Write { thread, expect, branch: None, entries, record: Some(record.clone()), owner };
+    let era = hands.head(thread).await.era;
+    hands.done(hands.commit(vec![ThreadCommit::Write(write)])).await;
+    let check = async |hands: &Hands| {
+        let found = hands.stores.store.thread(thread.into()).await.expect("a read").expect("a thread");
+        assert_eq!((&found.account, found.head.era), (&to, era + 1));
+        // By column, and by term.
+        for filter in [ListFilter::default(), ListFilter { title: Some("tel".into()), ..ListFilter::default() }] {
+            let listed = |account: &Account| ListQuery { filter: filter.clone(), ..ListQuery::of(account.clone(), 9) };
+            assert_eq!(list(hands, listed(&from)).await, []);
+            assert_eq!(list(hands, listed(&to)).await, std::slice::from_ref(&found));
+        }
+    };
+    check(&hands).await;
+    hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
+    check(&hands).await;
 }
 
 async fn list(hands: &Hands, query: ListQuery) -> Vec<Thread> {

@@ -216,6 +216,9 @@ impl State {
                     self.write(commit, write.thread, &advanced, None, &write.entries);
                     if let Some(thread) = self.threads.get_mut(&write.thread.short().bits()) {
                         thread.head = advanced.head;
+                        if let Some(owner) = &write.owner {
+                            thread.account = owner.clone();
+                        }
                         if let Some(record) = &write.record {
                             thread.record = record.clone();
                         }

@@ -238,7 +238,11 @@ async fn append_event_guarantees_that_the_event_is_persisted_before_it_resolves(
         let loaded = threads.load_events(&id).await.expect("events");
         assert_eq!((loaded.len(), &loaded[n].event), (n + 1, &ThreadEvent::Other(event)), "to the letter");
     }
-    assert_eq!(keep.shows(keep.engine.threads_by_prefix(&id, 2).await.expect("ids")[0]).await, "", "no message");
+    assert_eq!(
+        keep.shows(keep.engine.threads_by_prefix(&id, 2).await.expect("threads")[0].thread.id).await,
+        "",
+        "no message"
+    );
 }
 
 async fn append_event_guarantees_to_update_updated_at(keep: Keep) {

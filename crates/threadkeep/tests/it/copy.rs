@@ -25,6 +25,9 @@ on_every_store!(
     keys_and_projects_go_along_and_what_the_target_has_stays,
     what_an_import_left_out_is_filled_in,
     a_copy_taken_while_others_write_is_what_was_there_when_it_began,
+    a_copy_has_both_sides_of_every_relation,
+    a_backup_is_a_store_in_one_file_and_comes_back_whole,
+    a_backup_replaces_no_file_and_a_restore_no_threads,
 );
 
 /// Above what is moved at once, so that a copy takes several steps.
@@ -317,6 +320,67 @@ async fn a_copy_taken_while_others_write_is_what_was_there_when_it_began(keep: K
         assert!(other.engine.doctor(quiet()).await.expect("a look").is_healthy());
         writing.await.expect("it wrote");
     }
+}
+
+async fn a_copy_has_both_sides_of_every_relation(keep: Keep) {
+    const FORKS: usize = 100;
+    let thread = keep.thread(&["first"]).await;
+    for _ in 0..MANY {
+        keep.engine.create(Create::new()).await.expect("a thread");
+    }
+    let writer = keep.engine.clone();
+    let forking = tokio::spawn(async move {
+        for _ in 0..FORKS {
+            writer.fork(thread, Fork::at_index(0)).await.expect("a fork");
+            tokio::task::yield_now().await;
+        }
+    });
+    while !forking.is_finished() {
+        let target = Keep::memory();
+        copied(&keep.engine, &target.engine).await;
+        let told = target.engine.relationships(thread).await.expect("relations").len();
+        let items = exported(&target.engine, Selection::Store).await;
+        let is_fork = |item: &&ExportItem| match item {
+            ExportItem::Thread { record, .. } => record.origin_thread_id == Some(thread),
+            _ => false,
+        };
+        assert_eq!(told, items.iter().filter(is_fork).count());
+    }
+    forking.await.expect("it forked");
+}
+
+async fn a_backup_is_a_store_in_one_file_and_comes_back_whole(keep: Keep) {
+    furnished(&keep.engine).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("backup.db");
+    let taken = threadkeep::backup(&keep.engine, &file, quiet()).await.expect("a backup");
+    let names =
+        || -> Vec<_> { std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|f| f.file_name()).collect() };
+    assert_eq!(names(), ["backup.db"], "one file, whole");
+    let before = std::fs::read(&file).expect("bytes");
+    for other in targets() {
+        let restored = threadkeep::restore(&other.engine, &file, folder.path(), quiet()).await.expect("a restore");
+        assert_eq!((restored.hash, restored.threads), (taken.hash, taken.threads));
+        assert_eq!(exported(&other.engine, Selection::Store).await, exported(&keep.engine, Selection::Store).await);
+    }
+    assert_eq!(names(), ["backup.db"], "nothing is left behind");
+    assert_eq!(std::fs::read(&file).expect("bytes"), before, "a backup is only read");
+}
+
+async fn a_backup_replaces_no_file_and_a_restore_no_threads(keep: Keep) {
+    keep.thread(&["kept"]).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("backup.db");
+    std::fs::write(&file, "mine").expect("a file");
+    let refused = threadkeep::backup(&keep.engine, &file, quiet()).await.expect_err("a refusal");
+    assert!(refused.to_string().contains("is there already"), "{refused}");
+    assert_eq!(std::fs::read(&file).expect("bytes"), b"mine");
+    let refused = threadkeep::restore(&Keep::memory().engine, &file, folder.path(), quiet()).await;
+    assert!(refused.is_err(), "it is no store");
+    std::fs::remove_file(&file).expect("gone");
+    threadkeep::backup(&keep.engine, &file, quiet()).await.expect("a backup");
+    let refused = threadkeep::restore(&keep.engine, &file, folder.path(), quiet()).await.expect_err("a refusal");
+    assert!(refused.to_string().contains("without threads"), "{refused}");
 }
 
 /// Runs SQL on a store's file, behind its back.

@@ -2,8 +2,8 @@
 
 use threadkeep::model::Visibility;
 use threadkeep::{
-    Account, Append, Caller, Create, Delete, Engine, Error, Fork, Json, List, MessageBody, Page, Position,
-    RelationshipRole, Standing, ThreadId, Update, Verb,
+    Account, Append, Caller, ChangeOwner, Create, Delete, Engine, Error, Fork, Json, List, MessageBody, Page, Position,
+    RelationshipRole, Standing, Subagent, ThreadId, Update, Verb,
 };
 
 use crate::{Keep, on_every_store};
@@ -14,6 +14,8 @@ on_every_store!(
     a_visitors_fork_is_theirs_and_the_parent_is_told_nothing,
     a_fork_outlives_what_its_origin_does_later,
     a_stream_ends_when_its_thread_is_taken_back,
+    a_thread_goes_to_another_account_with_its_subagents,
+    a_thread_that_works_for_another_goes_with_that_one_alone,
 );
 
 fn acting(keep: &Keep, account: &str) -> Engine {
@@ -105,4 +107,47 @@ async fn a_stream_ends_when_its_thread_is_taken_back(keep: Keep) {
     while stream.next_so_far().await.expect("entries").is_some() {}
     show(&keep.engine, thread, Visibility::Private).await;
     assert_eq!(stream.next().await.expect("an end"), None);
+}
+
+async fn a_thread_goes_to_another_account_with_its_subagents(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let (ann, bob) = (&keep.engine, acting(&keep, "bob"));
+    let in_project = Update::new().field("projectId", Json::string("p"));
+    ann.update(thread, in_project).await.expect("an update");
+    let subagent = Subagent { name: "helper".into(), ..Subagent::default() };
+    let child = ann.subagent(thread, subagent.clone()).await.expect("a subagent").id;
+    let grandchild = ann.subagent(child, subagent).await.expect("a subagent").id;
+    let fork = ann.fork(thread, Fork::default()).await.expect("a fork").id;
+    let mut following = ann.subscribe(thread, Position::START).await.expect("a stream");
+    let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
+    let given = ann.change_owner(thread, to.clone()).await.expect("a change of owner");
+    assert_eq!((given.account.as_str(), given.record.project_id), ("bob", None));
+    for gone in [thread, child, grandchild] {
+        assert!(matches!(ann.thread(gone).await, Err(Error::ThreadNotFound { .. })));
+        let append = Append { messages: vec![MessageBody::user("b").into()], expected: None, idempotency_key: None };
+        assert!(matches!(ann.append(gone, append.clone()).await, Err(Error::ThreadNotFound { .. })));
+        bob.append(gone, append).await.expect("an append by the new owner");
+    }
+    let listed = |engine: Engine| async move {
+        let page = engine.list(List::default()).await.expect("a list");
+        page.items.iter().map(|summary| summary.thread.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(ann.clone()).await, [fork], "forks stay whose they are");
+    assert_eq!(listed(bob.clone()).await.len(), 3);
+    assert_eq!(keep.shows(fork).await, "a");
+    while following.next().await.expect("entries, then an end").is_some() {}
+    let back = ChangeOwner { to: Account::local(), expected: None };
+    bob.change_owner(thread, back.clone()).await.expect("a change back");
+    let again = ann.change_owner(thread, back).await.expect("no change");
+    assert_eq!(again.head.version, ann.thread(thread).await.expect("a thread").head.version);
+    assert_eq!(keep.shows(thread).await, "a b");
+}
+
+async fn a_thread_that_works_for_another_goes_with_that_one_alone(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let subagent = Subagent { name: "helper".into(), ..Subagent::default() };
+    let child = keep.engine.subagent(thread, subagent).await.expect("a subagent").id;
+    let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
+    let refused = keep.engine.change_owner(child, to).await.expect_err("a refusal");
+    assert!(refused.to_string().contains(&thread.to_string()), "{refused}");
 }

@@ -104,10 +104,10 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 
 async fn every_operation_is_one_verb(keep: Keep) {
     use threadkeep::{
-        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, Content, DeleteMessage, EditMessage, EditQueued,
-        End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, Mention, MessageBody, NotifyParent, Operation,
-        Outcome, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent, Truncate,
-        TruncateFrom, Unarchive,
+        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Content, DeleteMessage, EditMessage,
+        EditQueued, End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, Mention, MessageBody, NotifyParent,
+        Operation, Outcome, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent,
+        Truncate, TruncateFrom, Unarchive,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
@@ -144,6 +144,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Mention(Mention { target: other.into(), comment: None }),
         Operation::Rollback(Rollback::from(RollbackTo::Undo)),
         Operation::SetCheckpoint(SetCheckpoint::named("x")),
+        Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
         Operation::Delete(Delete::default()),
     ];
     let mut names: Vec<&str> = Vec::new();

@@ -1,0 +1,257 @@
+//! Every code that a problem can have, with its statuses: what `/docs/errors` explains, one page each.
+//!
+//! A problem is made of one of these, and every error of the engine has one, so the list is complete by construction.
+
+use std::fmt;
+
+use threadkeep_engine::Error;
+use threadkeep_model::Code;
+use threadkeep_store::StoreError;
+
+use crate::Status;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal: $($status:ident),+;)*) => {
+        /// The stable code of a problem.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ErrorCode {
+            /// All codes.
+            pub const ALL: &'static [ErrorCode] = &[$(Self::$name,)*];
+
+            /// The code as text.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+
+            /// The statuses with which it comes, the usual one first.
+            pub fn statuses(self) -> &'static [Status] {
+                match self {
+                    $(Self::$name => &[$(Status::$status,)+],)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Not a thread id in either spelling.
+    InvalidThreadId = "invalid_thread_id": BadRequest;
+    /// Not a message id.
+    InvalidMessageId = "invalid_message_id": BadRequest;
+    /// Not a cursor that was given for this list or stream.
+    InvalidCursor = "invalid_cursor": BadRequest;
+    /// The body breaks a rule.
+    InvalidBody = "invalid_body": BadRequest;
+    /// A parameter or a header breaks a rule.
+    InvalidParameter = "invalid_parameter": BadRequest;
+    /// JSON nested deeper than the limit.
+    JsonTooDeep = "json_too_deep": BadRequest;
+    /// Larger than a limit, which is named.
+    TooLarge = "too_large": TooLarge, UriTooLong, HeadersTooLarge;
+    /// The thread has no message with that index.
+    IndexOutOfRange = "index_out_of_range": BadRequest;
+    /// The thread has not been at that version.
+    VersionInFuture = "version_in_future": BadRequest;
+    /// The thread did not exist at that time.
+    BeforeBirth = "before_birth": BadRequest;
+    /// More than one thread begins like that.
+    AmbiguousThreadId = "ambiguous_thread_id": BadRequest;
+    /// Not an export of Threadkeep, or a damaged one.
+    InvalidExport = "invalid_export": BadRequest;
+    /// An export of a version that this program does not know.
+    UnknownExportVersion = "unknown_export_version": BadRequest;
+    /// An export without its end.
+    ExportCutOff = "export_cut_off": BadRequest, Unavailable;
+    /// It is not known who asks.
+    Unauthorized = "unauthorized": Unauthorized;
+    /// Whoever asks may not do that.
+    Forbidden = "forbidden": Forbidden;
+    /// There is no such path.
+    RouteNotFound = "route_not_found": NotFound;
+    /// There is no such thread, for whoever asks.
+    ThreadNotFound = "thread_not_found": NotFound;
+    /// The thread shows no such message.
+    MessageNotFound = "message_not_found": NotFound;
+    /// No such message waits.
+    QueuedNotFound = "queued_not_found": NotFound;
+    /// The thread has no such checkpoint.
+    CheckpointNotFound = "checkpoint_not_found": NotFound;
+    /// The message has no such attachment.
+    AttachmentNotFound = "attachment_not_found": NotFound;
+    /// The account has no such project.
+    ProjectNotFound = "project_not_found": NotFound;
+    /// There is no such key.
+    KeyNotFound = "key_not_found": NotFound;
+    /// There is no store at that place.
+    StoreNotFound = "store_not_found": NotFound;
+    /// The path does not take that method.
+    MethodNotAllowed = "method_not_allowed": MethodNotAllowed;
+    /// The path does not answer in words that the request accepts.
+    NotAcceptable = "not_acceptable": NotAcceptable;
+    /// The body did not come in time.
+    RequestTimeout = "request_timeout": RequestTimeout;
+    /// The body is in words that are not understood here.
+    UnsupportedMediaType = "unsupported_media_type": UnsupportedMediaType;
+    /// Somebody else is the thread's exclusive writer.
+    WriterHeld = "writer_held": Conflict;
+    /// The lease under which the caller wrote has ended.
+    WriterLost = "writer_lost": Conflict;
+    /// The read-writer was disposed.
+    WriterDisposed = "writer_disposed": Conflict;
+    /// Updates of a read-writer were not kept.
+    UpdatesRefused = "updates_refused": Conflict;
+    /// The thread's content may not change any more.
+    ThreadClosed = "thread_closed": Conflict;
+    /// The thread was terminated.
+    ThreadTerminated = "thread_terminated": Conflict;
+    /// The thread's life does not go that way.
+    InvalidTransition = "invalid_transition": Conflict;
+    /// As many messages wait as may.
+    QueueFull = "queue_full": Conflict;
+    /// Somebody else works on the thread.
+    ExecutionOpen = "execution_open": Conflict;
+    /// The execution ended, or was taken over.
+    ExecutionOver = "execution_over": Conflict;
+    /// No execution is open.
+    NothingToCancel = "nothing_to_cancel": Conflict;
+    /// There was no rollback or truncation.
+    NothingToUndo = "nothing_to_undo": Conflict;
+    /// There is a project of that id already.
+    ProjectExists = "project_exists": Conflict;
+    /// There is, or was, a thread of that id already.
+    ThreadExists = "thread_exists": Conflict;
+    /// What is imported contradicts what is there.
+    ImportConflict = "import_conflict": Conflict;
+    /// A copy found something else on its target than in its source.
+    CopyDiffers = "copy_differs": Conflict;
+    /// A server runs on the data folder already.
+    ServerRunning = "server_running": Conflict;
+    /// The thread is not at the version that was expected.
+    VersionConflict = "version_conflict": PreconditionFailed;
+    /// The idempotency key was used for another request.
+    IdempotencyKeyReused = "idempotency_key_reused": Unprocessable;
+    /// Too often.
+    RateLimited = "rate_limited": RateLimited;
+    /// Something went wrong here.
+    Internal = "internal": Internal;
+    /// The store holds something that cannot be read.
+    StoreDamaged = "store_damaged": Internal;
+    /// Others changed the thread faster than this could be decided.
+    Busy = "busy": Unavailable;
+    /// The store cannot be reached at this moment, or the server stops.
+    Unavailable = "unavailable": Unavailable;
+    /// The disk failed.
+    StorageFailed = "storage_failed": Unavailable;
+    /// The store cannot be opened.
+    CannotOpenStore = "cannot_open_store": Unavailable;
+    /// A newer program wrote the store.
+    StoreIsNewer = "store_is_newer": Unavailable;
+    /// A version did not become durable in time.
+    FlushTimeout = "flush_timeout": Unavailable;
+    /// A read-writer has too many updates that are not flushed.
+    WriteBehindFull = "write_behind_full": Unavailable;
+    /// A file cannot be read.
+    CannotRead = "cannot_read": Unavailable, NotFound;
+    /// A file cannot be written.
+    CannotWrite = "cannot_write": Unavailable;
+    /// The server cannot listen there.
+    CannotListen = "cannot_listen": Unavailable;
+    /// The client does not reach the server.
+    Unreachable = "unreachable": Unavailable;
+    /// The connection broke, and whether the request was carried out is not known.
+    FateUnknown = "fate_unknown": Unavailable;
+    /// The client does not understand what the server said.
+    NotUnderstood = "not_understood": Internal;
+    /// The disk is full.
+    DiskFull = "disk_full": InsufficientStorage;
+}
+
+impl ErrorCode {
+    /// The code by its text.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+
+    /// The usual status.
+    pub fn status(self) -> Status {
+        self.statuses()[0]
+    }
+
+    /// The code of an error.
+    pub fn of(error: &Error) -> Self {
+        match error {
+            Error::Invalid(invalid) => match invalid.code {
+                Code::InvalidThreadId => Self::InvalidThreadId,
+                Code::InvalidMessageId => Self::InvalidMessageId,
+                Code::InvalidCursor => Self::InvalidCursor,
+                Code::InvalidBody => Self::InvalidBody,
+                Code::InvalidParameter => Self::InvalidParameter,
+                Code::JsonTooDeep => Self::JsonTooDeep,
+                Code::TooLarge => Self::TooLarge,
+            },
+            Error::ThreadNotFound { .. } => Self::ThreadNotFound,
+            Error::MessageNotFound { .. } => Self::MessageNotFound,
+            Error::IndexOutOfRange { .. } => Self::IndexOutOfRange,
+            Error::CheckpointNotFound { .. } => Self::CheckpointNotFound,
+            Error::VersionInFuture { .. } => Self::VersionInFuture,
+            Error::BeforeBirth { .. } => Self::BeforeBirth,
+            Error::VersionConflict { .. } => Self::VersionConflict,
+            Error::WriterHeld { .. } => Self::WriterHeld,
+            Error::WriterLost { .. } => Self::WriterLost,
+            Error::WriterDisposed => Self::WriterDisposed,
+            Error::UpdatesRefused { .. } => Self::UpdatesRefused,
+            Error::FlushTimeout { .. } => Self::FlushTimeout,
+            Error::WriteBehindFull { .. } => Self::WriteBehindFull,
+            Error::ThreadClosed { .. } => Self::ThreadClosed,
+            Error::ThreadTerminated => Self::ThreadTerminated,
+            Error::ArchivedForGood => Self::InvalidTransition,
+            Error::QueueFull { .. } => Self::QueueFull,
+            Error::QueuedNotFound { .. } => Self::QueuedNotFound,
+            Error::ExecutionOpen { .. } => Self::ExecutionOpen,
+            Error::ExecutionOver { .. } => Self::ExecutionOver,
+            Error::NothingToCancel => Self::NothingToCancel,
+            Error::NothingToUndo => Self::NothingToUndo,
+            Error::AttachmentNotFound { .. } => Self::AttachmentNotFound,
+            Error::IdempotencyKeyReused => Self::IdempotencyKeyReused,
+            Error::CopyDiffers { .. } => Self::CopyDiffers,
+            Error::Busy => Self::Busy,
+            Error::Store(error) => Self::of_store(error),
+        }
+    }
+
+    fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::DiskFull => Self::DiskFull,
+            StoreError::Failed { .. } => Self::StorageFailed,
+            StoreError::Unavailable { .. } => Self::Unavailable,
+            StoreError::Import { .. } => Self::ImportConflict,
+            StoreError::CannotOpen { .. } => Self::CannotOpenStore,
+            StoreError::NotFound { .. } => Self::StoreNotFound,
+            StoreError::Unauthorized { .. } => Self::Unauthorized,
+            StoreError::Forbidden { .. } => Self::Forbidden,
+            StoreError::Newer { .. } => Self::StoreIsNewer,
+            StoreError::Corrupt { .. } => Self::StoreDamaged,
+            StoreError::ThreadTaken { .. } => Self::ThreadExists,
+            StoreError::VersionConflict { .. }
+            | StoreError::EraMoved { .. }
+            | StoreError::WriterHeld { .. }
+            | StoreError::WriterLost { .. }
+            | StoreError::ThreadNotFound { .. }
+            | StoreError::SegmentTaken
+            | StoreError::IdempotencyKeyReused
+            | StoreError::BlobMissing { .. } => Self::Internal,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,34 @@
+//! `change-owner`: a thread goes to another account.
+
+use clap::Args;
+use threadkeep_api as api;
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::text::visible;
+
+/// Give a thread to another account, with the threads of its subagents
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  threadkeep change-owner 4e36 ann      from now on it is ann's; it leaves its project, and its forks stay whose they are")]
+pub(crate) struct ChangeOwner {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The account that owns it from now on
+    account: String,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl ChangeOwner {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let change = api::ChangeOwner { account: self.account };
+        let given = context.client.change_owner(thread, &change).await?;
+        if context.json {
+            return context.out.json(&given);
+        }
+        context.out.line(format!("{} belongs to {}", given.id, visible(&change.account)))
+    }
+}

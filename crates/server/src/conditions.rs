@@ -1,0 +1,120 @@
+//! The headers that say on what condition something is done, and from where on.
+//!
+//! They are read after the key and before the body: what is malformed is refused, whatever thread it is about.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use threadkeep::{Engine, IdempotencyKey, Invalid, Position, Thread, Version};
+use threadkeep_api::{ErrorCode, Problem, Status};
+
+use crate::answer::Refused;
+
+/// The token of a lease.
+pub(crate) const WRITER: &str = "threadkeep-writer";
+/// The key of a request that may be sent again.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Where a client that comes back to a stream was.
+pub(crate) const LAST_EVENT_ID: &str = "last-event-id";
+
+macro_rules! headers {
+    ($($name:ident($header:expr): $read:path;)*) => {$(
+        impl<S: Sync> FromRequestParts<S> for $name {
+            type Rejection = Refused;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+                parts.headers.get($header).map($read).transpose().map(Self)
+            }
+        }
+    )*};
+}
+
+headers! {
+    IfMatch(header::IF_MATCH): version;
+    Retry(IDEMPOTENCY_KEY): key;
+    Lease(WRITER): token;
+    LastEventId(LAST_EVENT_ID): text;
+    IfNoneMatch(header::IF_NONE_MATCH): text;
+}
+
+/// `If-Match`: the version that the thread has to be at.
+pub(crate) struct IfMatch(Option<Option<Version>>);
+
+impl IfMatch {
+    /// The version that is expected.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.0.flatten()
+    }
+}
+
+/// The version that a tag names; none for `*`, which any version is.
+fn version(value: &HeaderValue) -> Result<Option<Version>, Refused> {
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let tag = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let version = tag.and_then(|tag| tag.parse::<Position>().ok());
+    let rule = "is not a version in quotes, such as \"12\"";
+    version.map(Some).ok_or_else(|| Invalid::parameter("If-Match", rule).into())
+}
+
+/// `Idempotency-Key`: under which the request may be sent again.
+pub(crate) struct Retry(pub(crate) Option<IdempotencyKey>);
+
+fn key(value: &HeaderValue) -> Result<IdempotencyKey, Refused> {
+    let text = value.to_str().map_err(|_| Invalid::parameter("Idempotency-Key", "is not plain text"))?;
+    Ok(IdempotencyKey::new(text)?)
+}
+
+/// `Threadkeep-Writer`: the token of the lease under which the caller writes.
+pub(crate) struct Lease(Option<u64>);
+
+impl Lease {
+    /// The engine, writing to `thread` under the lease if there is one.
+    pub(crate) fn engine(&self, engine: &Engine, thread: &Thread) -> Engine {
+        match self.0 {
+            Some(token) => engine.writing_under(thread.id, token),
+            None => engine.clone(),
+        }
+    }
+}
+
+fn token(value: &HeaderValue) -> Result<u64, Refused> {
+    let token = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    token.ok_or_else(|| Invalid::parameter("Threadkeep-Writer", "is not the token of a lease").into())
+}
+
+/// `Threadkeep-Writer`, where there is nothing to do without it.
+pub(crate) struct Token(pub(crate) u64);
+
+impl<S: Sync> FromRequestParts<S> for Token {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let Lease(token) = Lease::from_request_parts(parts, state).await?;
+        token.map(Self).ok_or_else(|| {
+            let detail = "the token of the lease is missing";
+            let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+            problem.hint("send it as Threadkeep-Writer: TOKEN").into()
+        })
+    }
+}
+
+fn text(value: &HeaderValue) -> Result<String, Refused> {
+    Ok(value.to_str().unwrap_or("?").to_owned())
+}
+
+/// `Last-Event-ID`: where a client that comes back to a stream was.
+pub(crate) struct LastEventId(pub(crate) Option<String>);
+
+/// `If-None-Match`: what the client has already.
+pub(crate) struct IfNoneMatch(Option<String>);
+
+impl IfNoneMatch {
+    /// Whether the client has what this tag names.
+    pub(crate) fn is(&self, etag: &str) -> bool {
+        let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);
+        known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)
+    }
+}

@@ -1,0 +1,190 @@
+//! What a handler takes, as it is described: every extractor says what it needs and how it can refuse.
+//!
+//! Handlers are functions, and axum knows the types of their arguments as one tuple. The tuple describes itself by its
+//! parts, so a handler that takes something undescribed does not compile.
+
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use schemars::JsonSchema;
+use threadkeep_api::{ErrorCode, Status};
+
+use super::{Honours, Needs, Operation, SchemaOf, Takes};
+use crate::access::{Access, Admin, Reader, Writing};
+use crate::app::App;
+use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry, Token};
+use crate::input::{Body, FromBody, Lines, Path, Query};
+
+/// Something that a handler takes.
+pub(crate) trait Describe {
+    /// Says what it means for an operation.
+    fn describe(operation: &mut Operation);
+}
+
+/// What the edge refuses, whatever the route.
+pub(super) fn edge(operation: &mut Operation) {
+    for code in [ErrorCode::InvalidParameter, ErrorCode::Forbidden, ErrorCode::NotAcceptable, ErrorCode::Internal] {
+        operation.fail(code);
+    }
+    operation.fail_with(Status::UriTooLong, ErrorCode::TooLarge);
+    operation.fail_with(Status::HeadersTooLarge, ErrorCode::TooLarge);
+}
+
+impl Describe for ((),) {
+    fn describe(_: &mut Operation) {}
+}
+
+macro_rules! tuples {
+    ($($($part:ident)+;)*) => {$(
+        impl<Via, $($part: Describe),+> Describe for (Via, $($part,)+) {
+            fn describe(operation: &mut Operation) {
+                $($part::describe(operation);)+
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+}
+
+impl Describe for State<App> {
+    fn describe(_: &mut Operation) {}
+}
+
+/// What every read of the store can end in.
+fn store(operation: &mut Operation) {
+    for code in [ErrorCode::StoreDamaged, ErrorCode::Unavailable, ErrorCode::StorageFailed] {
+        operation.fail(code);
+    }
+}
+
+impl Describe for Access {
+    fn describe(operation: &mut Operation) {
+        operation.needs = Needs::Read;
+        operation.headers.push(Honours::Actor);
+        operation.fail(ErrorCode::Unauthorized);
+        operation.fail(ErrorCode::RateLimited);
+        store(operation);
+    }
+}
+
+impl Describe for Reader {
+    fn describe(operation: &mut Operation) {
+        Access::describe(operation);
+        operation.needs = Needs::Public;
+    }
+}
+
+impl Describe for Writing {
+    fn describe(operation: &mut Operation) {
+        Access::describe(operation);
+        operation.needs = Needs::Write;
+        operation.fail(ErrorCode::Busy);
+        operation.fail(ErrorCode::DiskFull);
+    }
+}
+
+impl Describe for Admin {
+    fn describe(operation: &mut Operation) {
+        Writing::describe(operation);
+        operation.needs = Needs::Admin;
+    }
+}
+
+impl<T> Describe for Path<T> {
+    fn describe(operation: &mut Operation) {
+        for name in operation.parameters() {
+            let codes: &[ErrorCode] = match name {
+                "thread" => &[ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound],
+                "message" => &[ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound],
+                "item" => &[ErrorCode::InvalidMessageId, ErrorCode::QueuedNotFound],
+                "project" => &[ErrorCode::ProjectNotFound],
+                _ => &[],
+            };
+            codes.iter().for_each(|code| operation.fail(*code));
+        }
+    }
+}
+
+impl<T: JsonSchema> Describe for Query<T> {
+    fn describe(operation: &mut Operation) {
+        let schema: SchemaOf = T::json_schema;
+        operation.query = Some(schema);
+    }
+}
+
+impl<T: FromBody> Describe for Body<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body = Some(Takes::Json(|generator| generator.subschema_for::<T>()));
+        for code in [
+            ErrorCode::InvalidBody,
+            ErrorCode::JsonTooDeep,
+            ErrorCode::RequestTimeout,
+            ErrorCode::TooLarge,
+            ErrorCode::UnsupportedMediaType,
+        ] {
+            operation.fail(code);
+        }
+    }
+}
+
+impl Describe for Lines {
+    fn describe(operation: &mut Operation) {
+        operation.body = Some(Takes::Lines);
+        operation.fail(ErrorCode::InvalidBody);
+        operation.fail(ErrorCode::RequestTimeout);
+    }
+}
+
+impl Describe for IfMatch {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::IfMatch);
+        operation.fail(ErrorCode::VersionConflict);
+    }
+}
+
+impl Describe for IfNoneMatch {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::IfNoneMatch);
+    }
+}
+
+impl Describe for Retry {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::IdempotencyKey);
+        operation.fail(ErrorCode::IdempotencyKeyReused);
+    }
+}
+
+impl Describe for Lease {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::Writer);
+        operation.fail(ErrorCode::WriterHeld);
+        operation.fail(ErrorCode::WriterLost);
+    }
+}
+
+impl Describe for Token {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::WriterToken);
+        operation.fail(ErrorCode::WriterLost);
+    }
+}
+
+impl Describe for LastEventId {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::LastEventId);
+        operation.fail(ErrorCode::InvalidCursor);
+    }
+}
+
+impl Describe for Result<WebSocketUpgrade, WebSocketUpgradeRejection> {
+    fn describe(_: &mut Operation) {}
+}
