@@ -28,12 +28,12 @@ Examples:
   threadkeep tail 4e36                     follow what happens, also in other processes
   threadkeep serve                         serve threads over HTTP, with streams
 
-Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: it
-is found by server.json there, with a key. Else, and always with --store, the store is opened here; several commands, and
-a server, may use one store at once.
+Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: \
+it is found by server.json there, which also holds a key. Else, and always with --store, the store is opened here; several \
+commands, and a server, may use one store at once.
 
-Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
-it now.";
+Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the server or the store \
+cannot do it now.";
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
