@@ -17,8 +17,8 @@ use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, backup, branch, config, copy, demo, emit, follow, health, keys, list, message, owner, projects, relate, say,
-    serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, backup, branch, config, copy, demo, emit, events, follow, health, keys, list, message, owner, projects,
+    relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -30,12 +30,12 @@ Examples:
   threadkeep tail 4e36                     follow what happens, also in other processes
   threadkeep serve                         serve threads over HTTP, with streams
 
-Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: it
-is found by server.json there, with a key. Else, and always with --store, the store is opened here; several commands, and
-a server, may use one store at once.
+Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: \
+it is found by server.json there, which also holds a key. Else, and always with --store, the store is opened here; several \
+commands, and a server, may use one store at once.
 
-Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the store cannot do
-it now.";
+Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the server or the store \
+cannot do it now.";
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
@@ -116,6 +116,7 @@ enum Command {
     Tail(follow::Tail),
     Watch(watch::Watch),
     History(follow::History),
+    Events(events::Events),
     Tree(tree::Tree),
     Relationships(relate::Relationships),
     Summary(relate::Summary),
@@ -155,7 +156,11 @@ impl Command {
     /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
     /// beside the server that runs on it, and with `--server` say that they cannot.
     fn needs_store(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Copy(_) | Self::Watch(_) | Self::Restore(_))
+        match self {
+            Self::Serve(_) | Self::Copy(_) | Self::Restore(_) => true,
+            Self::Watch(watch) => watch.needs_store(),
+            _ => false,
+        }
     }
 
     /// The store it works on. `named` is what flags and environment say.
@@ -203,6 +208,7 @@ impl Command {
             Self::Tail(tail) => tail.run(context).await,
             Self::Watch(watch) => watch.run(context).await,
             Self::History(history) => history.run(context).await,
+            Self::Events(events) => events.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Relationships(relationships) => relationships.run(context).await,
             Self::Summary(summary) => summary.run(context).await,

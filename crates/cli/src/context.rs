@@ -78,12 +78,12 @@ impl Context {
 
     /// The store itself, for `what` does not go over the wire.
     pub(crate) fn engine(&mut self, what: &str) -> Result<Engine, Failure> {
-        let engine = match &self.store {
-            Store::Open(engine) => engine.clone(),
-            Store::Beside => reach::open(&self.place, false)?,
-            Store::Elsewhere => return Err(reach::needs_store(what)),
+        let engine = match &mut self.store {
+            Store::Open(engine) | Store::Beside(Some(engine)) => engine.clone(),
+            // A server may serve another store than its folder's.
+            Store::Beside(beside) if self.place.has_store() => beside.insert(reach::open(&self.place, false)?).clone(),
+            Store::Beside(None) | Store::Elsewhere => return Err(reach::needs_store(what)),
         };
-        self.store = Store::Open(engine.clone());
         let engine = engine.acting_as(self.caller.clone());
         Ok(match (self.named, self.writer) {
             (Some(thread), Some(token)) => engine.writing_under(thread, token),
@@ -95,13 +95,13 @@ impl Context {
     pub(crate) fn own_engine(&self) -> Option<Engine> {
         match &self.store {
             Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
-            Store::Beside | Store::Elsewhere => None,
+            Store::Beside(_) | Store::Elsewhere => None,
         }
     }
 
     /// Whether a server answers, and not this process itself.
     pub(crate) fn is_served(&self) -> bool {
-        matches!(self.store, Store::Elsewhere | Store::Beside)
+        matches!(self.store, Store::Elsewhere | Store::Beside(_))
     }
 
     /// Whether only a server is known, and no store.

@@ -1,7 +1,7 @@
 //! `tail` without a thread: everything in the store, as it happens. It reads the store's own feed, which no route gives.
 
 use threadkeep::{
-    Engine, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, MessageId, ThreadId, Timestamp,
+    Engine, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, ThreadId, Timestamp,
 };
 use threadkeep_api as api;
 use threadkeep_api::{FeedEntry, Problem};
@@ -25,6 +25,10 @@ impl Feed {
         let after = match self.after {
             After::Latest => engine.feed_latest().await?,
             After::Number(cursor) => FeedCursor(cursor),
+            After::Cursor(_) => {
+                let rule = "is not a version: everything is followed after a number, or latest";
+                return Err(Invalid::parameter("after", rule).into());
+            }
         };
         let mut feed = engine.feed(after).await?;
         let mut over = std::pin::pin!(over());

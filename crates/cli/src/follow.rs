@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::feed::Feed;
+use crate::many::Many;
 use crate::retry::Retry;
 use crate::show::in_brief;
 use crate::text::{brief, counted, moment, visible};
@@ -68,111 +69,142 @@ fn refuse_future(thread: &Thread, version: Version) -> Result<(), Error> {
     if version > current { Err(Error::VersionInFuture { version, current }) } else { Ok(()) }
 }
 
-/// Follow a thread, or everything in the store, also what other processes write
+/// Follow a thread, several, those of a project, or everything in the store, also what other processes write
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   threadkeep tail 4e36 --after latest       only what happens from now on
+  threadkeep tail 4e36 b4c4 --json          two threads; each line has a cursor to go on after
+  threadkeep tail --project-id release-2    the threads of a project
   threadkeep tail --json | jq .kind         everything in the store, as JSON lines
 Ends on Ctrl-C, and when the thread is deleted.")]
 pub(crate) struct Tail {
-    /// The thread; without one, everything in the store
-    thread: Option<String>,
-    /// Only what came after this version (or this cursor, without a thread), or from now on: latest
+    /// The thread, or several; without one, everything in the store
+    #[arg(value_name = "THREAD")]
+    threads: Vec<String>,
+    /// The threads of this project
+    #[arg(long, value_name = "ID", conflicts_with = "threads")]
+    project_id: Option<String>,
+    /// Only what came after this version (or this cursor, without one thread), or from now on: latest
     #[arg(long, value_name = "VERSION|latest", default_value = "0")]
     after: After,
-    /// Stop at the end instead of waiting for more
-    #[arg(long)]
+    /// Stop at the end instead of waiting for more; for one thread, or everything
+    #[arg(long, conflicts_with = "project_id")]
     no_follow: bool,
     #[command(flatten)]
     retry: Retry,
 }
 
 /// Where to begin.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum After {
     Latest,
     Number(u64),
+    /// As a stream over many threads gave it.
+    Cursor(String),
 }
 
 impl FromStr for After {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text == "latest" { Ok(Self::Latest) } else { text.parse().map(|Position(number)| Self::Number(number)) }
+        match text {
+            "latest" => Ok(Self::Latest),
+            cursor if cursor.starts_with('f') && cursor.contains('-') => Ok(Self::Cursor(cursor.to_owned())),
+            number => number.parse().map(|Position(number)| Self::Number(number)),
+        }
     }
 }
 
 impl Tail {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Some(thread) = &self.thread else {
-            let Self { after, no_follow, retry, .. } = self;
-            return Feed { after, no_follow, retry }.follow(context).await;
+        let Self { threads, project_id, after, no_follow, retry } = self;
+        let thread = match &threads[..] {
+            [thread] => thread,
+            [] if project_id.is_none() => return Feed { after, no_follow, retry }.follow(context).await,
+            several => {
+                if no_follow {
+                    let rule = "is for one thread, or for everything: a stream over many has no end";
+                    return Err(Invalid::parameter("no-follow", rule).into());
+                }
+                let mut threads = Vec::with_capacity(several.len());
+                for thread in several {
+                    threads.push(context.thread(thread).await?.id);
+                }
+                return Many { threads, project_id, after, retry }.follow(context).await;
+            }
         };
         let thread = context.thread(thread).await?;
-        let after = match self.after {
+        let after = match after {
             After::Latest => thread.v,
             After::Number(version) => Position(version),
+            After::Cursor(_) => {
+                return Err(Invalid::parameter("after", "is not a version: one thread is followed after one").into());
+            }
         };
         refuse_future(&thread, after)?;
-        if self.no_follow {
-            self.so_far(context, &thread, after).await
+        if no_follow {
+            so_far(retry, context, &thread, after).await
         } else {
-            self.follow(context, &thread, after).await
+            follow(retry, context, &thread, after).await
         }
     }
+}
 
-    /// What is there, page by page.
-    async fn so_far(&self, context: &mut Context, thread: &Thread, mut after: Version) -> Result<(), Failure> {
-        let client = context.client.retrying(Again::never());
-        let limit = Some(Limits::default().page_max);
-        loop {
-            let page = self.retry.until_there(async || client.history(thread.id, after, limit).await).await?;
-            page.items.iter().try_for_each(|entry| print(context, entry))?;
-            // What a visitor is not shown is passed over by the cursor.
-            match page.next_cursor.as_deref().map(str::parse::<Position>) {
-                Some(Ok(next)) => after = next,
-                Some(Err(_)) | None => return Ok(()),
-            }
+/// What is there, page by page.
+async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after: Version) -> Result<(), Failure> {
+    let client = context.client.retrying(Again::never());
+    let limit = Some(Limits::default().page_max);
+    loop {
+        let page = retry.until_there(async || client.history(thread.id, after, limit).await).await?;
+        page.items.iter().try_for_each(|entry| print(context, entry))?;
+        // What a visitor is not shown is passed over by the cursor.
+        match page.next_cursor.as_deref().map(str::parse::<Position>) {
+            Some(Ok(next)) => after = next,
+            Some(Err(_)) | None => return Ok(()),
         }
     }
+}
 
-    /// What is there, and what comes.
-    async fn follow(&self, context: &mut Context, thread: &Thread, after: Version) -> Result<(), Failure> {
-        let client = context.client.retrying(Again::never());
-        let mut stream = client.stream(thread.id, From::Version(after)).await?;
-        let mut over = std::pin::pin!(over());
-        loop {
-            let next = tokio::select! {
-                // What is there goes first; only what is not there has to be waited for.
-                biased;
-                next = self.next(context, &mut stream) => next?,
-                () = &mut over => return Ok(()),
-            };
-            match next {
-                Some(News::Entry(entry)) => print(context, &entry)?,
-                // What is not logged has no place in a history.
-                Some(_) => {}
-                None => {
-                    context.out.flush()?;
-                    context.note("the thread was deleted");
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// The next news, waited for; what was printed so far is seen meanwhile.
-    async fn next(&self, context: &mut Context, stream: &mut Stream) -> Result<Option<News>, Failure> {
-        let next = self.retry.until_there(async || stream.next().await);
-        let mut next = std::pin::pin!(next);
-        tokio::select! {
+/// What is there, and what comes.
+async fn follow(retry: Retry, context: &mut Context, thread: &Thread, after: Version) -> Result<(), Failure> {
+    let client = context.client.retrying(Again::never());
+    let mut stream = client.stream(thread.id, From::Version(after)).await?;
+    let mut over = std::pin::pin!(over());
+    loop {
+        let next = tokio::select! {
+            // What is there goes first; only what is not there has to be waited for.
             biased;
-            next = &mut next => return Ok(next?),
-            () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
+            next = next_news(retry, context, &mut stream) => next?,
+            () = &mut over => return Ok(()),
+        };
+        match next {
+            Some(News::Entry(entry)) => print(context, &entry)?,
+            // What is not logged has no place in a history.
+            Some(_) => {}
+            None => {
+                context.out.flush()?;
+                context.note("the thread was deleted");
+                return Ok(());
+            }
         }
-        Ok(next.await?)
     }
+}
+
+/// The next news, waited for; what was printed so far is seen meanwhile.
+pub(crate) async fn next_news(
+    retry: Retry,
+    context: &mut Context,
+    stream: &mut Stream,
+) -> Result<Option<News>, Failure> {
+    let next = retry.until_there(async || stream.next().await);
+    let mut next = std::pin::pin!(next);
+    tokio::select! {
+        biased;
+        next = &mut next => return Ok(next?),
+        () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
+    }
+    Ok(next.await?)
 }
 
 /// Resolves on Ctrl-C, and when nobody reads any more.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use threadkeep::ThreadId;
 use threadkeep_client::{Client, Exchange, Failed, Key, Request, Response, Retry, Settings, Transport};
 
 /// Where a server says how it is found.
@@ -44,9 +43,8 @@ impl Said {
             if !has_key {
                 return client.is_alive().await.is_ok();
             }
-            // No thread has this id; a server that does not know the key says so instead.
-            let nobody = ThreadId::from_bits(0);
-            client.thread(nobody).await.is_err_and(|error| error.is_refused_as("thread_not_found"))
+            // The least that a key is needed for.
+            client.projects(None, Some(1)).await.is_ok()
         };
         tokio::time::timeout(GREETING_MAX, greeting).await.unwrap_or(false)
     }

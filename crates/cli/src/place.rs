@@ -102,6 +102,15 @@ impl Place {
         Self { reach, ..self }
     }
 
+    /// Whether there is a store already, as far as that can be told without opening it.
+    pub(crate) fn has_store(&self) -> bool {
+        match self.url.parse() {
+            Ok(StoreUrl::Sqlite(path)) => !is_missing(&path),
+            // Whoever opens it finds out.
+            _ => true,
+        }
+    }
+
     /// Whether a flag named it, and not the environment or nobody.
     pub(crate) fn is_on_command_line(&self) -> bool {
         !self.hints.flags.is_empty()
@@ -109,6 +118,14 @@ impl Place {
 
     pub(crate) fn hints(&self) -> Hints {
         self.hints.clone()
+    }
+}
+
+/// Whether nothing was ever stored at `path`. A file without a byte is one that nobody finished making.
+fn is_missing(path: &Path) -> bool {
+    match std::fs::metadata(path) {
+        Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
     }
 }
 

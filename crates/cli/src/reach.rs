@@ -1,9 +1,8 @@
 //! From a place to a client: a server that is named, one that runs on the data folder, or the store itself.
 
-use std::path::Path;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid, StoreUrl};
+use threadkeep::{Engine, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
@@ -24,8 +23,8 @@ pub(crate) struct Reached {
 pub(crate) enum Store {
     /// It is open.
     Open(Engine),
-    /// A server runs on its folder; it can be opened beside it.
-    Beside,
+    /// A server runs on its folder; it is opened beside it when it is needed.
+    Beside(Option<Engine>),
     /// Only the server is known.
     Elsewhere,
 }
@@ -39,7 +38,10 @@ pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Fai
         }
         Reach::Folder => {
             if let Some(client) = found::running(&place.folder, settings()).await {
-                return Ok(Reached { client, store: Store::Beside });
+                // Whoever comes with a key is somebody else than the owner of the folder, as far as anybody knows.
+                let is_guest = Key::from_environment().is_some();
+                let store = if is_guest { Store::Elsewhere } else { Store::Beside(None) };
+                return Ok(Reached { client, store });
             }
         }
         Reach::Store => {}
@@ -57,11 +59,8 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
     if let Reach::Server(_) = place.reach {
         return Err(needs_store("this command"));
     }
-    if !may_begin
-        && let StoreUrl::Sqlite(path) = place.url.parse()?
-        && is_missing(&path)
-    {
-        let detail = format!("there is no store at {}", path.display());
+    if !may_begin && !place.has_store() {
+        let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
         let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
         return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
     }
@@ -72,12 +71,4 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
 pub(crate) fn needs_store(what: &str) -> Failure {
     let rule = format!("a server cannot do it: {what} needs the store itself; name it with --store or --data");
     Invalid::parameter("server", rule).into()
-}
-
-/// Whether nothing was ever stored at `path`. A file without a byte is one that nobody finished making.
-fn is_missing(path: &Path) -> bool {
-    match std::fs::metadata(path) {
-        Ok(metadata) => metadata.is_file() && metadata.len() == 0,
-        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
-    }
 }

@@ -55,8 +55,8 @@ pub(crate) struct Show {
     /// Print the bytes of this attachment instead
     #[arg(long, value_name = "ID", requires = "message")]
     attachment: Option<BlobId>,
-    /// The message that has the attachment
-    #[arg(long, requires = "attachment")]
+    /// This message alone, or the one that has the attachment
+    #[arg(long, value_name = "ID")]
     message: Option<MessageName>,
 }
 
@@ -76,6 +76,11 @@ impl Show {
             let message = engine.message_id(message).await?;
             let bytes = engine.attachment(thread.id, message, attachment).await?;
             return context.out.bytes(&bytes);
+        }
+        if let Some(message) = self.message {
+            let message = context.client.message(thread.id, message).await?;
+            print(context, &message, true)?;
+            return if context.json { context.out.line("") } else { Ok(()) };
         }
         let limit = if self.all { Some(Limits::default().page_max) } else { self.limit };
         let mut which = self.which(limit);

@@ -1,26 +1,29 @@
 //! A thread as it is, again and again: `watch`.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use clap::Args;
-use threadkeep::{Error, Observed, Patch, RawObserver, Snapshot, ThreadId, observe_raw};
-use threadkeep_api as api;
-use threadkeep_api::Problem;
+use threadkeep::{Error, Patch, RawObserver, ThreadId, Version, observe_raw};
+use threadkeep_api::{Problem, Snapshot};
 use threadkeep_client as client;
+use threadkeep_client::{After, Client, ListMessages, News, Order, Retry as Again, Stream};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::follow::over;
 use crate::retry::Retry;
-use crate::show::in_brief;
+use crate::show::{body, in_brief};
 use crate::text::{brief, counted, moment, visible};
 
 /// Characters of the last message, and of the title.
 const LAST_SHOWN_MAX: usize = 80;
 const TITLE_SHOWN_MAX: usize = 40;
 
-/// What needs the store, in words: snapshots and patches are made where the thread is.
-const WATCH: &str = "watch";
+/// What needs the store, in words: patches are made where the thread is.
+const PATCHES: &str = "watch --patches";
+/// Shortest time between two lines.
+const THROTTLE: Duration = Duration::from_millis(100);
 
 /// Show a thread as it is now, and again whenever it has changed, also by other processes
 #[derive(Debug, Args)]
@@ -46,6 +49,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// Whether it works on the store itself.
+    pub(crate) fn needs_store(&self) -> bool {
+        self.patches
+    }
+
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         let mut over = std::pin::pin!(over());
@@ -63,21 +71,50 @@ impl Watch {
         self.limit.map_or(u64::MAX, NonZeroU64::get)
     }
 
+    /// The thread as it is, and again once something was logged to it, but not more often than the throttle allows.
     async fn snapshots(&self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-        let mut observer = context.engine(WATCH)?.observe(thread).await?;
-        for _ in 0..self.lines() {
-            match observer.next().await {
-                Some(Observed::Snapshot(snapshot)) => print(context, &snapshot)?,
-                Some(Observed::Unreadable(error)) => return Err(Problem::from(&*error).into()),
-                Some(Observed::Deleted) | None => return deleted(context),
-            }
+        let client = context.client.retrying(Again::never());
+        let mut stream: Option<Stream> = None;
+        for left in (0..self.lines()).rev() {
+            let snapshot = match self.retry.until_there(async || read(&client, thread).await).await {
+                Ok(snapshot) => snapshot,
+                Err(error) if error.is_refused_as("thread_not_found") => return deleted(context),
+                Err(error) => return Err(error.into()),
+            };
+            let (shown, at) = (snapshot.thread.v, tokio::time::Instant::now());
+            print(context, &snapshot)?;
             context.out.flush()?;
+            if left == 0 {
+                break;
+            }
+            let stream = match &mut stream {
+                Some(stream) => stream,
+                none => none.insert(client.stream(thread, After::Version(shown)).await?),
+            };
+            if !self.changed(stream, shown).await? {
+                return deleted(context);
+            }
+            tokio::time::sleep_until(at + THROTTLE).await;
         }
         Ok(())
     }
 
+    /// Waits until something is logged after `shown`; false once the thread is deleted.
+    async fn changed(&self, stream: &mut Stream, shown: Version) -> Result<bool, Failure> {
+        loop {
+            match self.retry.until_there(async || stream.next().await).await {
+                Ok(Some(News::Entry(entry))) if entry.version > shown => return Ok(true),
+                // What was shown already, or is not logged.
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(false),
+                Err(error) if error.is_refused_as("thread_not_found") => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
     async fn patches(&self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-        let mut observer = observe_raw(&context.engine(WATCH)?, thread).await?;
+        let mut observer = observe_raw(&context.engine(PATCHES)?, thread).await?;
         for _ in 0..self.lines() {
             match self.next_patch(context, &mut observer).await? {
                 Some(patch) => context.out.json(&patch)?,
@@ -108,17 +145,30 @@ fn deleted(context: &mut Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(context: &mut Context, snapshot: &Snapshot) -> Result<(), Failure> {
+/// The thread with its last message, both at one version.
+async fn read(client: &Client, thread: ThreadId) -> Result<Snapshot<'static>, client::Error> {
+    let thread = client.thread(thread).await?;
+    let last = ListMessages {
+        order: Order::NewestFirst,
+        limit: Some(1),
+        include_silent: true,
+        as_of: Some(thread.v),
+        ..ListMessages::default()
+    };
+    let last_message = client.messages(thread.id, &last).await?.page.items.pop();
+    Ok(Snapshot { thread, pending_version: None, last_message })
+}
+
+fn print(context: &mut Context, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
     if context.json {
-        return context.out.json(&api::Snapshot::new(snapshot)?);
+        return context.out.json(snapshot);
     }
-    let record = &snapshot.thread.record;
-    let title = record.title.as_deref().map_or("Untitled".into(), |title| brief(&visible(title), TITLE_SHOWN_MAX));
-    let last = match &snapshot.last {
-        Some(message) => format!("  {}", in_brief(&message.body().map_err(Error::from)?, LAST_SHOWN_MAX)),
+    let thread = &snapshot.thread;
+    let title = thread.title.as_deref().map_or("Untitled".into(), |title| brief(&visible(title), TITLE_SHOWN_MAX));
+    let last = match &snapshot.last_message {
+        Some(message) => format!("  {}", in_brief(&body(message)?, LAST_SHOWN_MAX)),
         None => String::new(),
     };
-    let messages = counted(snapshot.message_count, "message", "messages");
-    let updated = moment(snapshot.thread.head.updated);
-    context.out.line(format!("{:>6}  {updated}  {title}  {messages}{last}", snapshot.version))
+    let messages = counted(thread.message_count, "message", "messages");
+    context.out.line(format!("{:>6}  {}  {title}  {messages}{last}", thread.v, moment(thread.updated)))
 }

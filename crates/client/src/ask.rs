@@ -17,6 +17,9 @@ use crate::query::Query;
 use crate::retry::Pauses;
 use crate::transport::{Body, Failed, Request, Response, boxed};
 
+/// Most bytes of an answer that is read whole.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
 /// Whether a request may be sent again when its fate is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
@@ -263,11 +266,17 @@ impl Client {
     }
 
     async fn taken(&self, response: Response) -> Result<Answer, Attempt> {
-        let (parts, body) = response.into_parts();
-        match body.collect().await {
-            Ok(body) => Ok(Answer { headers: parts.headers, body: body.to_bytes() }),
-            Err(error) => Err(self.failed(Failed::after(error))),
+        let (parts, mut body) = response.into_parts();
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| self.failed(Failed::after(error)))?;
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            if bytes.len() > ANSWER_BYTES_MAX {
+                let error = self.not_understood(&format!("it has more than {ANSWER_BYTES_MAX} bytes"));
+                return Err(Attempt { error, not_done: false, wait: None });
+            }
         }
+        Ok(Answer { headers: parts.headers, body: bytes.into() })
     }
 
     fn failed(&self, failed: Failed) -> Attempt {

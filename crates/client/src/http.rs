@@ -141,7 +141,7 @@ impl Http {
             if let Some(tls) = &self.tls {
                 return tls.wrap(stream).await;
             }
-            Ok(Box::new(stream) as Box<dyn Socket>)
+            Ok::<_, std::io::Error>(Box::new(stream) as Box<dyn Socket>)
         };
         let socket = tokio::time::timeout(self.connect_max, connecting).await;
         let too_slow = |_| Failed::before(format!("no connection within {:?}", self.connect_max));

@@ -21,8 +21,10 @@ use crate::sse::{Event, Reader};
 use crate::threads::of;
 use crate::transport::Body;
 
-/// A connection that ended sooner than this without any news is not opened again at once.
+/// A connection that ended sooner than this without any news was of no use…
 const SHORT_LIVED: Duration = Duration::from_secs(1);
+/// …and after so many of them in a row, the next one is not opened at once.
+const FRUITLESS_MAX: u32 = 1;
 
 /// From where on to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub struct Stream {
     was_open: bool,
     open: Option<Open>,
     pauses: Pauses,
+    /// Connections in a row that were of no use.
+    fruitless: u32,
     /// When to open the next connection.
     wait: Option<tokio::time::Instant>,
 }
@@ -157,6 +161,7 @@ impl Stream {
             was_open: false,
             open: None,
             pauses: Pauses::new(client.settings.retry),
+            fruitless: 0,
             wait: None,
         }
     }
@@ -263,6 +268,11 @@ impl Stream {
         let Some(open) = self.open.take() else { return Ok(()) };
         if open.had_news || open.since.elapsed() >= SHORT_LIVED {
             self.pauses = Pauses::new(self.client.settings.retry);
+            self.fruitless = 0;
+            return Ok(());
+        }
+        self.fruitless += 1;
+        if self.fruitless <= FRUITLESS_MAX {
             return Ok(());
         }
         let (server, what) = (self.client.way.server.to_string(), what.to_owned());

@@ -148,7 +148,7 @@ impl Shell {
     /// What it shows, and its exit status.
     fn run(&mut self, command: &str) -> (Vec<String>, String) {
         // A line of its own, also after a command that leaves its last line open.
-        write!(self.stdin, "{command}\nstatus=$?; echo; echo \"{END} $status\"\n").expect("the shell listens");
+        writeln!(self.stdin, "{command}\nstatus=$?; echo; echo \"{END} $status\"").expect("the shell listens");
         let mut shown = Vec::new();
         loop {
             let mut line = String::new();
@@ -168,7 +168,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        drop(write!(self.stdin, "exit\n"));
+        drop(writeln!(self.stdin, "exit"));
         drop(self.process.wait());
     }
 }

@@ -18,6 +18,8 @@ mod served;
 mod shapes;
 mod stories;
 mod support;
+mod tls;
+mod tour;
 mod transfer;
 mod watch;
 mod work;

@@ -77,7 +77,10 @@ by_a_server! {
         writers_on_the_same_thread_and_on_different_ones_lose_and_double_nothing
         other_operations_pass_while_somebody_writes_without_pause;
     watch:
-        a_thread_is_watched_while_others_write_and_the_last_state_is_always_shown;
+        a_thread_is_watched_while_others_write_and_the_last_state_is_always_shown
+        a_watch_ends_when_the_thread_is_deleted_elsewhere
+        every_change_is_a_patch_in_a_line
+        a_watch_stops_after_so_many_lines_and_knows_its_threads;
 }
 
 /// A command on the data folder.
@@ -234,7 +237,7 @@ fn what_needs_the_store_says_so_to_whoever_names_a_server() {
     at(&["show", "0000"]).refused(3, &["hint: threadkeep --server http://127.0.0.1"]);
     let all: [&[&str]; 8] = [
         &["serve"],
-        &["watch", &thread],
+        &["watch", &thread, "--patches"],
         &["tail"],
         &["say", &thread, "x", "--attach", "a.txt"],
         &["export", &thread],

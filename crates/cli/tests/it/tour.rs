@@ -1,0 +1,193 @@
+//! The command line does everything the API does: a tour of all commands, after which every route was asked.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Keep, Running};
+
+/// Routes without a command, and why.
+const WITHOUT: [(&str, &str); 8] = [
+    ("GET /", "a page for people"),
+    ("GET /v1/threads/{thread}/ws", "the same objects as the stream, for browsers"),
+    ("POST /v1/tickets", "for browsers, which cannot send a key"),
+    ("PUT /v1/projects/{project}", "update does it field by field"),
+    ("GET /healthz", "for whoever watches the server"),
+    ("GET /readyz", "for whoever watches the server"),
+    ("GET /metrics", "for whoever watches the server"),
+    ("GET /openapi.json", "for programs that write clients"),
+];
+
+/// The routes as the server's source lists them: `.route("/path", get(…).post(…))`, or `table::get(("name", "/path")`.
+fn routes() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/src");
+    for folder in [source.clone(), source.join("routes")] {
+        for file in std::fs::read_dir(folder).expect("a folder").flatten() {
+            if let Ok(text) = std::fs::read_to_string(file.path()) {
+                collect(&text, &mut found);
+            }
+        }
+    }
+    found
+}
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+fn collect(text: &str, found: &mut BTreeSet<String>) {
+    let literal = |text: &str| text.split('"').nth(1).map(str::to_owned);
+    for part in text.split(".route(").skip(1) {
+        let Some(path) = literal(part) else { continue };
+        let path = if is_operation(&path) { path } else { format!("/v1{path}") };
+        // Up to the end of the list.
+        let methods = part.split("\n}").next().unwrap_or_default();
+        for method in METHODS {
+            if methods.contains(&format!(" {method}(")) || methods.contains(&format!(").{method}(")) {
+                found.insert(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+    for method in METHODS {
+        for part in text.split(&format!("table::{method}(")).skip(1) {
+            if let Some(path) = part.split('"').nth(3).filter(|path| path.starts_with('/')) {
+                found.insert(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+}
+
+fn is_operation(path: &str) -> bool {
+    ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"].iter().any(|known| path.starts_with(known))
+}
+
+/// What the server was asked, by its log.
+fn asked(log: &str, routes: &BTreeSet<String>) -> BTreeSet<String> {
+    let fits = |route: &str, method: &str, path: &str| {
+        let Some((expected, pattern)) = route.split_once(' ') else { return false };
+        let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+        let same = |(part, given): (&&str, &&str)| part.starts_with('{') || part == given;
+        expected == method && pattern.len() == path.len() && pattern.iter().zip(&path).all(same)
+    };
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let done = lines.filter(|line| line["status"].as_u64().is_some_and(|status| status < 300));
+    done.flat_map(|line| {
+        let (method, path) =
+            (line["method"].as_str().unwrap_or("").to_owned(), line["path"].as_str().unwrap_or("").to_owned());
+        routes.iter().filter(move |route| fits(route, &method, &path)).cloned().collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn every_route_has_a_command() {
+    let routes = routes();
+    assert!(routes.len() > 50, "the routes are listed in another way now: {routes:?}");
+    let mut keep = Keep::served();
+    tour(&keep);
+    keep.server().signal("TERM");
+    let log: Vec<String> = std::iter::from_fn(|| keep.server().next_error()).collect();
+    let asked = asked(&log.join("\n"), &routes);
+    let without: BTreeSet<&str> = WITHOUT.iter().map(|(route, _)| *route).collect();
+    let missing: Vec<_> = routes.difference(&asked).filter(|route| !without.contains(route.as_str())).collect();
+    let missing: Vec<_> = missing.into_iter().filter(|route| !route.contains("/docs")).collect();
+    assert!(missing.is_empty(), "no command asks {missing:?}");
+}
+
+/// Every command, once.
+fn tour(keep: &Keep) {
+    keep.ok(&["projects", "create", "P", "--id", "p"]);
+    for args in [&["list"][..], &["show", "p"], &["update", "p", "--name", "Q"]] {
+        let args: Vec<&str> = ["projects"].iter().chain(args).copied().collect();
+        keep.ok(&args);
+    }
+    let thread = keep.ok(&["create", "Work", "--project-id", "p", "--message", "a"]);
+    let message = keep.say(&thread, "b");
+    let other = keep.ok(&["handoff", &thread, "Go on"]);
+    let commands: [&[&str]; 31] = [
+        &["list"],
+        &["show", &thread],
+        &["show", &thread, "--message", &message],
+        &["insert", &thread, "c", "--before", &message],
+        &["edit", &thread, &message, "B"],
+        &["append-event", &thread, "result", "{}"],
+        &["events", &thread],
+        &["history", &thread],
+        &["update", &thread, "--title", "More work"],
+        &["fork", &thread],
+        &["mention", &thread, &other],
+        &["checkpoint", &thread, "here"],
+        &["checkpoints", &thread],
+        &["delete-message", &thread, &message],
+        &["truncate", &thread, "--from-index", "1"],
+        &["rollback", &thread, "--undo"],
+        &["archive", &other],
+        &["unarchive", &other],
+        &["assign", &thread, "writer"],
+        &["skill", &thread, "pdf"],
+        &["model-messages", &thread],
+        &["queue", &thread],
+        &["tree", &thread],
+        &["relationships", &thread],
+        &["summary", &thread],
+        &["writer", &thread],
+        &["emit", &thread, "x"],
+        &["keys", "list"],
+        &["gc"],
+        &["doctor"],
+        &["export", "-o", "all.jsonl"],
+    ];
+    for args in commands {
+        keep.ok(args);
+    }
+    keep.ok(&["import", "all.jsonl"]);
+    let child = keep.ok(&["subagent", &thread, "critic"]);
+    keep.ok(&["children", &thread]);
+    keep.ok(&["parent", &child]);
+    keep.ok(&["notify-parent", &child, "Half of it."]);
+    keep.ok(&["status", &child, "running"]);
+    let item = keep.ok(&["queue", &thread, "later"]);
+    keep.ok(&["edit-queued", &thread, &item, "soon"]);
+    keep.ok(&["remove-queued", &thread, &item]);
+    let execution = keep.ok(&["begin", &thread]);
+    keep.ok(&["step", &thread, &execution, "hm"]);
+    keep.ok(&["end", &thread, &execution]);
+    keep.ok(&["begin", &thread]);
+    keep.ok(&["end", &thread, "--cancel"]);
+    let token = keep.ok(&["writer", &thread, "--take"]);
+    keep.ok(&["writer", &thread, "--renew", "--token", &token]);
+    keep.ok(&["writer", &thread, "--release", "--token", &token]);
+    let key = keep.json(&["keys", "create", "--account", "ann"]);
+    keep.ok(&["keys", "revoke", key["id"].as_str().expect("an id")]);
+    let given = keep.create("Given");
+    keep.ok(&["change-owner", &given, "ann"]);
+    follow(keep, &thread, &other);
+    keep.ok(&["rm", &other]);
+    keep.ok(&["projects", "delete", "p"]);
+}
+
+/// One thread, several, and those of a project.
+fn follow(keep: &Keep, thread: &str, other: &str) {
+    let end = |tail: Running| {
+        tail.signal("INT");
+        assert_eq!(tail.end().0.code(), Some(0));
+    };
+    let tail = keep.start(&["tail", thread]);
+    tail.next_line().expect("a line");
+    end(tail);
+    let tail = keep.start(&["tail", thread, other, "--json"]);
+    let first = tail.next_json();
+    assert_eq!((&first["kind"], &first["threadId"]), (&"thread_created".into(), &thread.into()));
+    let second = tail.next_json();
+    end(tail);
+    // It goes on where another one was.
+    let tail = keep.start(&["tail", thread, other, "--json", "--after", first["cursor"].as_str().expect("a cursor")]);
+    assert_eq!(tail.next_json(), second);
+    end(tail);
+    let tail = keep.start(&["tail", "--project-id", "p"]);
+    assert!(tail.next_line().expect("a line").ends_with("thread_created"));
+    end(tail);
+    keep.run(&["tail", thread, other, "--after", "3"]).refused(2, &["cursor"]);
+    keep.run(&["tail", thread, other, "--no-follow"]).refused(2, &["one thread"]);
+    keep.run(&["tail", thread, "--after", "f1-abcdef"]).refused(2, &["is not a version"]);
+}
