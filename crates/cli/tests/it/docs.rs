@@ -178,7 +178,8 @@ fn with_real_names(command: &str, printed: &HashMap<String, String>) -> String {
     pieces(command)
         .into_iter()
         .map(|piece| {
-            let is_meant = |said: &str| piece.len() >= PREFIX_DIGITS_MIN && said.starts_with(piece);
+            let is_meant =
+                |said: &str| piece.len() >= PREFIX_DIGITS_MIN && said.starts_with(piece) && kind(said) == Some("hex");
             let real =
                 printed.get(piece).or_else(|| printed.iter().find(|(said, _)| is_meant(said)).map(|(_, real)| real));
             real.map_or_else(|| piece.to_owned(), Clone::clone)
@@ -233,7 +234,8 @@ fn is_alike(said: &str, real: &str, printed: &mut HashMap<String, String>) -> bo
     if said.len() != real.len() || !said.iter().zip(&real).all(same) {
         return false;
     }
-    for (said, real) in said.iter().zip(real).filter(|(said, _)| kind(said).is_some()) {
+    let is_name = |word: &str| kind(word).is_some_and(|kind| kind != "moment");
+    for (said, real) in said.iter().zip(real).filter(|(said, _)| is_name(said)) {
         printed.insert((*said).to_owned(), real.to_owned());
         if let (Some(said), Some(real)) = (said.rsplit('-').next(), real.rsplit('-').next()) {
             printed.insert(said.to_owned(), real.to_owned());
