@@ -178,10 +178,18 @@ impl NewMessages {
             #[serde(deserialize_with = "objects")]
             messages: Vec<NewMessage>,
         }
+        /// Whether there are several. Nothing is copied for it.
+        #[derive(Deserialize)]
+        struct Looked {
+            #[serde(default, deserialize_with = "is_there")]
+            messages: bool,
+        }
+        fn is_there<'de, D: serde::Deserializer<'de>>(field: D) -> Result<bool, D::Error> {
+            serde::de::IgnoredAny::deserialize(field).map(|_| true)
+        }
         let json = Json::parse("body", text)?;
         object(&json)?;
-        let is_batch = json.read::<BTreeMap<String, Json>>().is_ok_and(|fields| fields.contains_key("messages"));
-        if is_batch {
+        if json.read::<Looked>().is_ok_and(|looked| looked.messages) {
             return Ok(Self::Batch(read::<Batch>("messages", &json)?.messages));
         }
         Ok(Self::One(Box::new(read("body", &json)?)))

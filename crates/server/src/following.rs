@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde::Serialize;
 use threadkeep::model::BlobId;
 use threadkeep::{
-    Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, MessageId,
-    Standing, StoreError, Subscription, ThreadId, Verb, Version,
+    Actor, Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
+    Json, MessageId, Standing, StoreError, Subscription, ThreadId, Timestamp, Verb, Version,
 };
 use threadkeep_api as api;
 
@@ -112,15 +112,25 @@ impl Thread {
     }
 }
 
+/// An event that is not logged, as it is told: its data to the letter.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    thread_id: ThreadId,
+    kind: &'static str,
+    time: Timestamp,
+    actor: &'a Actor,
+    event: &'a str,
+    data: &'a Json,
+}
+
 /// An event that is not logged: it has no place, and so no id.
 fn emitted(emitted: &Emitted) -> Result<Told, Error> {
     let told = |kind: &str, data: String| Told { id: None, kind: kind.to_owned(), data };
     match emitted {
         Emitted::Event(event) => {
             let EmittedEvent { thread, event, data, actor, time } = &**event;
-            let shown = serde_json::json!({
-                "threadId": thread, "kind": "emitted", "time": time, "actor": actor, "event": event, "data": data,
-            });
+            let shown = Shown { thread_id: *thread, kind: "emitted", time: *time, actor, event, data };
             Ok(told("emitted", one_line(&shown)?))
         }
         Emitted::Missed(missed) => {

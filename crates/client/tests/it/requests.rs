@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use threadkeep_client::api::{CreateThread, ProjectChanges};
 use threadkeep_client::model::{Json, MessageBody, Position, Role};
-use threadkeep_client::{Archived, ListMessages, ListThreads, Order, Sort};
+use threadkeep_client::{After, Archived, ListMessages, ListThreads, News, Order, Sort};
 
 use crate::support::{Server, run};
 
@@ -76,6 +76,32 @@ fn a_conversation_and_other_ways_through_it() {
         assert!(client.delete(handoff.id).await.expect("deleted").deleted);
         let update = asked(json!({"title": "Still work", "metadata": {"a": 12345678901234567890_u64}}));
         assert_eq!(client.update(id, &update).await.expect("a change").title.as_deref(), Some("Still work"));
+    });
+}
+
+#[test]
+fn what_is_said_passes_through_to_the_letter_also_in_a_batch_and_in_an_event() {
+    const ODD: &str = r#"{"z": 1.0,"a":12345678901234567890123}"#;
+    let server = Server::start();
+    run(async {
+        let client = server.client();
+        let id = client.create(&CreateThread::default()).await.expect("a thread").id;
+        let mut said = MessageBody::user("a");
+        said.metadata = Some(Json::parse("metadata", ODD).expect("JSON"));
+        let one = client.append(id, said.clone()).await.expect("a message");
+        let batch = client.append_batch(id, &[said.into()]).await.expect("a batch");
+        assert_eq!((one.metadata.get(), batch[0].metadata.get()), (ODD, ODD));
+        let mut stream = client.stream(id, After::Latest).await.expect("a stream");
+        let emit = serde_json::from_str(&format!(r#"{{"event":"x","data":{ODD}}}"#)).expect("an event");
+        let hear = async {
+            match stream.next().await.expect("it goes on") {
+                Some(News::Emitted(told)) => told.data.get().to_owned(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let tell = async { while client.emit(id, &emit).await.expect("told").listeners == 0 {} };
+        let (heard, ()) = tokio::join!(hear, tell);
+        assert_eq!(heard, ODD);
     });
 }
 

@@ -1,7 +1,7 @@
 //! Messages: add, read, edit, delete; the history.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use threadkeep::{
     Append, DeleteMessage, EditMessage, Error, Insert, Mention, Message, MessageName, Page, Position, Role, Scope,
     Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
@@ -130,9 +130,15 @@ async fn append(
             let messages = engine.append(thread.id, append).await?;
             let shown = messages.iter().map(api::Message::new).collect::<Result<Vec<_>, _>>()?;
             let version = messages.last().map_or(thread.head.version, |message| message.version);
-            Ok(at(version, created(&serde_json::json!({ "messages": shown }))))
+            Ok(at(version, created(&Shown { messages: shown })))
         }
     }
+}
+
+/// What a batch added, to the letter.
+#[derive(Serialize)]
+struct Shown<'a> {
+    messages: Vec<api::Message<'a>>,
 }
 
 /// Which messages to read.
