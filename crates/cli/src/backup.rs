@@ -32,7 +32,8 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let bar = Bar::new();
-        if context.is_elsewhere() {
+        // A server may serve another store than its folder's: it knows which.
+        if context.is_served() {
             let bytes = fetch(context.client.backup().await?, &self.file, &bar).await?;
             drop(bar);
             return context.say_or_show(&serde_json::json!({ "bytes": bytes }), format!("backed up {bytes} bytes"));

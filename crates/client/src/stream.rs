@@ -26,6 +26,11 @@ const SHORT_LIVED: Duration = Duration::from_secs(1);
 /// …and after so many of them in a row, the next one is not opened at once.
 const FRUITLESS_MAX: u32 = 1;
 
+/// What is asked by whoever wants what comes from now on.
+const LATEST: &str = "latest";
+/// Where a server says after which place a stream begins.
+const CURSOR_HEADER: &str = "threadkeep-cursor";
+
 /// From where on to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum After {
@@ -145,7 +150,7 @@ impl Client {
             After::Start => None,
             After::Version(version) => Some(version.to_string()),
             After::Cursor(cursor) => Some(cursor),
-            After::Latest => Some("latest".to_owned()),
+            After::Latest => Some(LATEST.to_owned()),
         };
         Stream::new(self, Ask::get("/v1/stream".to_owned()).query(query), cursor, false)
     }
@@ -206,6 +211,11 @@ impl Stream {
             match self.client.open(&self.ask, &place).await {
                 Ok(response) => {
                     self.was_open = true;
+                    // Whoever began with the latest knows from here on where that was.
+                    if self.cursor.as_deref().is_none_or(|cursor| cursor == LATEST) {
+                        let began = response.headers().get(CURSOR_HEADER).and_then(|began| began.to_str().ok());
+                        self.cursor = began.map(str::to_owned).or(self.cursor.take());
+                    }
                     let (body, since) = (response.into_body(), Instant::now());
                     self.open = Some(Open { body, reader: Reader::default(), since, had_news: false });
                     return Ok(true);

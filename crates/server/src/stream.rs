@@ -12,7 +12,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +54,9 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
+/// The header that says after which place a stream begins.
+const CURSOR: HeaderName = HeaderName::from_static("threadkeep-cursor");
+
 /// Something that a stream tells.
 #[derive(Debug)]
 pub(crate) struct Told {
@@ -91,14 +94,19 @@ fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
     }
 }
 
-async fn follow(reader: &Reader, name: &str, came: Option<String>, after: After) -> Result<Following, Refused> {
+async fn follow(
+    reader: &Reader,
+    name: &str,
+    came: Option<String>,
+    after: After,
+) -> Result<(Following, Version), Refused> {
     let (thread, standing) = reader.seen(name, Verb::Stream).await?;
     // A client that comes back has both: the parameter it began with, and the header, which counts.
     let began = version(after.after.as_deref(), thread.head.version)?;
     let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
     let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
     // A place that the thread has not reached is refused, never guessed at.
-    following.map(Following::Thread).map_err(|error| match error {
+    following.map(|thread| (Following::Thread(thread), after)).map_err(|error| match error {
         Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
         other => other.into(),
     })
@@ -111,18 +119,22 @@ async fn sse(
     LastEventId(came): LastEventId,
     Query(after): Query<After>,
 ) -> Answer {
-    let following = follow(&reader, &name, came, after).await?;
-    Ok(events(&app, following, reader.key))
+    let (following, after) = follow(&reader, &name, came, after).await?;
+    Ok(events(&app, following, &after.to_string(), reader.key))
 }
 
-/// An answer that goes on for as long as there is something to follow.
-pub(crate) fn events(app: &App, following: Following, key: Option<Key>) -> Response {
+/// An answer that goes on for as long as there is something to follow, and says in its head after which place it begins:
+/// who began with the latest, and is cut off before anything came, goes on from there.
+pub(crate) fn events(app: &App, following: Following, after: &str, key: Option<Key>) -> Response {
     let (send, receive) = mpsc::channel(READY_MAX);
     tokio::spawn(run(app.clone(), following, key, send, app.metrics.open_stream()));
     let mut response = Response::new(Body::from_stream(Events(receive)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(after) = HeaderValue::from_str(after) {
+        headers.insert(CURSOR, after);
+    }
     response
 }
 
@@ -207,7 +219,7 @@ async fn socket(
     Query(after): Query<After>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let following = follow(&reader, &name, came, after).await?;
+    let (following, _) = follow(&reader, &name, came, after).await?;
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);

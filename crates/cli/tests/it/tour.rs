@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 11] = [
-    ("POST /v1/admin/backup", "beside the server it is taken of the store; with --server it is: see everyday"),
+const WITHOUT: [(&str, &str); 10] = [
     ("GET /sign-in", "for browsers"),
     ("POST /sign-out", "for browsers"),
     ("GET /", "a page for people"),
@@ -77,8 +76,9 @@ fn tour(keep: &Keep) {
     let thread = keep.ok(&["create", "Work", "--project-id", "p", "--message", "a"]);
     let message = keep.say(&thread, "b");
     let other = keep.ok(&["handoff", &thread, "Go on"]);
-    let commands: [&[&str]; 32] = [
+    let commands: [&[&str]; 33] = [
         &["sign-in"],
+        &["backup", "all.db"],
         &["list"],
         &["show", &thread],
         &["show", &thread, "--message", &message],

@@ -10,7 +10,7 @@ use crate::access::Access;
 use crate::answer::Answer;
 use crate::app::App;
 use crate::conditions::LastEventId;
-use crate::following::{Following, Threads, Which, place};
+use crate::following::{Following, Threads, Which, cursor, place};
 use crate::input::Query;
 use crate::stream::{events, ids_of, no_cursor};
 use crate::table::{self, Gives, Routes};
@@ -70,5 +70,5 @@ async fn stream(
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
     let threads = Threads::follow(&access.engine, which, after).await?;
-    Ok(events(&app, Following::Threads(threads), Some(access.key)))
+    Ok(events(&app, Following::Threads(threads), &cursor(after), Some(access.key)))
 }

@@ -211,3 +211,17 @@ fn a_websocket_carries_the_same_objects() {
     assert_eq!(frame(), history()[1]);
     ann.get(&format!("/v1/threads/{thread}/ws")).refused(400, "invalid_parameter");
 }
+
+#[test]
+fn who_began_with_the_latest_and_was_cut_off_before_anything_came_misses_nothing() {
+    let server = Server::start();
+    let ann = server.admin();
+    let thread = ann.thread(&["before"]);
+    for path in [format!("/v1/threads/{thread}/stream"), format!("/v1/stream?threads={thread}")] {
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let began = ann.stream(&format!("{path}{mark}after=latest"), "").cursor.expect("it says where it begins");
+        ann.say(&thread, "meanwhile");
+        let mut again = ann.stream(&path, &format!("Last-Event-ID: {began}\r\n"));
+        assert_eq!(texts(&again.take(1)), ["meanwhile"]);
+    }
+}

@@ -310,6 +310,8 @@ pub struct Event {
 
 /// A stream of events that is open.
 pub struct Stream {
+    /// After which place it begins, as its head says.
+    pub cursor: Option<String>,
     from: BufReader<TcpStream>,
     /// What was read of the present chunk.
     text: String,
@@ -327,7 +329,8 @@ impl Stream {
         }
         let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         assert_eq!(status, 200, "{head}");
-        Self { from, text: String::new() }
+        let cursor = head.lines().find_map(|line| line.strip_prefix("threadkeep-cursor: ")).map(str::to_owned);
+        Self { cursor, from, text: String::new() }
     }
 
     /// The next event; comments are passed over. None once the stream ends.
