@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Wrong keys that a peer may try at once.
-const TRIES_MAX: f64 = 30.0;
+const TRIES_MAX: f64 = 60.0;
 /// How long until it may try another one.
-const TRY_EVERY: Duration = Duration::from_secs(1);
+const TRY_EVERY: Duration = Duration::from_millis(200);
 /// Peers that are remembered.
 const PEERS_MAX: usize = 10_000;
 

@@ -61,7 +61,7 @@ fn wrong_keys_are_slowed_down_and_right_ones_are_not() {
     let server = Server::start();
     let (ann, id) = server.keyed("ann", "read");
     let wrong = format!("tk_{id}_{}", "0".repeat(64));
-    let refused = (0..60).map(|_| server.with_key(&wrong).get("/v1/threads")).find(|reply| reply.status == 429);
+    let refused = (0..200).map(|_| server.with_key(&wrong).get("/v1/threads")).find(|reply| reply.status == 429);
     let refused = refused.expect("it is told to wait");
     refused.refused(429, "rate_limited");
     assert!(refused.header("retry-after").is_some_and(|wait| wait.parse::<u64>().is_ok_and(|wait| wait >= 1)));
