@@ -170,12 +170,15 @@ impl Digest {
     }
 
     fn tally(&mut self, tally: &Tally) {
-        let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state } = tally;
+        let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work } = tally;
         [*ordinals, *inserted, *deleted, last_change.0, *steps, *bytes].into_iter().for_each(|n| self.number(n));
         self.option(*last_user, Self::time);
         // Left out where there is none, so that hashes stay what they were before it was kept.
         if *last_state != Position::START {
             self.number(last_state.0);
+        }
+        if !work.is_none() {
+            work.numbers().into_iter().for_each(|n| self.number(n));
         }
     }
 }

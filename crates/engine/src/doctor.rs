@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
-    Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId, Tally,
-    Thread, ThreadId, reachable,
+    CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId,
+    Space, Tally, Thread, ThreadId, reachable,
 };
-use threadkeep_store::{ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
+use threadkeep_store::{
+    CellNames, CellQuery, ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow,
+};
 
 use crate::{Engine, Error, Result};
 
@@ -135,6 +137,7 @@ async fn segment(
     }
     let mut messages: BTreeMap<u64, Position> = BTreeMap::new();
     let mut changes: HashSet<(u64, Position, Position, u8)> = HashSet::new();
+    let mut cells: BTreeMap<(Space, String), (Position, CellIs)> = BTreeMap::new();
     let (mut from, mut tally) = (row.segment.first, row.segment.birth);
     let mut last = row.segment.first.previous();
     loop {
@@ -179,6 +182,9 @@ async fn segment(
             tally = stored.tally;
             match derived {
                 Derived::Nothing | Derived::State => {}
+                Derived::Cells { space, cells: said, .. } => {
+                    cells.extend(said.into_iter().map(|cell| ((space, cell.name), (stored.position, cell.is))));
+                }
                 Derived::Message { .. } => drop(messages.insert(tally.ordinals, stored.position)),
                 Derived::Delivered { item, .. } => {
                     messages.insert(tally.ordinals, stored.position);
@@ -240,6 +246,20 @@ async fn segment(
             found.len(),
             changes.len()
         ));
+    }
+    let mut found = BTreeMap::new();
+    for space in [Space::Files, Space::Values] {
+        let mut next = Some(String::new());
+        while let Some(from) = next {
+            let names = CellNames::Between(from, None);
+            let query = CellQuery { space, spans: vec![(id, Position::END)], names, limit: WALKED_AT_ONCE };
+            let page = store.cells(query).await?;
+            found.extend(page.cells.into_iter().map(|cell| ((space, cell.name), (cell.position, cell.is))));
+            next = page.next;
+        }
+    }
+    if found != cells {
+        report.derived(format!("segment {id}: the index of files and values is not what the log says"));
     }
     Ok(())
 }

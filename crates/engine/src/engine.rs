@@ -64,6 +64,10 @@ pub struct Limits {
     pub queued_max: usize,
     /// Most silent messages that wait in the queue of a thread.
     pub queued_silently_max: usize,
+    /// Most bytes of one file.
+    pub file_bytes_max: usize,
+    /// Most bytes that one thread may write to files, every version counted.
+    pub files_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -78,6 +82,8 @@ impl Default for Limits {
             inline_bytes_max: 16 << 10,
             queued_max: 5,
             queued_silently_max: 1_000,
+            file_bytes_max: 1 << 30,
+            files_bytes_max: 64 << 30,
         }
     }
 }

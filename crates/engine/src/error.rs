@@ -1,7 +1,7 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
 use threadkeep_model::{
-    Damaged, Execution, Invalid, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, Version,
+    Damaged, Execution, FilePath, Invalid, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -154,6 +154,52 @@ pub enum Error {
         /// Which one.
         attachment: threadkeep_model::BlobId,
     },
+    /// There is no such file.
+    #[error("there is no file {path}")]
+    FileNotFound {
+        /// Where.
+        path: FilePath,
+    },
+    /// A file was expected where a directory is.
+    #[error("{path} is a directory")]
+    IsADirectory {
+        /// Where.
+        path: FilePath,
+    },
+    /// A directory was expected where a file is.
+    #[error("{path} is a file, not a directory")]
+    NotADirectory {
+        /// Where.
+        path: FilePath,
+    },
+    /// Something is in the directory.
+    #[error("the directory {path} is not empty: delete or move what is in it first")]
+    DirectoryNotEmpty {
+        /// Where.
+        path: FilePath,
+    },
+    /// The thread would write more to files than it may.
+    #[error("the thread wrote {used} bytes to files; {more} more would be above its quota of {max}")]
+    QuotaExceeded {
+        /// Bytes that it wrote so far.
+        used: u64,
+        /// Bytes that it wants to write.
+        more: u64,
+        /// Bytes that it may write.
+        max: u64,
+    },
+    /// A value has another version than the caller expects.
+    #[error(
+        "the value {key} is at version {current}, not {expected}: read it again, then retry (0 means that there is none)"
+    )]
+    ValueConflict {
+        /// Its key.
+        key: ValueKey,
+        /// What the caller expects.
+        expected: Version,
+        /// Where the value is.
+        current: Version,
+    },
     /// The key was used for another request.
     #[error("the idempotency key was used for a different request within the last 24 hours; use a new key")]
     IdempotencyKeyReused,
@@ -199,6 +245,12 @@ impl Error {
             Self::NothingToCancel => "nothing_to_cancel",
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",
+            Self::FileNotFound { .. } => "file_not_found",
+            Self::IsADirectory { .. } => "is_a_directory",
+            Self::NotADirectory { .. } => "not_a_directory",
+            Self::DirectoryNotEmpty { .. } => "directory_not_empty",
+            Self::QuotaExceeded { .. } => "quota_exceeded",
+            Self::ValueConflict { .. } => "version_conflict",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::CopyDiffers { .. } => "copy_differs",
             Self::Busy => "busy",

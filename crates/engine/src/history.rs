@@ -341,7 +341,8 @@ impl Engine {
             | Derived::Relation { .. }
             | Derived::Checkpoint { .. }
             | Derived::Item { .. }
-            | Derived::State => true,
+            | Derived::State
+            | Derived::Cells { .. } => true,
         })
     }
 

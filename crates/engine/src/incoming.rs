@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use threadkeep_model::{
-    Account, AgentState, CheckpointSet, Content, Entry, Forked, Inserted, Invalid, Json, MessageBody, MessageEdited,
-    MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
+    Account, AgentState, CheckpointSet, Content, Entry, FileChange, Forked, Inserted, Invalid, Json, MessageBody,
+    MessageEdited, MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
 
@@ -124,6 +124,17 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         }
         Entry::SkillActivated(activated) => check_state(&activated.state),
         Entry::AgentAssigned(assigned) => check_state(&assigned.state),
+        Entry::FilesChanged(changed) => changed.changes.iter().try_for_each(|change| match change {
+            FileChange::Write { file, .. } => {
+                refuse_nulls("mimeType", &file.mime_type)?;
+                file.metadata.as_ref().map_or(Ok(()), check_object)
+            }
+            FileChange::Remove { .. } | FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => Ok(()),
+        }),
+        Entry::ValuesChanged(changed) => {
+            let mut values = changed.changes.iter().filter_map(|change| change.value.as_ref());
+            values.try_for_each(|value| check_json("value", value))
+        }
         Entry::OwnerChanged(changed) => {
             Account::new(changed.from.as_str())?;
             Account::new(changed.to.as_str()).map(drop)

@@ -1,6 +1,6 @@
 //! The rows that follow from entries: what stores index.
 
-use crate::{Position, QueuedId, RelationKind, Role, ThreadId, Version};
+use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, ThreadId, Version};
 
 /// The rows that follow from an entry. They can be rebuilt from the log at any time.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,17 @@ pub enum Derived {
     },
     /// Agent and skills changed.
     State,
+    /// Files or values changed: a cell for each name.
+    Cells {
+        /// Which of them.
+        space: Space,
+        /// What each name holds now.
+        cells: Vec<NewCell>,
+        /// How much files changed.
+        stats: DiffStats,
+        /// Bytes of content that were written.
+        bytes: u64,
+    },
 }
 
 /// What has a key of its own within a thread.
@@ -107,7 +118,8 @@ impl Derived {
             | Self::Relation { .. }
             | Self::Checkpoint { .. }
             | Self::Item { .. }
-            | Self::State => None,
+            | Self::State
+            | Self::Cells { .. } => None,
         }
     }
 
@@ -115,7 +127,12 @@ impl Derived {
     pub fn is_of_thread(&self) -> bool {
         match self {
             Self::Relation { .. } | Self::Checkpoint { .. } | Self::Item { .. } => true,
-            Self::Nothing | Self::Message { .. } | Self::Change(_) | Self::Delivered { .. } | Self::State => false,
+            Self::Nothing
+            | Self::Message { .. }
+            | Self::Change(_)
+            | Self::Delivered { .. }
+            | Self::State
+            | Self::Cells { .. } => false,
         }
     }
 }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::{
-    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, Event, ExecutionBegan,
-    ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, MessageBody, MessageDelivered, MessageEdited,
-    MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack,
-    SkillActivated, ThreadChanged, Truncated,
+    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, DiffStats, Event,
+    ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Inserted, ItemIs, ItemKind, MessageBody,
+    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
+    Related, RelationKind, RolledBack, SkillActivated, Space, ThreadChanged, Truncated, ValuesChanged,
 };
 
 /// A fact about a thread.
@@ -62,6 +62,10 @@ pub enum Entry {
     ChildRemoved(ChildRemoved),
     /// The thread belongs to another account.
     OwnerChanged(OwnerChanged),
+    /// Files or directories were written or removed.
+    FilesChanged(FilesChanged),
+    /// Values were set or removed.
+    ValuesChanged(ValuesChanged),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -92,6 +96,8 @@ pub enum Kind {
     ChildChanged = 21,
     ChildRemoved = 22,
     OwnerChanged = 23,
+    FilesChanged = 24,
+    ValuesChanged = 25,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -101,6 +107,8 @@ pub enum Class {
     Messages,
     /// Edits, deletions and insertions.
     Changes,
+    /// Files and directories.
+    Files,
     /// Values, and with them the agent and its skills.
     Values,
     /// What belongs to one thread alone and is never inherited.
@@ -109,7 +117,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 23] = [
+    pub const ALL: [Kind; 25] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -133,6 +141,8 @@ impl Kind {
         Kind::ChildChanged,
         Kind::ChildRemoved,
         Kind::OwnerChanged,
+        Kind::FilesChanged,
+        Kind::ValuesChanged,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -174,6 +184,8 @@ impl Kind {
             Self::ChildChanged => "child_changed",
             Self::ChildRemoved => "child_removed",
             Self::OwnerChanged => "owner_changed",
+            Self::FilesChanged => "files_changed",
+            Self::ValuesChanged => "values_changed",
         }
     }
 
@@ -202,7 +214,8 @@ impl Kind {
             | Self::ChildChanged
             | Self::ChildRemoved
             | Self::OwnerChanged => Class::Record,
-            Self::SkillActivated | Self::AgentAssigned => Class::Values,
+            Self::FilesChanged => Class::Files,
+            Self::SkillActivated | Self::AgentAssigned | Self::ValuesChanged => Class::Values,
         }
     }
 
@@ -229,7 +242,9 @@ impl Kind {
             | Self::AgentAssigned
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => true,
+            | Self::OwnerChanged
+            | Self::FilesChanged
+            | Self::ValuesChanged => true,
         }
     }
 }
@@ -272,6 +287,8 @@ impl Entry {
             Self::ChildChanged(_) => Kind::ChildChanged,
             Self::ChildRemoved(_) => Kind::ChildRemoved,
             Self::OwnerChanged(_) => Kind::OwnerChanged,
+            Self::FilesChanged(_) => Kind::FilesChanged,
+            Self::ValuesChanged(_) => Kind::ValuesChanged,
         }
     }
 
@@ -301,6 +318,8 @@ impl Entry {
             Self::ChildChanged(body) => serde_json::to_vec(body),
             Self::ChildRemoved(body) => serde_json::to_vec(body),
             Self::OwnerChanged(body) => serde_json::to_vec(body),
+            Self::FilesChanged(body) => serde_json::to_vec(body),
+            Self::ValuesChanged(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -340,6 +359,8 @@ impl Entry {
             Kind::ChildChanged => Self::ChildChanged(read(body)?),
             Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
             Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
+            Kind::FilesChanged => Self::FilesChanged(read(body)?),
+            Kind::ValuesChanged => Self::ValuesChanged(read(body)?),
         })
     }
 
@@ -404,6 +425,14 @@ impl Entry {
             Self::ChildRemoved(removed) => {
                 Derived::Item { kind: ItemKind::Child, key: Some(removed.reference.to_string()), is: ItemIs::Gone }
             }
+            Self::FilesChanged(changed) => {
+                let (cells, stats, bytes) = (changed.cells(), changed.stats, changed.bytes());
+                Derived::Cells { space: Space::Files, cells, stats, bytes }
+            }
+            Self::ValuesChanged(changed) => {
+                let (cells, stats) = (changed.cells(), DiffStats::default());
+                Derived::Cells { space: Space::Values, cells, stats, bytes: 0 }
+            }
             Self::EventLogged(_)
             | Self::Truncated(_)
             | Self::RolledBack(_)
@@ -423,6 +452,7 @@ impl Entry {
             Self::MessageQueued(queued) => &queued.message,
             Self::QueuedEdited(edited) => &edited.message,
             Self::MessageDelivered(delivered) => &delivered.message,
+            Self::FilesChanged(changed) => return changed.blobs(),
             Self::EventLogged(_)
             | Self::MessageEdited(_)
             | Self::MessagesDeleted(_)
@@ -440,7 +470,8 @@ impl Entry {
             | Self::AgentAssigned(_)
             | Self::ChildChanged(_)
             | Self::ChildRemoved(_)
-            | Self::OwnerChanged(_) => return Vec::new(),
+            | Self::OwnerChanged(_)
+            | Self::ValuesChanged(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

@@ -46,6 +46,8 @@ pub enum Code {
     JsonTooDeep,
     /// Larger than a limit, which the message names.
     TooLarge,
+    /// A path that leads out of the thread.
+    PathEscapesRoot,
 }
 
 impl Code {
@@ -59,6 +61,7 @@ impl Code {
             Self::InvalidParameter => "invalid_parameter",
             Self::JsonTooDeep => "json_too_deep",
             Self::TooLarge => "too_large",
+            Self::PathEscapesRoot => "path_escapes_root",
         }
     }
 }

@@ -16,6 +16,7 @@ mod entry;
 mod error;
 mod event;
 mod facts;
+mod file;
 mod gc;
 mod id;
 mod json;
@@ -48,6 +49,10 @@ pub use facts::{
     MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
     Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
 };
+pub use file::{
+    CellIs, DiffStats, FileCell, FileChange, FilePath, FilesChanged, NewCell, Space, ValueChange, ValueKey,
+    ValuesChanged,
+};
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
@@ -56,6 +61,6 @@ pub use lineage::{Lineage, Span};
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
 pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title, unforked};
 pub use segment::{Bounds, Link, Position, Segment, Version};
-pub use tally::Tally;
+pub use tally::{Tally, Work};
 pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};
 pub use time::Timestamp;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Bounds, Position, Segment, SegmentId, Tally};
+use crate::{Bounds, Position, Segment, SegmentId, Space, Tally};
 
 /// A segment and everything below it.
 #[derive(Debug)]
@@ -48,6 +48,26 @@ impl Lineage {
             let below = span_before.last_change.min(birth.last_change);
             Some(span(parent, span_before.bounds.min(link.bounds), span_before.ordinals.start, below))
         })
+    }
+
+    /// The segments that may hold cells of `space` which are seen under `bounds`, from the near end, each with the position
+    /// up to which they are seen. Positions rise towards the near end: of two cells of a name the higher one counts.
+    pub fn holding(&self, space: Space, bounds: Bounds, tally: &Tally) -> Vec<(SegmentId, Position)> {
+        let (mut bounds, mut last) = (bounds, tally.work.last(space));
+        let mut found = Vec::new();
+        for lineage in self.chain() {
+            let seen = bounds.of(space.class()).min(last);
+            if seen == Position::START {
+                break;
+            }
+            if seen >= lineage.segment.first {
+                found.push((lineage.segment.id, seen));
+            }
+            let Some(link) = lineage.segment.link else { break };
+            bounds = bounds.min(link.bounds);
+            last = last.min(lineage.segment.birth.work.last(space));
+        }
+        found
     }
 
     /// The chain of segments, from the near end.

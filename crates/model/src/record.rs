@@ -282,7 +282,9 @@ impl Record {
             | Entry::MessageDelivered(_)
             | Entry::ChildChanged(_)
             | Entry::ChildRemoved(_)
-            | Entry::OwnerChanged(_) => self,
+            | Entry::OwnerChanged(_)
+            | Entry::FilesChanged(_)
+            | Entry::ValuesChanged(_) => self,
         })
     }
 

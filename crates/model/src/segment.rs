@@ -103,6 +103,7 @@ impl Bounds {
         match class {
             Class::Messages => self.messages,
             Class::Changes => self.changes,
+            Class::Files => self.files,
             Class::Values => self.values,
             Class::Record => Position::START,
         }

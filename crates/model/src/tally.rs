@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChangeOp, Derived, Position, Role, Timestamp};
+use crate::{ChangeOp, Derived, DiffStats, Position, Role, Space, Timestamp};
 
 /// Counts of what a lineage shows at some position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,7 +27,76 @@ pub struct Tally {
     /// thread's birth.
     #[serde(skip_serializing_if = "is_start")]
     pub last_state: Position,
+    /// What became of files and values.
+    #[serde(skip_serializing_if = "Work::is_none")]
+    pub work: Work,
 }
+
+/// What became of files and values at some position of a lineage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Work {
+    /// The position of the last change of files; [`Position::START`] if there is none.
+    pub last_files: Position,
+    /// The position of the last change of values; [`Position::START`] if there is none.
+    pub last_values: Position,
+    /// Bytes of content that the thread wrote to files. A rollback does not give them back.
+    pub written: u64,
+    /// How much files changed.
+    pub stats: DiffStats,
+}
+
+impl Work {
+    /// Whether files and values were never touched.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The position of the last change in `space`.
+    pub fn last(&self, space: Space) -> Position {
+        match space {
+            Space::Files => self.last_files,
+            Space::Values => self.last_values,
+        }
+    }
+
+    /// As numbers, in the order in which they are kept.
+    pub fn numbers(&self) -> [u64; 9] {
+        let stats = &self.stats;
+        [
+            self.last_files.0,
+            self.last_values.0,
+            self.written,
+            stats.files_added,
+            stats.files_changed,
+            stats.files_removed,
+            stats.lines_added,
+            stats.lines_changed,
+            stats.lines_removed,
+        ]
+    }
+
+    /// Reads what [`Work::numbers`] gave.
+    pub fn from_numbers(numbers: [u64; 9]) -> Self {
+        let [
+            last_files,
+            last_values,
+            written,
+            files_added,
+            files_changed,
+            files_removed,
+            lines_added,
+            lines_changed,
+            lines_removed,
+        ] = numbers;
+        let stats = DiffStats { files_added, files_changed, files_removed, lines_added, lines_changed, lines_removed };
+        Self { last_files: Position(last_files), last_values: Position(last_values), written, stats }
+    }
+}
+
+/// Numbers that a tally is kept as: its own, and those of [`Work`].
+const OWN_FIELDS: usize = 8;
+const FIELDS: usize = OWN_FIELDS + 9;
 
 fn is_start(position: &Position) -> bool {
     *position == Position::START
@@ -64,6 +133,14 @@ impl Tally {
                     ChangeOp::Delete => self.deleted += change.targets.len() as u64,
                 }
             }
+            Derived::Cells { space, stats, bytes, .. } => {
+                match space {
+                    Space::Files => self.work.last_files = position,
+                    Space::Values => self.work.last_values = position,
+                }
+                self.work.stats = self.work.stats.plus(*stats);
+                self.work.written += bytes;
+            }
             Derived::Relation { .. } | Derived::Checkpoint { .. } | Derived::Item { .. } | Derived::Nothing => {}
         }
         self
@@ -81,7 +158,8 @@ impl Tally {
     /// The tally in a few bytes: one variable-length number a field, trailing zeros left out.
     pub fn encode(&self) -> Vec<u8> {
         let last_user = self.last_user.map_or(0, |time| time.as_micros().max(0) as u64 + 1);
-        let fields = [
+        let mut fields = [0u64; FIELDS];
+        fields[..OWN_FIELDS].copy_from_slice(&[
             self.ordinals,
             self.inserted,
             self.deleted,
@@ -90,7 +168,8 @@ impl Tally {
             self.bytes,
             last_user,
             self.last_state.0,
-        ];
+        ]);
+        fields[OWN_FIELDS..].copy_from_slice(&self.work.numbers());
         let used = fields.iter().rposition(|&field| field != 0).map_or(0, |last| last + 1);
         let mut encoded = Vec::with_capacity(24);
         for &field in &fields[..used] {
@@ -107,7 +186,7 @@ impl Tally {
     /// Reads what [`Tally::encode`] wrote, also by an older or newer program with fewer or more fields.
     /// `None` if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = [0u64; 8];
+        let mut fields = [0u64; FIELDS];
         let mut rest = bytes.iter();
         let mut at = 0;
         while !rest.as_slice().is_empty() {
@@ -126,10 +205,11 @@ impl Tally {
             }
             at += 1;
         }
-        let [ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state] = fields;
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work @ ..] = fields;
         let last_user = last_user.checked_sub(1).map(|micros| Timestamp::from_micros(micros as i64));
         let (last_change, last_state) = (Position(last_change), Position(last_state));
-        Some(Self { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state })
+        let work = Work::from_numbers(work);
+        Some(Self { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work })
     }
 }
 
@@ -148,6 +228,7 @@ mod tests {
             bytes: u64::from(u32::MAX),
             last_user: Some(Timestamp::from_micros(1_800_000_000_000_000)),
             last_state: Position(9),
+            work: Work::from_numbers([1, 0, 3, 4, 5, 6, 7, 8, 9]),
         };
         for tally in [Tally::default(), full, Tally { ordinals: 5, ..Tally::default() }] {
             assert_eq!(Tally::decode(&tally.encode()), Some(tally));

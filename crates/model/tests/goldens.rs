@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Entry, Event,
-    EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Forked,
-    Inserted, Json, Kind, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued, MessageStatus,
-    MessagesDeleted, OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related,
-    RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated,
-    Uuid,
+    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, DiffStats,
+    Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
+    FieldChanges, FileCell, FileChange, FilesChanged, Forked, Inserted, Json, Kind, MessageBody, MessageDelivered,
+    MessageEdited, MessageId, MessageQueued, MessageStatus, MessagesDeleted, OwnerChanged, ParentCommunication,
+    Position, QueuedEdited, QueuedId, QueuedRemoved, Related, RelationKind, Role, RolledBack, SegmentId, Skill,
+    SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated, Uuid, ValueChange, ValuesChanged,
 };
 
 fn json(text: &str) -> Json {
@@ -96,6 +96,39 @@ fn full(kind: Kind) -> Entry {
             parent_communication: Some(ParentCommunication::Explicit),
         }),
         Kind::ChildRemoved => Entry::ChildRemoved(ChildRemoved { reference: thread }),
+        Kind::FilesChanged => {
+            let path = |text: &str| text.parse().expect("a path");
+            let file = FileCell {
+                hash: BlobId::of(b"golden"),
+                size: 6,
+                mime_type: "image/png".into(),
+                created: Some(time),
+                width: Some(3),
+                height: Some(2),
+                thumbnail: Some(BlobId::of(b"small")),
+                metadata: Some(json(r#"{"by":1}"#)),
+            };
+            let changes = vec![
+                FileChange::Write { path: path("/a/ä.png"), file },
+                FileChange::Remove { path: path("/b") },
+                FileChange::MakeDirectory { path: path("/c") },
+                FileChange::RemoveDirectory { path: path("/d") },
+            ];
+            let stats = DiffStats {
+                files_added: 1,
+                files_changed: 2,
+                files_removed: 3,
+                lines_added: 4,
+                lines_changed: 5,
+                lines_removed: 6,
+            };
+            Entry::FilesChanged(FilesChanged { changes, stats, restored: Some(Position(7)) })
+        }
+        Kind::ValuesChanged => {
+            let change = |key: &str, value| ValueChange { key: key.parse().expect("a key"), value };
+            let changes = vec![change("a b", Some(json(r#"{"z":1.0}"#))), change("gone", None)];
+            Entry::ValuesChanged(ValuesChanged { changes })
+        }
         Kind::OwnerChanged => {
             let account = |name: &str| Account::new(name).expect("an account");
             Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })

@@ -97,7 +97,7 @@ BEGIN
             INSERT INTO entries VALUES (
                 feed_at, h.segment, h.version, h.updated, c_actor[i], h.ordinals, h.inserted, h.deleted, h.last_change,
                 h.steps, h.bytes, h.last_user, e_kind[j], e_format[j], e_role[j], e_depth[j], e_silent[j], c_cause[i],
-                e_body[j], NULL, h.last_state);
+                e_body[j], NULL, h.last_state, h.work);
         END LOOP;
         UPDATE heads SET version = h.version, updated = h.updated, ordinals = h.ordinals, steps = h.steps,
             bytes = h.bytes, last_user = h.last_user

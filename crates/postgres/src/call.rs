@@ -74,7 +74,7 @@ impl Shared {
 const CALL: &str = "
     SELECT status, at_segment, at_first, at_count, at_time, (head).version, (head).segment, (head).era, (head).fence,
         (head).updated, (head).ordinals, (head).inserted, (head).deleted, (head).last_change, (head).steps, (head).bytes,
-        (head).last_user, (head).last_state, (head).lease_token, (head).lease_until, (head).lease_holder
+        (head).last_user, (head).last_state, (head).work, (head).lease_token, (head).lease_until, (head).lease_holder
     FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
 
 /// What came of a call: an answer for each append, none where somebody else holds its thread.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use deadpool_postgres::Object;
 use threadkeep_model::{
     Account, Actor, ActorKind, BlobId, Body, Bounds, Caller, Head, Kind, Lease, Link, Position, Record, Segment,
-    SegmentId, ShortId, Tally, Thread, ThreadId, Timestamp,
+    SegmentId, ShortId, Tally, Thread, ThreadId, Timestamp, Work,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 use tokio_postgres::Row;
@@ -70,9 +70,10 @@ pub(crate) fn account(name: &str) -> Result<Account> {
 }
 
 /// The columns of a tally, in the order in which they are read and written everywhere.
-pub(crate) const TALLY_COLUMNS: &str = "ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state";
+pub(crate) const TALLY_COLUMNS: &str =
+    "ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work";
 
-/// A tally as the numbers of [`TALLY_COLUMNS`], `last_user` aside.
+/// A tally as the numbers of [`TALLY_COLUMNS`], `last_user` and `work` aside.
 pub(crate) fn tally_numbers(tally: &Tally) -> [i64; 7] {
     let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_state, .. } = *tally;
     [ordinals, inserted, deleted, last_change.0, steps, bytes, last_state.0].map(|number| number as i64)
@@ -89,15 +90,27 @@ pub(crate) fn tally(row: &Row, at: usize) -> Result<Tally> {
         bytes: number(row, at + 5)?,
         last_user: get::<Option<i64>>(row, at + 6)?.map(Timestamp::from_micros),
         last_state: Position(number(row, at + 7)?),
+        work: work(get(row, at + 8)?)?,
     })
 }
 
+/// What became of files and values, as it is kept: nothing where there are none, else what a tally of nothing else is.
+pub(crate) fn work_bytes(tally: &Tally) -> Option<Vec<u8>> {
+    (!tally.work.is_none()).then(|| Tally { work: tally.work, ..Tally::default() }.encode())
+}
+
+fn work(bytes: Option<&[u8]>) -> Result<Work> {
+    let Some(bytes) = bytes else { return Ok(Work::default()) };
+    let tally = Tally::decode(bytes).ok_or_else(|| StoreError::corrupt("a tally cannot be read"))?;
+    Ok(tally.work)
+}
+
 /// How many columns [`head`] reads.
-pub(crate) const HEAD_WIDTH: usize = 13;
+pub(crate) const HEAD_WIDTH: usize = 14;
 
 /// Columns of `heads` that [`head`] reads.
 pub(crate) const HEAD_COLUMNS: &str = "h.version, h.segment, h.era, h.fence, h.updated, \
-     h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user, h.last_state";
+     h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user, h.last_state, h.work";
 
 /// Reads [`HEAD_COLUMNS`] from `at` on.
 pub(crate) fn head(row: &Row, at: usize) -> Result<Head> {

@@ -1,9 +1,9 @@
-//! Rows that follow from entries and have tables of their own: changes, relations, checkpoints, items, aliases.
+//! Rows that follow from entries and have tables of their own: changes, relations, checkpoints, items, aliases, cells.
 
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
-use threadkeep_model::{Derived, ItemIs, ItemKind, MessageId, QueuedId, Timestamp};
+use threadkeep_model::{CellIs, Derived, ItemIs, ItemKind, MessageId, QueuedId, Timestamp};
 use threadkeep_store::Result;
 
 use crate::codec::{key, segment_key};
@@ -18,6 +18,7 @@ pub(crate) struct DerivedRows {
     /// Items in the order in which they came and went: a key may do both.
     items: Vec<Item>,
     aliases: [Vec<i64>; 4],
+    cells: Cells,
 }
 
 /// An item that is there from now on, or gone.
@@ -28,6 +29,16 @@ struct Item {
     key: String,
     place: [i64; 2],
     is: ItemIs,
+}
+
+#[derive(Default)]
+struct Cells {
+    segment: Vec<i64>,
+    space: Vec<i16>,
+    name: Vec<String>,
+    position: Vec<i64>,
+    time: Vec<i64>,
+    cell: Vec<Option<String>>,
 }
 
 #[derive(Default)]
@@ -81,6 +92,21 @@ impl DerivedRows {
             Derived::Checkpoint { name, version } => {
                 let row = (version.0 as i64, time.as_micros(), order);
                 self.checkpoints.insert((key(place.thread), name.clone()), row);
+            }
+            Derived::Cells { space, cells, .. } => {
+                for cell in cells {
+                    let rows = &mut self.cells;
+                    rows.segment.push(segment_key(place.segment));
+                    rows.space.push(i16::from(space.code()));
+                    rows.name.push(cell.name.clone());
+                    rows.position.push(place.position.0 as i64);
+                    rows.time.push(time.as_micros());
+                    rows.cell.push(match &cell.is {
+                        CellIs::Gone => None,
+                        CellIs::There(text) => Some(text.clone()),
+                        CellIs::InEntry => Some(String::new()),
+                    });
+                }
             }
             Derived::Item { kind, key, is } => self.push_item(place, &[*kind], key.clone(), *is),
             Derived::Delivered { item, .. } => {
@@ -152,6 +178,14 @@ impl DerivedRows {
                     vec![&item.thread, &item.kinds, &item.key],
                 ),
             });
+        }
+        if !self.cells.segment.is_empty() {
+            let Cells { segment, space, name, position, time, cell } = &self.cells;
+            statements.push(Statement::new(
+                "INSERT INTO cells SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bigint[], $5::bigint[],
+                 $6::text[])",
+                vec![segment, space, name, position, time, cell],
+            ));
         }
         let [from_segment, from_position, to_segment, to_position] = &self.aliases;
         if !from_segment.is_empty() {

@@ -10,6 +10,7 @@
 
 mod append;
 mod call;
+mod cells;
 mod codec;
 mod commit;
 mod connect;
@@ -40,8 +41,8 @@ use threadkeep_model::{
     ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemQuery, ListQuery,
-    MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
+    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -282,6 +283,10 @@ impl Store for PostgresStore {
         reading!(self, |client, shared| read::items(&client, &shared.actors, &query))
     }
 
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        reading!(self, |client, shared| cells::cells(&client, &query))
+    }
+
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         reading!(self, |client, shared| read::delivered(&client, queued))
     }
@@ -293,7 +298,15 @@ impl Store for PostgresStore {
 
 impl Blobs for PostgresStore {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        reading!(self, |client, shared| read::blob(&client, blob))
+        reading!(self, |client, shared| cells::blob(&client, blob))
+    }
+
+    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
+        reading!(self, |client, shared| cells::blobs(&client, &blobs))
+    }
+
+    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        reading!(self, |client, shared| cells::blob_part(&client, blob, range.clone()))
     }
 }
 

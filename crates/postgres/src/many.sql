@@ -23,13 +23,13 @@ WITH locked AS MATERIALIZED (
           ELSE h.lease_token = c.lease AND h.lease_until > locked.now END
     RETURNING c.n, c.actor, c.cause, c.kind, c.role, c.depth, c.silent, c.body, h.thread, h.version, h.segment, h.era,
         h.fence, h.updated, h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user,
-        h.last_state
+        h.last_state, h.work
 ), {listed} written AS (
     INSERT INTO entries
     SELECT ((pg_current_xact_id()::text::bigint + (SELECT value FROM meta WHERE key = 'feed_base')) << 20) + n,
         segment, version, updated, actor, ordinals, inserted, deleted, last_change, steps, bytes, last_user,
-        kind, {format}, role, depth, silent, cause, body, NULL, last_state
+        kind, {format}, role, depth, silent, cause, body, NULL, last_state, work
     FROM h
 )
-SELECT version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state,
+SELECT version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work,
     n FROM h

@@ -1,6 +1,5 @@
 //! Reads. Each is one statement, so it sees one moment of the store.
 
-use bytes::{Bytes, BytesMut};
 use deadpool_postgres::Object;
 use threadkeep_model::{
     BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
@@ -225,18 +224,6 @@ pub(crate) async fn subagents(client: &Object, main: ThreadId) -> Result<Vec<Thr
     let found = rows(client, &sql, &[&key(main)]).await?;
     let threads = found.iter().map(codec::thread).collect::<Result<Vec<_>>>()?;
     Ok(threads.into_iter().filter(|thread| thread.record.main_thread_id == Some(main)).collect())
-}
-
-pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
-    let sql =
-        "SELECT b.size, c.bytes FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id WHERE b.hash = $1 ORDER BY c.n";
-    let chunks = rows(client, sql, &[&&id.as_bytes()[..]]).await?;
-    let Some(first) = chunks.first() else { return Ok(None) };
-    let mut bytes = BytesMut::with_capacity(usize::try_from(get::<i64>(first, 0)?).unwrap_or(0));
-    for chunk in &chunks {
-        bytes.extend_from_slice(get::<Option<&[u8]>>(chunk, 1)?.unwrap_or_default());
-    }
-    Ok(Some(bytes.freeze()))
 }
 
 pub(crate) async fn all_threads(client: &Object, after: Option<ThreadId>, most: usize) -> Result<Vec<Thread>> {

@@ -4,13 +4,13 @@ use deadpool_postgres::Object;
 use threadkeep_model::{Body, Derived, Entry, Kind, Position, Record, Thread};
 use threadkeep_store::{EntryQuery, Order, Progress, Result, SegmentRow, StoredEntry, rebuilt_head};
 
-use crate::Shared;
 use crate::codec::{Actors, ENTRY_WIDTH, SEGMENT_COLUMNS, entry_columns, get, key, rest, segment_row, thread_id};
 use crate::derived::DerivedRows;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
 use crate::tables::{Place, Rows, message_columns};
 use crate::terms;
+use crate::{Shared, cells};
 
 /// Rows read at once while everything is walked.
 const WALKED_AT_ONCE: usize = 1_000;
@@ -20,7 +20,7 @@ impl Shared {
     pub(crate) async fn rebuild(&self, progress: &Progress) -> Result<()> {
         let transaction = self.alone().await?;
         let client = transaction.client();
-        for table in ["changes", "relations", "checkpoints", "items", "aliases"] {
+        for table in ["changes", "relations", "checkpoints", "items", "aliases", "cells"] {
             rows(client, &format!("DELETE FROM {table}"), &[]).await?;
         }
         let total: i64 = match rows(client, "SELECT count(*) FROM entries", &[]).await?.first() {
@@ -109,7 +109,7 @@ impl MessageColumns {
 async fn decode(client: &Object, entry: &StoredEntry) -> Result<Option<Entry>> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes.clone()),
-        Body::Blob(id) => read::blob(client, *id).await?,
+        Body::Blob(id) => cells::blob(client, *id).await?,
         Body::Absent => None,
     };
     Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()))

@@ -10,13 +10,13 @@ use threadkeep_model::{
 use threadkeep_store::{Result, SegmentRow, StoreError};
 use tokio_postgres::types::ToSql;
 
-use crate::codec::{key, rest, segment_key, tally_numbers};
+use crate::codec::{key, rest, segment_key, tally_numbers, work_bytes};
 use crate::connect::in_order;
 use crate::derived::DerivedRows;
 use crate::terms::ListedRows;
 
 /// How many bytes of a blob go into one row.
-const BLOB_CHUNK_BYTES: usize = 256 * 1024;
+pub(crate) const BLOB_CHUNK_BYTES: usize = 256 * 1024;
 
 /// Where an entry goes.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +78,7 @@ struct Entries {
     actor: Vec<i64>,
     tally: [Vec<i64>; 7],
     last_user: Vec<Option<i64>>,
+    work: Vec<Option<Vec<u8>>>,
     kind: Vec<i16>,
     format: Vec<i16>,
     role: Vec<Option<i16>>,
@@ -110,6 +111,7 @@ struct Heads {
     minute: Vec<i64>,
     tally: [Vec<i64>; 7],
     last_user: Vec<Option<i64>>,
+    work: Vec<Option<Vec<u8>>>,
 }
 
 #[derive(Default)]
@@ -138,6 +140,7 @@ impl Heads {
         self.updated.push(head.updated.as_micros());
         self.minute.push(head.updated.minute());
         push_tally(&mut self.tally, &mut self.last_user, &head.tally);
+        self.work.push(work_bytes(&head.tally));
     }
 }
 
@@ -233,6 +236,7 @@ impl Rows {
         rows.time.push(entry.time.as_micros());
         rows.actor.push(entry.actor);
         push_tally(&mut rows.tally, &mut rows.last_user, entry.tally);
+        rows.work.push(work_bytes(entry.tally));
         rows.kind.push(i16::from(entry.kind.code()));
         rows.format.push(i16::from(entry.format));
         let message = message_columns(entry.derived);
@@ -363,13 +367,13 @@ impl Rows {
             "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
              INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
                  u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
-                 u.cause, u.body, u.large, u.last_state
+                 u.cause, u.body, u.large, u.last_state, u.work
              FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
                  $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
-                 $20::bytea[], $21::bigint[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
+                 $20::bytea[], $21::bigint[], $22::bytea[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
                  last_change, steps, bytes, last_user, kind, format, role, depth, silent, cause, body, large,
-                 last_state)",
+                 last_state, work)",
             vec![
                 &rows.n,
                 &rows.segment,
@@ -392,6 +396,7 @@ impl Rows {
                 &rows.body,
                 &rows.large,
                 last_state,
+                &rows.work,
             ],
         ));
         if !rows.refs.0.is_empty() {
@@ -436,10 +441,10 @@ impl Rows {
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
         statements.push(Statement::new(
             "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
-                 steps, bytes, last_user, last_state)
+                 steps, bytes, last_user, last_state, work)
              SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-                 $14::bigint[], $15::bigint[])",
+                 $14::bigint[], $15::bigint[], $16::bytea[])",
             vec![
                 &heads.thread,
                 &rows.rest,
@@ -456,6 +461,7 @@ impl Rows {
                 bytes,
                 &heads.last_user,
                 last_state,
+                &heads.work,
             ],
         ));
     }
@@ -468,12 +474,12 @@ impl Rows {
                 "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
                      updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
                      last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user,
-                     last_state = u.last_state
+                     last_state = u.last_state, work = u.work
                  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                      $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-                     $14::bigint[])
+                     $14::bigint[], $15::bytea[])
                      AS u(thread, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps,
-                     bytes, last_user, last_state)
+                     bytes, last_user, last_state, work)
                  WHERE h.thread = u.thread",
                 vec![
                     &heads.thread,
@@ -490,6 +496,7 @@ impl Rows {
                     bytes,
                     &heads.last_user,
                     last_state,
+                    &heads.work,
                 ],
             ));
             statements.push(Statement::new(

@@ -22,7 +22,7 @@ use crate::{PostgresStore, Shared, reading, terms};
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
 const SWEPT_AT_ONCE: i64 = 100;
-const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, idempotency, blobs, \
+const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, cells, idempotency, blobs, \
      blob_chunks, blob_refs, tombstones, terms, thread_terms";
 
 impl Shared {
@@ -135,6 +135,9 @@ impl Shared {
         let next = last.filter(|_| found.len() == FREED_AT_ONCE).map(Position::next);
         if next.is_none() {
             let sql = "DELETE FROM changes c WHERE c.segment = $1 AND NOT EXISTS
+                       (SELECT 1 FROM entries e WHERE e.segment = c.segment AND e.position = c.position)";
+            rows(client, sql, &[&id]).await?;
+            let sql = "DELETE FROM cells c WHERE c.segment = $1 AND NOT EXISTS
                        (SELECT 1 FROM entries e WHERE e.segment = c.segment AND e.position = c.position)";
             rows(client, sql, &[&id]).await?;
             let sql = "DELETE FROM aliases a WHERE a.to_segment = $1 AND NOT EXISTS

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{
-    Account, Actor, ActorKind, BlobId, Body, Bounds, Head, Kind, Link, Position, Record, Segment, SegmentId, ShortId,
-    Tally, Thread, ThreadId, Timestamp,
+    Account, Actor, ActorKind, BlobId, Body, Bounds, CellIs, Head, Kind, Link, Position, Record, Segment, SegmentId,
+    ShortId, Tally, Thread, ThreadId, Timestamp,
 };
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 
@@ -189,6 +189,24 @@ impl Actors {
             tally: tally(counts)?,
             body,
         })
+    }
+}
+
+/// A cell as it stands in its row: nothing for what is gone, an empty text for what is in the entry.
+pub(crate) fn cell_text(is: &CellIs) -> Option<&str> {
+    match is {
+        CellIs::Gone => None,
+        CellIs::There(text) => Some(text),
+        CellIs::InEntry => Some(""),
+    }
+}
+
+/// Reads what [`cell_text`] gave.
+pub(crate) fn cell_is(text: Option<String>) -> CellIs {
+    match text {
+        None => CellIs::Gone,
+        Some(text) if text.is_empty() => CellIs::InEntry,
+        Some(text) => CellIs::There(text),
     }
 }
 

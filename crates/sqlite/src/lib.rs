@@ -5,6 +5,7 @@
 //! is acknowledged (`synchronous=FULL`), so what was acknowledged survives a power cut. Several processes may use the
 //! file at once; each notices the writes of the others within [`FOREIGN_POLL_MS`] milliseconds.
 
+mod cells;
 mod codec;
 mod commit;
 mod error;
@@ -35,8 +36,8 @@ use threadkeep_model::{
     ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemQuery, ListQuery,
-    MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
+    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -364,6 +365,10 @@ impl Store for SqliteStore {
         self.read(|connection, actors| read::items(connection, actors, &query))
     }
 
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        self.read(|connection, _| cells::cells(connection, &query))
+    }
+
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         self.read(|connection, _| read::delivered(connection, queued))
     }
@@ -375,7 +380,15 @@ impl Store for SqliteStore {
 
 impl Blobs for SqliteStore {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        self.read(|connection, _| read::blob(connection, blob))
+        self.read(|connection, _| cells::blob(connection, blob))
+    }
+
+    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
+        self.read(|connection, _| blobs.into_iter().map(|blob| cells::blob(connection, blob)).collect())
+    }
+
+    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        self.read(|connection, _| cells::blob_part(connection, blob, range))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
     BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
@@ -13,9 +12,7 @@ use threadkeep_store::{
     Result, SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
-use crate::codec::{
-    self, Actors, ENTRY_COLUMNS, SEGMENT_COLUMNS, THREAD_COLUMNS, blob_key, key, position, segment_key,
-};
+use crate::codec::{self, Actors, ENTRY_COLUMNS, SEGMENT_COLUMNS, THREAD_COLUMNS, key, position, segment_key};
 use crate::error::from_sqlite;
 
 /// Runs a query and reads each row.
@@ -301,23 +298,6 @@ pub(crate) fn subagents(connection: &Connection, main: ThreadId) -> Result<Vec<T
     ]);
     let found = rows(connection, &sql, [key(main)], codec::thread)?;
     Ok(found.into_iter().filter(|thread| thread.record.main_thread_id == Some(main)).collect())
-}
-
-pub(crate) fn blob(connection: &Connection, id: BlobId) -> Result<Option<Bytes>> {
-    let Some(blob) = blob_key(connection, &id)? else { return Ok(None) };
-    let size: i64 = connection
-        .prepare_cached("SELECT size FROM blobs WHERE id = ?1")
-        .and_then(|mut statement| statement.query_row([blob], |row| row.get(0)))
-        .map_err(from_sqlite)?;
-    let mut bytes = BytesMut::with_capacity(usize::try_from(size).unwrap_or(0));
-    let keys = codec::chunk_keys(blob);
-    let sql = "SELECT bytes FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-    rows(connection, sql, [keys.start(), keys.end()], |row| {
-        let chunk = row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
-        bytes.extend_from_slice(chunk);
-        Ok(())
-    })?;
-    Ok(Some(bytes.freeze()))
 }
 
 pub(crate) fn feed(connection: &Connection, actors: &Actors, after: FeedCursor, most: usize) -> Result<Vec<FeedItem>> {

@@ -1,8 +1,8 @@
 //! The tables, and how a file gets from one version of them to the next.
 //!
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
-//! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items` and
-//! `aliases` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
+//! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items`,
+//! `aliases` and `cells` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
 //! the threads. `registry` stands beside all that: keys and projects.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 5] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY];
+const MIGRATIONS: [&str; 6] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -219,6 +219,19 @@ CREATE TABLE registry (
     PRIMARY KEY (kind, id)
 ) WITHOUT ROWID;
 CREATE INDEX registry_account ON registry (kind, account, id);
+";
+
+/// Files and values: what each name holds from an entry on. Null is nothing, an empty text a value that is in the entry.
+const CELLS: &str = "
+CREATE TABLE cells (
+    segment INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    cell TEXT,
+    PRIMARY KEY (segment, space, name, position)
+) WITHOUT ROWID;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -78,6 +78,15 @@ pub(crate) fn insert_derived(
             .and_then(|mut statement| {
                 statement.execute(params![key(place.thread), name, version.0 as i64, time.as_micros(), seq])
             }),
+        Derived::Cells { space, cells, .. } => {
+            let mut insert = connection
+                .prepare_cached("INSERT OR REPLACE INTO cells VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+                .map_err(from_sqlite)?;
+            cells.iter().try_fold(0, |_, cell| {
+                let text = codec::cell_text(&cell.is);
+                insert.execute(params![segment, space.code(), cell.name, position, time.as_micros(), text])
+            })
+        }
         Derived::Item { kind, key: name, is } => {
             let own = MessageId { segment: place.segment, position: place.position };
             let name = name.clone().unwrap_or_else(|| QueuedId(own).to_string());

@@ -18,7 +18,7 @@ use crate::commit::Known;
 use crate::error::from_sqlite;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
-use crate::{SqliteStore, read, terms};
+use crate::{SqliteStore, cells, read, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
@@ -206,6 +206,8 @@ fn free_entries(
                  AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.seq = messages.seq)",
                 "DELETE FROM changes WHERE segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
                  WHERE entries.segment = changes.segment AND entries.position = changes.position)",
+                "DELETE FROM cells WHERE segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
+                 WHERE entries.segment = cells.segment AND entries.position = cells.position)",
                 "DELETE FROM aliases WHERE to_segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
                  WHERE entries.segment = aliases.to_segment AND entries.position = aliases.to_position)",
             ] {
@@ -379,7 +381,7 @@ fn import_entry(
 fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
     let actors = Actors::default();
     in_transaction(connection, |connection| {
-        for table in ["messages", "changes", "relations", "checkpoints", "items", "aliases"] {
+        for table in ["messages", "changes", "relations", "checkpoints", "items", "aliases", "cells"] {
             connection.execute(&format!("DELETE FROM {table}"), []).map_err(from_sqlite)?;
         }
         let total: i64 =
@@ -420,7 +422,7 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
 fn decode(connection: &Connection, entry: &StoredEntry) -> Result<Option<Entry>> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes.clone()),
-        Body::Blob(id) => read::blob(connection, *id)?,
+        Body::Blob(id) => cells::blob(connection, *id)?,
         Body::Absent => None,
     };
     Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()))

@@ -3,6 +3,7 @@
 //! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Upkeep`] and [`Registry`] are one
 //! ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
+mod cells;
 mod error;
 mod import;
 pub mod lanes;
@@ -27,6 +28,7 @@ use threadkeep_model::{
     ThreadId, ThreadName, Timestamp,
 };
 
+pub use cells::{Cell, CellNames, CellPage, CellQuery};
 pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use leases::{LeaseAsk, Leases, held};
@@ -102,6 +104,9 @@ pub trait Store: Send + Sync {
     /// What has a key of its own within a living thread, in the order in which it came to be.
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>>;
 
+    /// Files and values as a lineage shows them.
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>>;
+
     /// Where a message lies that waited in a queue, once it was delivered.
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>>;
 
@@ -113,6 +118,12 @@ pub trait Store: Send + Sync {
 pub trait Blobs: Send + Sync {
     /// The bytes of `blob`, if they are here.
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>>;
+
+    /// The bytes of each of `blobs`, in their order.
+    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>>;
+
+    /// The bytes of `blob` from `range.start` up to `range.end` or the end, if it is here.
+    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>>;
 }
 
 /// Everything that happens in the store, in one order.

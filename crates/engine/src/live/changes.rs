@@ -257,6 +257,8 @@ impl ThreadChanges {
             | Kind::SkillActivated
             | Kind::AgentAssigned
             | Kind::OwnerChanged
+            | Kind::FilesChanged
+            | Kind::ValuesChanged
             | Kind::ChildChanged
             | Kind::ChildRemoved => Vec::new(),
         };

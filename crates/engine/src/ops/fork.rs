@@ -144,7 +144,12 @@ impl Engine {
             }
         };
         let segment = match link(&view, cut.bounds) {
-            Some(link) => NewSegment { id: self.new_segment(), link: Some(link), birth: cut.tally },
+            Some(link) => {
+                let mut birth = cut.tally;
+                // Its quota counts what it writes itself.
+                birth.work.written = 0;
+                NewSegment { id: self.new_segment(), link: Some(link), birth }
+            }
             None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
         };
         let index = cut.count().checked_sub(1);

@@ -79,6 +79,16 @@ pub struct DiffStats {
     pub lines: Changed,
 }
 
+impl From<threadkeep_model::DiffStats> for DiffStats {
+    fn from(stats: threadkeep_model::DiffStats) -> Self {
+        let changed = |added, changed, removed| Changed { added, changed, removed };
+        Self {
+            files: changed(stats.files_added, stats.files_changed, stats.files_removed),
+            lines: changed(stats.lines_added, stats.lines_changed, stats.lines_removed),
+        }
+    }
+}
+
 /// How many were added, changed and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changed {
@@ -174,7 +184,8 @@ impl Engine {
         let summary = |thread: Thread| {
             let parent_relationships = above.remove(&thread.id).unwrap_or_default();
             let project = thread.record.project_id.as_deref().and_then(|id| projects.get(id)).map(Arc::clone);
-            ThreadSummary { thread, parent_relationships, diff_stats: DiffStats::default(), project }
+            let diff_stats = DiffStats::from(thread.head.tally.work.stats);
+            ThreadSummary { thread, parent_relationships, diff_stats, project }
         };
         Ok(threads.into_iter().map(summary).collect())
     }

@@ -9,6 +9,7 @@ pub(crate) mod cut;
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod execution;
+pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod handoff;
 pub(crate) mod list;
@@ -19,6 +20,7 @@ pub(crate) mod rollback;
 pub(crate) mod subagent;
 pub(crate) mod truncate;
 pub(crate) mod update;
+pub(crate) mod values;
 
 use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
 

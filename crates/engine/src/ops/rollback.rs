@@ -55,7 +55,10 @@ impl Engine {
                 }
                 let to = self.version_of(&thread, &rollback.to).await?;
                 let view = self.view(thread.id, &thread.head, Some(to)).await?;
-                let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };
+                let mut birth = view.tally;
+                // What was written stays written: it can be brought back.
+                birth.work.written = thread.head.tally.work.written;
+                let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth };
                 let undo = rollback.to == RollbackTo::Undo;
                 let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
                 let state = self.state_in(&thread, &view).await?;

@@ -54,8 +54,8 @@ impl Engine {
                 // Messages up to the cut, everything else up to now.
                 let now = Bounds::all(thread.head.version);
                 let bounds = Bounds { messages: cut.bounds.messages, ..now };
-                let Tally { last_change, last_state, .. } = view.tally;
-                let tally = Tally { last_change, last_state, ..cut.tally };
+                let Tally { last_change, last_state, work, .. } = view.tally;
+                let tally = Tally { last_change, last_state, work, ..cut.tally };
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, bounds), birth: tally };
                 let mut entries = vec![NewEntry::new(&Entry::Truncated(Truncated { from_index: index }))];
                 let closed = self.close_calls(&view, index, &[], calls::Interrupted::Truncate).await?;

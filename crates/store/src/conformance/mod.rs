@@ -9,6 +9,7 @@
 //! # fn main() {}
 //! ```
 
+pub mod cells;
 pub mod feed;
 mod hands;
 pub mod items;
@@ -105,6 +106,12 @@ macro_rules! conformance_tests {
                  the_tally_says_where_agent_and_skills_are_told,
                  subagents_are_found_by_their_main_thread,
                  a_rebuild_brings_items_and_other_names_back;
+            cells: the_newest_cell_of_a_name_counts_up_to_a_position,
+                 several_spans_are_seen_together_and_the_near_one_counts,
+                 pages_of_names_go_on_where_they_ended,
+                 large_values_are_found_in_their_entry,
+                 files_keep_their_content_while_they_are_seen_and_parts_of_it_are_read,
+                 a_rebuild_brings_cells_back;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
                  a_signal_is_there_by_the_time_the_commit_returns,

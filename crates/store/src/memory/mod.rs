@@ -12,15 +12,15 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, Lease, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
-    Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    BlobId, CellIs, Checkpoint, Commit, Committed, Head, Lease, MessageId, Position, QueuedId, Relation, Segment,
+    SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 
 use self::state::{News, State};
 use crate::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, FeedNews, GcOptions, GcReport,
-    ImportBatch, Item, ItemQuery, LeaseAsk, Leases, ListQuery, MessageQuery, Order, Progress, Result, SegmentRow,
-    Signals, Store, StoreError, StoredEntry, Tombstone, Upkeep,
+    Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem,
+    FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemQuery, LeaseAsk, Leases, ListQuery, MessageQuery, Order,
+    Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry, Tombstone, Upkeep,
 };
 
 /// A store in memory.
@@ -223,6 +223,47 @@ impl Store for MemoryStore {
         })
     }
 
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        self.read(|state| {
+            let cell = |segment, (name, position): (&String, &Position), (time, is): &(Timestamp, CellIs)| Cell {
+                segment,
+                position: *position,
+                time: *time,
+                name: name.clone(),
+                is: is.clone(),
+            };
+            let newest = |segment, until, from: &str, to: Option<&str>, limit| {
+                let Some(state) = state.segments.get(&segment) else { return Ok(Vec::new()) };
+                let mut found: Vec<Cell> = Vec::new();
+                for ((space, name, position), held) in
+                    state.cells.range((query.space, from.to_owned(), Position::START)..)
+                {
+                    if *space != query.space || to.is_some_and(|to| name.as_str() >= to) {
+                        break;
+                    }
+                    if *position > until {
+                        continue;
+                    }
+                    if found.last().is_some_and(|last| last.name == *name) {
+                        found.pop();
+                    }
+                    if found.len() == limit {
+                        break;
+                    }
+                    found.push(cell(segment, (name, position), held));
+                }
+                Ok(found)
+            };
+            let versions = |segment, until, name: &str, limit| {
+                let Some(state) = state.segments.get(&segment) else { return Ok(Vec::new()) };
+                let range = (query.space, name.to_owned(), Position::START)..=(query.space, name.to_owned(), until);
+                let found = state.cells.range(range).rev().take(limit);
+                Ok(found.map(|((_, name, position), held)| cell(segment, (name, position), held)).collect())
+            };
+            query.answer(newest, versions)
+        })
+    }
+
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         self.read(|state| Ok(state.aliases.get(&queued.0).copied()))
     }
@@ -240,6 +281,20 @@ impl Store for MemoryStore {
 impl Blobs for MemoryStore {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
         self.read(|state| Ok(state.blobs.get(&blob).cloned()))
+    }
+
+    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
+        self.read(|state| Ok(blobs.iter().map(|blob| state.blobs.get(blob).cloned()).collect()))
+    }
+
+    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        self.read(|state| {
+            let part = |bytes: &Bytes| {
+                let end = range.end.min(bytes.len() as u64);
+                bytes.slice(range.start.min(end) as usize..end as usize)
+            };
+            Ok(state.blobs.get(&blob).map(part))
+        })
     }
 }
 

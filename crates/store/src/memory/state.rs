@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Advanced, BlobId, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, ItemIs,
-    ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId, Thread, ThreadCommit,
-    ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
+    Account, Advanced, BlobId, CellIs, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, ItemIs,
+    ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId, Space, Thread,
+    ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 
 use crate::{LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
@@ -43,6 +43,7 @@ pub(super) struct SegmentState {
     pub(super) entries: BTreeMap<Position, (StoredEntry, Derived, Vec<BlobId>)>,
     pub(super) messages: BTreeMap<u64, (Position, Role, bool, u8)>,
     pub(super) changes: BTreeMap<(u64, Position, Position), ChangeOp>,
+    pub(super) cells: BTreeMap<(Space, String, Position), (Timestamp, CellIs)>,
 }
 
 #[derive(Debug)]
@@ -275,7 +276,13 @@ impl State {
     pub(super) fn open(&mut self, row: SegmentRow) {
         let at = self.next();
         self.feed.insert(at, (row.segment.thread, News::Began(row.segment.id)));
-        let state = SegmentState { row, entries: BTreeMap::new(), messages: BTreeMap::new(), changes: BTreeMap::new() };
+        let state = SegmentState {
+            row,
+            entries: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            cells: BTreeMap::new(),
+        };
         self.segments.insert(state.row.segment.id, state);
     }
 
@@ -318,6 +325,12 @@ impl State {
             Derived::Change(change) => {
                 for target in &change.targets {
                     segment.changes.insert((change.root, entry.position, *target), change.op);
+                }
+            }
+            Derived::Cells { space, cells, .. } => {
+                for cell in cells {
+                    let key = (*space, cell.name.clone(), entry.position);
+                    segment.cells.insert(key, (entry.time, cell.is.clone()));
                 }
             }
             Derived::Relation { child, kind, index, anchor, comment } => self.relations.push(Relation {

@@ -26,9 +26,10 @@ impl State {
             let Some(state) = self.segments.get_mut(&segment.id) else { continue };
             let before = state.entries.len();
             state.entries.retain(|position, (entry, ..)| *position <= bounds.of(entry.kind.class()));
-            let SegmentState { entries, messages, changes, .. } = state;
+            let SegmentState { entries, messages, changes, cells, .. } = state;
             messages.retain(|_, (position, ..)| entries.contains_key(position));
             changes.retain(|(_, position, _), _| entries.contains_key(position));
+            cells.retain(|(_, _, position), _| entries.contains_key(position));
             report.entries += (before - entries.len()) as u64;
         }
         let Self { segments, feed, .. } = self;
@@ -139,6 +140,7 @@ impl State {
         for state in self.segments.values_mut() {
             state.messages.clear();
             state.changes.clear();
+            state.cells.clear();
             let thread = state.row.segment.thread;
             entries.extend(state.entries.values().map(|(entry, derived, _)| (thread, entry.clone(), derived.clone())));
         }

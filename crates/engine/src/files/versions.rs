@@ -1,0 +1,53 @@
+//! The versions of a file: who wrote what when. Every one stays readable.
+
+use std::sync::Arc;
+
+use threadkeep_model::{Actor, FilePath, MessageId, Space, ThreadId, Timestamp, Version};
+use threadkeep_store::{CellNames, StoreError};
+
+use super::{FileRecord, record};
+use crate::{Engine, Result};
+
+/// A version of a file: one entry that wrote or removed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileVersion {
+    /// The version of the thread that the entry made.
+    pub version: Version,
+    /// When.
+    pub time: Timestamp,
+    /// Who.
+    pub actor: Arc<Actor>,
+    /// What the path held from then on; none if nothing.
+    pub record: Option<FileRecord>,
+}
+
+impl Engine {
+    /// The versions of the file at `path` that a thread shows, the newest first; at most `limit`, 50 unless told.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
+    pub async fn file_versions(
+        &self,
+        thread: ThreadId,
+        path: &FilePath,
+        as_of: Option<Version>,
+        limit: Option<usize>,
+    ) -> Result<Vec<FileVersion>> {
+        let view = self.file_view(thread, as_of).await?;
+        let limit = limit.unwrap_or(self.shared.limits.page).min(self.shared.limits.page_max);
+        let cells = self.cells(&view, Space::Files, CellNames::VersionsOf(path.to_string()), limit).await?.cells;
+        let mut versions = Vec::with_capacity(cells.len());
+        for cell in &cells {
+            let place = MessageId { segment: cell.segment, position: cell.position };
+            let entry = self.entry_at(place).await?;
+            let missing = || StoreError::corrupt(format!("the entry {place} that wrote {path} is missing"));
+            versions.push(FileVersion {
+                version: cell.position,
+                time: cell.time,
+                actor: entry.ok_or_else(missing)?.actor,
+                record: record(cell)?,
+            });
+        }
+        Ok(versions)
+    }
+}
