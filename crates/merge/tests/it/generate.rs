@@ -139,7 +139,7 @@ pub fn triple(seed: u64, size: usize) -> [Vec<u8>; 3] {
         0 | 1 => Shape::Words,
         2 => Shape::Few(2 + chance.below(3)),
         3 => Shape::Few(3 + chance.below(12)),
-        4 | 5 | 6 => Shape::Code,
+        4..=6 => Shape::Code,
         _ => Shape::Unicode,
     };
     let end = if chance.one_in(5) { "\r\n" } else { "\n" };
