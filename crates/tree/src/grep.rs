@@ -1,8 +1,8 @@
 //! Searching the lines of a file.
 //!
 //! What matches is a line: nothing a pattern says reaches from one line into the next, `^` and `$` are the ends of a
-//! line, and a `\r` before the `\n` is part of the end (`^`, `$` and `.` take a `\r` alone for one too). A pattern that asks for a line end is refused; a class that
-//! would have one among others, such as `\s` or `[^a]`, does without it.
+//! line, and a `\r` before the `\n` is part of the end (`^`, `$` and `.` take a `\r` alone for one too). A pattern that
+//! asks for a line end is refused; a class that would have one among others, such as `\s` or `[^a]`, does without it.
 //!
 //! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match. The
 //! time grows with the length of the file, whatever the pattern is.
