@@ -417,7 +417,8 @@ mod tests {
             if let Ok(glob) = Glob::new(&pattern) {
                 let start = std::time::Instant::now();
                 let _ = (0..10).filter(|_| glob.matches(&path)).count();
-                assert!(start.elapsed().as_secs() < 5, "{pattern} took {:?}", start.elapsed());
+                // No measure of speed: what grows with every star would not end.
+                assert!(start.elapsed().as_secs() < 60, "{pattern} took {:?}", start.elapsed());
             }
         }
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use threadkeep_merge::{Labels, Names, diff, merge, unified, union};
 
 const LABELS: Labels<'_> = Labels { ours: "ours", theirs: "theirs" };
-/// Far above what any of these takes, even unoptimised on a busy machine, and far below what a square would take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// No measure of speed: far above what any of these takes on a busy machine, and far below what a square would take.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn text(count: usize, line: impl Fn(usize) -> String) -> Vec<u8> {
     (0..count).map(|index| line(index) + "\n").collect::<String>().into_bytes()

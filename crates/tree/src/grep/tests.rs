@@ -136,7 +136,8 @@ fn hostile_patterns_take_time_in_proportion_to_the_file() {
         for text in [&text, &long] {
             let start = Instant::now();
             drop(found(pattern, text));
-            assert!(start.elapsed() < Duration::from_secs(10), "{pattern} took {:?}", start.elapsed());
+            // No measure of speed: a square would take days.
+            assert!(start.elapsed() < Duration::from_secs(60), "{pattern} took {:?}", start.elapsed());
         }
     }
 }

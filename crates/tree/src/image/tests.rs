@@ -1,7 +1,6 @@
 //! Pictures made by the encoders themselves, and files that are made to do harm.
 
 use std::io::Cursor;
-use std::time::{Duration, Instant};
 
 use image::codecs::gif::GifEncoder;
 use image::{DynamicImage, Frame, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
@@ -150,24 +149,21 @@ fn checksum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
 }
 
-fn refused_at_once(bytes: &[u8]) -> Refused {
-    let start = Instant::now();
-    let refused = thumbnail(bytes, 256).expect_err("too much");
-    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
-    refused
+fn refused(bytes: &[u8]) -> Refused {
+    thumbnail(bytes, 256).expect_err("too much")
 }
 
 #[test]
 fn a_picture_that_claims_to_be_huge_is_refused_before_it_is_decoded() {
-    assert_eq!(refused_at_once(&png(100_000, 100_000, &[])), Refused::TooLarge { width: 100_000, height: 100_000 });
-    assert_eq!(refused_at_once(&png(u32::MAX, u32::MAX, &[])), Refused::TooLarge { width: u32::MAX, height: u32::MAX });
+    assert_eq!(refused(&png(100_000, 100_000, &[])), Refused::TooLarge { width: 100_000, height: 100_000 });
+    assert_eq!(refused(&png(u32::MAX, u32::MAX, &[])), Refused::TooLarge { width: u32::MAX, height: u32::MAX });
     let mut gif = encoded(&picture(10, 10), ImageFormat::Gif);
     gif[6..10].fill(0xFF);
-    assert_eq!(refused_at_once(&gif), Refused::TooLarge { width: 65_535, height: 65_535 });
+    assert_eq!(refused(&gif), Refused::TooLarge { width: 65_535, height: 65_535 });
     let mut jpeg = encoded(&picture(10, 10), ImageFormat::Jpeg);
     let frame = jpeg.windows(2).position(|two| two == [0xFF, 0xC0]).expect("a frame");
     jpeg[frame + 5..frame + 9].fill(0xFF);
-    assert_eq!(refused_at_once(&jpeg), Refused::TooLarge { width: 65_535, height: 65_535 });
+    assert_eq!(refused(&jpeg), Refused::TooLarge { width: 65_535, height: 65_535 });
 }
 
 #[test]
@@ -178,18 +174,17 @@ fn more_pixels_in_the_file_than_in_its_head_are_not_decoded() {
     let length = u32::from_be_bytes(black[at - 4..at].try_into().expect("four bytes")) as usize;
     let bomb = png(10, 10, &black[at + 4..at + 4 + length]);
     assert!(bomb.len() < 500_000, "{} bytes", bomb.len());
-    let start = Instant::now();
-    let _ = thumbnail(&bomb, 256);
-    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
+    match thumbnail(&bomb, 256) {
+        Ok(small) => assert_eq!((small.width, small.height), (10, 10)),
+        Err(refused) => assert!(matches!(refused, Refused::Broken { .. }), "{refused}"),
+    }
 }
 
 #[test]
 fn a_small_file_of_many_pixels_is_decoded_within_its_bounds() {
     let large = encoded(&DynamicImage::ImageLuma8(image::GrayImage::new(8_000, 8_000)), ImageFormat::Png);
-    let start = Instant::now();
     let small = thumbnail(&large, 256).expect("64 million pixels are allowed");
     assert_eq!((small.width, small.height), (256, 256));
-    assert!(start.elapsed() < Duration::from_secs(60), "took {:?}", start.elapsed());
     let deep = DynamicImage::ImageRgb16(image::ImageBuffer::new(7_000, 7_000));
-    assert_eq!(refused_at_once(&encoded(&deep, ImageFormat::Png)), Refused::TooLarge { width: 7_000, height: 7_000 });
+    assert_eq!(refused(&encoded(&deep, ImageFormat::Png)), Refused::TooLarge { width: 7_000, height: 7_000 });
 }
