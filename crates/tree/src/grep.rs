@@ -1,0 +1,161 @@
+//! Searching the lines of a file.
+//!
+//! What matches is a line: nothing a pattern says reaches from one line into the next, `^` and `$` are the ends of a
+//! line, and a `\r` before the `\n` is part of the end (`^`, `$` and `.` take a `\r` alone for one too). A pattern that
+//! asks for a line end is refused; a class that would have one among others, such as `\s` or `[^a]`, does without it.
+//!
+//! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match. The
+//! time grows with the length of the file, whatever the pattern is.
+
+use regex::bytes::{Regex, RegexBuilder};
+use thiserror::Error;
+
+mod pattern;
+mod shown;
+
+/// How long a pattern may be.
+const PATTERN_BYTES_MAX: usize = 4_096;
+/// How large a compiled pattern may become.
+const COMPILED_BYTES_MAX: usize = 10 << 20;
+/// How much of a file is looked at to tell whether it is binary.
+const BINARY_HEAD_BYTES: usize = 8_000;
+
+/// How a pattern is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// As a regular expression, in the syntax of the crate `regex`.
+    Regex,
+    /// As the text itself.
+    Literal,
+}
+
+/// Which letters are taken for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Only equal ones.
+    Sensitive,
+    /// Upper and lower case of one letter.
+    Ignore,
+    /// As [`Ignore`](Case::Ignore), unless the pattern has an upper-case letter.
+    Smart,
+}
+
+/// A compiled search.
+///
+/// ```
+/// use threadkeep_tree::{Case, Grep, Mode};
+///
+/// let grep = Grep::new(r"fn \w+", Mode::Regex, Case::Sensitive)?;
+/// let found = grep.matches(b"// one\npub fn two() {}\n", 10);
+/// assert_eq!((found[0].line, found[0].column, found[0].text.as_str()), (2, 5, "pub fn two() {}"));
+/// # Ok::<(), threadkeep_tree::GrepError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Grep {
+    regex: Regex,
+}
+
+/// A line that matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Which line, counted from 1.
+    pub line: usize,
+    /// At which character of the line the first match begins, counted from 1.
+    pub column: usize,
+    /// The line without its end; of a line with more than 500 characters, 500 around the match. What is not UTF-8 is
+    /// replaced.
+    pub text: String,
+}
+
+/// Why a pattern cannot be searched for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum GrepError {
+    /// There is nothing in it.
+    #[error("the pattern is empty, and would match every line: write what to look for")]
+    Empty,
+    /// It is longer than a pattern may be.
+    #[error("the pattern has {bytes} bytes, and at most {PATTERN_BYTES_MAX} are allowed: search for less")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// It is not a regular expression.
+    #[error("the pattern is not a regular expression at character {at}: {reason}")]
+    Syntax {
+        /// Which character, counted from 1.
+        at: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// It asks for a line end.
+    #[error("the pattern contains a line end, and a match never goes beyond its line: search for a part of one line")]
+    LineEnd,
+    /// It compiles to something too large.
+    #[error("the pattern becomes too large when compiled: use smaller repetitions or fewer alternatives")]
+    TooLarge,
+}
+
+impl Grep {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// [`GrepError`], which says what is wrong with the pattern, and where.
+    pub fn new(pattern: &str, mode: Mode, case: Case) -> Result<Grep, GrepError> {
+        if pattern.is_empty() {
+            return Err(GrepError::Empty);
+        }
+        if pattern.len() > PATTERN_BYTES_MAX {
+            return Err(GrepError::TooLong { bytes: pattern.len() });
+        }
+        let within_lines = pattern::within_lines(pattern, mode, case)?;
+        let regex =
+            RegexBuilder::new(&within_lines).size_limit(COMPILED_BYTES_MAX).build().map_err(|_| GrepError::TooLarge)?;
+        Ok(Grep { regex })
+    }
+
+    /// The first `limit` lines of a file that match, each once. A binary file, with a NUL among its first 8,000 bytes,
+    /// has none.
+    pub fn matches(&self, bytes: &[u8], limit: usize) -> Vec<Match> {
+        let mut found = Vec::new();
+        // The head is looked at only in files that match: most do not.
+        let mut lines_before = 0;
+        let mut from = 0;
+        while found.len() < limit && from < bytes.len() {
+            let Some(matched) = self.regex.find_at(bytes, from) else { break };
+            // An empty match behind the last line end is in no line.
+            if matched.start() == bytes.len() && bytes.ends_with(b"\n") {
+                break;
+            }
+            if found.is_empty() && is_binary(bytes) {
+                return found;
+            }
+            let skipped = &bytes[from..matched.start()];
+            let start = memchr::memrchr(b'\n', skipped).map_or(from, |end| from + end + 1);
+            let end = memchr::memchr(b'\n', &bytes[matched.start()..]).map_or(bytes.len(), |end| matched.start() + end);
+            lines_before += memchr::memchr_iter(b'\n', skipped).count();
+            let line = &bytes[start..end];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let at = (matched.start() - start).min(line.len());
+            found.push(Match {
+                line: lines_before + 1,
+                column: shown::characters(&line[..at]) + 1,
+                text: shown::around(line, at),
+            });
+            lines_before += 1;
+            from = end + 1;
+        }
+        found
+    }
+
+    /// Whether any line of a file matches: as [`matches`](Self::matches), without looking further.
+    pub fn is_match(&self, bytes: &[u8]) -> bool {
+        !self.matches(bytes, 1).is_empty()
+    }
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, &bytes[..bytes.len().min(BINARY_HEAD_BYTES)]).is_some()
+}
+
+#[cfg(test)]
+mod tests;

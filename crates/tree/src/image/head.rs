@@ -1,0 +1,79 @@
+//! The heads of pictures. Each function is given the whole file and answers from its first bytes, or not at all.
+
+use super::{Format, Probe};
+
+/// What kind of picture this is, and how large; `None` if it is none of those known, or its head is broken.
+///
+/// The size is what the head claims: nothing is decoded. The picture behind it may still be broken.
+pub fn probe(bytes: &[u8]) -> Option<Probe> {
+    let (format, (width, height)) = match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => (Format::Png, png(bytes)?),
+        [0xFF, 0xD8, 0xFF, ..] => (Format::Jpeg, jpeg(bytes)?),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => (Format::Gif, gif(bytes)?),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => (Format::WebP, webp(bytes)?),
+        _ => return None,
+    };
+    (width > 0 && height > 0).then_some(Probe { format, width, height })
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+/// The first chunk is `IHDR`, which begins with width and height.
+fn png(bytes: &[u8]) -> Option<(u32, u32)> {
+    (array(bytes, 12)? == *b"IHDR").then_some(())?;
+    Some((u32::from_be_bytes(array(bytes, 16)?), u32::from_be_bytes(array(bytes, 20)?)))
+}
+
+/// The size of the canvas that all frames are drawn on.
+fn gif(bytes: &[u8]) -> Option<(u32, u32)> {
+    let side = |at| array(bytes, at).map(u16::from_le_bytes).map(u32::from);
+    Some((side(6)?, side(8)?))
+}
+
+/// Segments follow each other, each with its length, until the one that begins the frame.
+fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut at = 2;
+    loop {
+        let [mark, kind] = array(bytes, at)?;
+        (mark == 0xFF).then_some(())?;
+        let side = |offset| array(bytes, at + offset).map(u16::from_be_bytes).map(u32::from);
+        match kind {
+            // Any number of FF may stand before a kind.
+            0xFF => at += 1,
+            // These have no length: restarts, and one that means nothing.
+            0x01 | 0xD0..=0xD7 => at += 2,
+            // C4, C8 and CC are tables and an extension; the others of this row begin a frame.
+            0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => return Some((side(7)?, side(5)?)),
+            // The picture itself, or its end, before any frame.
+            0xD8..=0xDA => return None,
+            _ => {
+                let length = usize::from(u16::from_be_bytes(array(bytes, at + 2)?));
+                (length >= 2).then_some(())?;
+                at += 2 + length;
+            }
+        }
+    }
+}
+
+/// The first chunk says which of three ways the size is written in.
+fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
+    match &array::<4>(bytes, 12)? {
+        b"VP8 " => {
+            (array(bytes, 23)? == [0x9D, 0x01, 0x2A]).then_some(())?;
+            let side = |at| array(bytes, at).map(|side| u32::from(u16::from_le_bytes(side) & 0x3FFF));
+            Some((side(26)?, side(28)?))
+        }
+        b"VP8L" => {
+            (array(bytes, 20)? == [0x2F]).then_some(())?;
+            let sides = u32::from_le_bytes(array(bytes, 21)?);
+            Some(((sides & 0x3FFF) + 1, (sides >> 14 & 0x3FFF) + 1))
+        }
+        b"VP8X" => {
+            let side = |at| array(bytes, at).map(|[a, b, c]: [u8; 3]| u32::from_le_bytes([a, b, c, 0]) + 1);
+            Some((side(24)?, side(27)?))
+        }
+        _ => None,
+    }
+}

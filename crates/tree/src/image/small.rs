@@ -1,0 +1,125 @@
+//! Thumbnails, decoded within bounds.
+
+use std::io::Cursor;
+
+use image::codecs::gif::GifDecoder;
+use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
+use image::codecs::png::{PngDecoder, PngEncoder};
+use image::codecs::webp::WebPDecoder;
+use image::{DynamicImage, ImageDecoder, ImageError, Limits};
+use thiserror::Error;
+
+use super::{Format, Probe, probe};
+
+/// How long the longer edge of a thumbnail is, unless somebody asks for another.
+pub const EDGE_DEFAULT: u32 = 256;
+/// How long the longer edge of a thumbnail may be.
+pub const EDGE_MAX: u32 = 2_048;
+/// How many pixels a picture may have to be decoded.
+pub const PIXELS_MAX: u64 = 64_000_000;
+/// How much memory decoding may take.
+const DECODED_BYTES_MAX: u64 = 256 << 20;
+/// How good a JPEG thumbnail is, of 100.
+const JPEG_QUALITY: u8 = 80;
+
+/// A picture made small, in a format of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thumbnail {
+    /// PNG if something of the picture is transparent or could be, else JPEG.
+    pub format: Format,
+    /// How many pixels it is wide.
+    pub width: u32,
+    /// How many pixels it is high.
+    pub height: u32,
+    /// The encoded picture.
+    pub bytes: Vec<u8>,
+}
+
+/// Why there is no thumbnail.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Refused {
+    /// It is no picture of a known format.
+    #[error("the file is not a PNG, JPEG, GIF or WebP picture: there are thumbnails of those only")]
+    NotAnImage,
+    /// It has more pixels than are decoded, or takes more memory.
+    #[error(
+        "the picture has {width}x{height} pixels, which is too large for a thumbnail: at most 64 million pixels, and 256 \
+         MiB decoded"
+    )]
+    TooLarge {
+        /// How many pixels it is wide.
+        width: u32,
+        /// How many pixels it is high.
+        height: u32,
+    },
+    /// It cannot be decoded.
+    #[error("the picture is broken or uses something unknown, and cannot be decoded: {reason}")]
+    Broken {
+        /// What the decoder says.
+        reason: String,
+    },
+}
+
+/// The picture with its longer edge at most `max_edge` pixels (from 1 through [`EDGE_MAX`]; what lies outside is moved
+/// there), upright, and never larger than it was. Of several frames the first.
+///
+/// # Errors
+/// [`Refused`], before much is allocated, if the file is no picture or too large a one.
+pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
+    let head = probe(bytes).ok_or(Refused::NotAnImage)?;
+    let too_large = Refused::TooLarge { width: head.width, height: head.height };
+    if u64::from(head.width) * u64::from(head.height) > PIXELS_MAX {
+        return Err(too_large);
+    }
+    let picture = decode(bytes, head).map_err(|error| match error {
+        ImageError::Limits(_) => too_large,
+        other => Refused::Broken { reason: other.to_string() },
+    })?;
+    let edge = max_edge.clamp(1, EDGE_MAX);
+    let small = match picture.width() > edge || picture.height() > edge {
+        true => picture.thumbnail(edge, edge),
+        false => picture,
+    };
+    encode(small).map_err(|error| Refused::Broken { reason: error.to_string() })
+}
+
+fn decode(bytes: &[u8], head: Probe) -> Result<DynamicImage, ImageError> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(DECODED_BYTES_MAX);
+    limits.max_image_width = Some(head.width);
+    limits.max_image_height = Some(head.height);
+    let source = Cursor::new(bytes);
+    match head.format {
+        Format::Png => upright(PngDecoder::with_limits(source, limits.clone())?, limits),
+        Format::Jpeg => upright(JpegDecoder::new(source)?, limits),
+        Format::Gif => upright(GifDecoder::new(source)?, limits),
+        Format::WebP => upright(WebPDecoder::new(source)?, limits),
+    }
+}
+
+/// Decodes, and turns the picture as it says it is to be seen.
+fn upright(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<DynamicImage, ImageError> {
+    // What the picture becomes is taken off the limit, and the rest is what the decoder may use on the way.
+    limits.reserve(decoder.total_bytes())?;
+    decoder.set_limits(limits)?;
+    let orientation = decoder.orientation()?;
+    let mut picture = DynamicImage::from_decoder(decoder)?;
+    picture.apply_orientation(orientation);
+    Ok(picture)
+}
+
+fn encode(picture: DynamicImage) -> Result<Thumbnail, ImageError> {
+    let (width, height) = (picture.width(), picture.height());
+    let mut bytes = Vec::new();
+    let format = match picture.color().has_alpha() {
+        true => {
+            picture.to_rgba8().write_with_encoder(PngEncoder::new(&mut bytes))?;
+            Format::Png
+        }
+        false => {
+            picture.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
+            Format::Jpeg
+        }
+    };
+    Ok(Thumbnail { format, width, height, bytes })
+}

@@ -1,0 +1,14 @@
+//! What can be asked of a thread's files: which paths a [`Glob`] matches, which lines a [`Grep`] finds, what an
+//! [`image`] is and what it looks like small.
+//!
+//! Pure functions over paths and bytes: no I/O, no async. Everything here is handed patterns and files of strangers, so
+//! each of them has a bound, and none can be made to take more than time in proportion to what is searched.
+//!
+//! Paths are as a thread keeps them: normalised, with a leading `/`.
+
+mod glob;
+mod grep;
+pub mod image;
+
+pub use glob::{Glob, GlobError};
+pub use grep::{Case, Grep, GrepError, Match, Mode};
