@@ -178,6 +178,14 @@ pub enum Error {
         /// Where.
         path: FilePath,
     },
+    /// There is no small picture of the file.
+    #[error("there is no small picture of {path}: {why}")]
+    NoThumbnail {
+        /// Where.
+        path: FilePath,
+        /// Why.
+        why: String,
+    },
     /// The thread would write more to files than it may.
     #[error("the thread wrote {used} bytes to files; {more} more would be above its quota of {max}")]
     QuotaExceeded {
@@ -249,6 +257,7 @@ impl Error {
             Self::IsADirectory { .. } => "is_a_directory",
             Self::NotADirectory { .. } => "not_a_directory",
             Self::DirectoryNotEmpty { .. } => "directory_not_empty",
+            Self::NoThumbnail { .. } => "no_thumbnail",
             Self::QuotaExceeded { .. } => "quota_exceeded",
             Self::ValueConflict { .. } => "version_conflict",
             Self::IdempotencyKeyReused => "idempotency_key_reused",

@@ -42,7 +42,7 @@ pub use error::Error;
 pub use events::Logged;
 pub use export::{ExportItem, Exporter, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
-pub use files::{FileIs, FileRecord, FileStats, FileVersion, Files};
+pub use files::{FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
 pub use keys::{Key, NewKey, Scope};
@@ -75,6 +75,7 @@ pub use ops::update::Update;
 pub use ops::values::{SetValue, StoredValue, Values};
 pub use policy::{Standing, Verb, standing};
 pub use projects::{Project, ProjectDetails, Sandbox};
+pub use threadkeep_tree::{Case, Match, Mode};
 pub use world::World;
 pub use writer::TakeWriter;
 

@@ -3,10 +3,10 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteMessage,
-    EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued,
-    Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive,
-    Update,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteFile, DeleteMessage,
+    EditMessage, EditQueued, End, Engine, FileRecord, Fork, Handoff, Insert, MakeDirectory, Mention, MoveFile,
+    NotifyParent, Progressed, Queue, Queued, Relationship, RemoveDirectory, RemoveQueued, Result, Rollback,
+    SetCheckpoint, SetStatus, SetValue, Step, StoredValue, Subagent, Truncate, Unarchive, Update, WriteFiles,
 };
 
 /// Something that changes a thread.
@@ -68,6 +68,18 @@ pub enum Operation {
     SetStatus(SetStatus),
     /// Gives the thread to another account.
     ChangeOwner(ChangeOwner),
+    /// Writes files.
+    WriteFiles(WriteFiles),
+    /// Deletes a file.
+    DeleteFile(DeleteFile),
+    /// Moves a file or a directory.
+    MoveFile(MoveFile),
+    /// Makes a directory.
+    MakeDirectory(MakeDirectory),
+    /// Removes an empty directory.
+    RemoveDirectory(RemoveDirectory),
+    /// Sets a value, or takes it away.
+    SetValue(SetValue),
 }
 
 /// What an operation gives.
@@ -95,11 +107,19 @@ pub enum Outcome {
     Notified(Option<Queued>),
     /// Whether there was a parent to tell.
     StatusSet(bool),
+    /// The files that were written.
+    Files(Vec<FileRecord>),
+    /// How many files were moved.
+    Moved(usize),
+    /// Whether the directory was not there before.
+    Made(bool),
+    /// The value that was set; none if it was taken away, or was not there.
+    Value(Option<StoredValue>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 34] = [
         "create",
         "update",
         "delete",
@@ -128,6 +148,12 @@ impl Operation {
         "notify-parent",
         "status",
         "change-owner",
+        "write-file",
+        "delete-file",
+        "move-file",
+        "mkdir",
+        "rmdir",
+        "set-value",
     ];
 
     /// The name of this operation.
@@ -161,6 +187,12 @@ impl Operation {
             Self::NotifyParent(_) => "notify-parent",
             Self::SetStatus(_) => "status",
             Self::ChangeOwner(_) => "change-owner",
+            Self::WriteFiles(_) => "write-file",
+            Self::DeleteFile(_) => "delete-file",
+            Self::MoveFile(_) => "move-file",
+            Self::MakeDirectory(_) => "mkdir",
+            Self::RemoveDirectory(_) => "rmdir",
+            Self::SetValue(_) => "set-value",
         }
     }
 }
@@ -200,6 +232,12 @@ impl Engine {
             Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
             Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),
+            Operation::WriteFiles(write) => Outcome::Files(self.write_files(thread, write).await?),
+            Operation::DeleteFile(delete) => Outcome::Deleted(self.delete_file(thread, delete).await?),
+            Operation::MoveFile(moving) => Outcome::Moved(self.move_file(thread, moving).await?),
+            Operation::MakeDirectory(make) => Outcome::Made(self.make_directory(thread, make).await?),
+            Operation::RemoveDirectory(remove) => Outcome::Deleted(self.remove_directory(thread, remove).await?),
+            Operation::SetValue(set) => Outcome::Value(self.set_value(thread, set).await?),
         })
     }
 }

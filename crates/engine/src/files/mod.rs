@@ -2,6 +2,8 @@
 //!
 //! A directory is there because somebody made it, or because something is below it.
 
+mod picture;
+mod search;
 mod tree;
 mod versions;
 
@@ -12,6 +14,7 @@ use bytes::Bytes;
 use threadkeep_model::{BlobId, CellIs, FileCell, FilePath, Json, Space, ThreadId, Timestamp, Version};
 use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 
+pub use search::{Find, Grep, Grepped};
 pub use tree::{FileStats, Files};
 pub use versions::FileVersion;
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, NewEntry,
-    Space, Thread, ThreadId, Version,
+    BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, Lifecycle,
+    NewEntry, Space, Thread, ThreadId, Version,
 };
 use threadkeep_store::Cell;
 
 use super::{open, write};
-use crate::files::{FileIs, FileRecord, LOOKED_AT, record};
+use crate::files::{FileIs, FileRecord, record};
 use crate::lines::{is_text, line_stats, lines_in};
 use crate::view::View;
 use crate::{Engine, Error, Result};
@@ -292,6 +292,9 @@ impl Engine {
         expected: Option<Version>,
     ) -> Result<()> {
         self.change_files(thread, expected, Some(to), Vec::new(), async |thread: &Thread, view: &View| {
+            if thread.record.lifecycle != Lifecycle::Active {
+                return Err(Error::ThreadClosed { state: thread.record.lifecycle });
+            }
             let then = self.view(thread.id, &thread.head, Some(to)).await?;
             let (was, is) = (self.stat_in(&then, path).await?, self.stat_in(view, path).await?);
             if [&was, &is].into_iter().flatten().any(FileRecord::is_directory) {
@@ -377,13 +380,14 @@ impl Engine {
             Some(said) => said.clone(),
             None => guessed(&file.path, &file.content).to_owned(),
         };
+        let picture = threadkeep_tree::image::probe(&file.content);
         Ok(FileCell {
             hash: BlobId::of(&file.content),
             size: file.content.len() as u64,
             mime_type,
             created: None,
-            width: file.width,
-            height: file.height,
+            width: file.width.or(picture.map(|picture| picture.width)),
+            height: file.height.or(picture.map(|picture| picture.height)),
             thumbnail: file.thumbnail.as_ref().map(|bytes| BlobId::of(bytes)),
             metadata: file.metadata.clone(),
         })
@@ -502,5 +506,3 @@ fn guessed(path: &FilePath, content: &[u8]) -> &'static str {
         _ => ANY_TYPE,
     }
 }
-
-const _: () = assert!(LOOKED_AT > 1, "pages of names must move on");

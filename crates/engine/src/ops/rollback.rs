@@ -2,8 +2,8 @@
 //! version.
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, Lifecycle, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged,
-    ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, FilePath, Lifecycle, NewSegment, Position, RolledBack, Segment, Thread,
+    ThreadChanged, ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;
@@ -20,6 +20,13 @@ pub enum RollbackTo {
     Timestamp(Timestamp),
     /// The version with this name.
     Checkpoint(String),
+    /// One file only: what it was at this version. Everything else stays.
+    ArtifactVersion {
+        /// Which file.
+        path: FilePath,
+        /// The version of the thread at which it was so.
+        version: Version,
+    },
     /// Before the last rollback or truncation.
     Undo,
 }
@@ -47,6 +54,10 @@ impl Engine {
     /// [`Error::ThreadClosed`] unless the thread is active; [`Error::VersionConflict`].
     pub async fn rollback(&self, thread: ThreadId, rollback: impl Into<Rollback>) -> Result<Thread> {
         let rollback = rollback.into();
+        if let RollbackTo::ArtifactVersion { path, version } = &rollback.to {
+            self.restore_file(thread, path, *version, rollback.expected).await?;
+            return self.thread(thread).await;
+        }
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
@@ -83,7 +94,7 @@ impl Engine {
 
     async fn version_of(&self, thread: &Thread, to: &RollbackTo) -> Result<Version> {
         match to {
-            RollbackTo::Version(version) => Ok(*version),
+            RollbackTo::Version(version) | RollbackTo::ArtifactVersion { version, .. } => Ok(*version),
             RollbackTo::Timestamp(time) => self.version_at(thread, *time).await,
             RollbackTo::Checkpoint(name) => {
                 let checkpoints = self.shared.stores.store.checkpoints(thread.id).await?;

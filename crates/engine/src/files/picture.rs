@@ -1,0 +1,77 @@
+//! Small pictures of files, and how two versions of a file differ.
+
+use bytes::Bytes;
+use threadkeep_merge::{Names, is_binary, unified};
+use threadkeep_model::{FilePath, Invalid, ThreadId, Version};
+use threadkeep_tree::image;
+
+use super::FileRecord;
+use crate::{Engine, Error, Result};
+
+/// Images above this size are not decoded.
+const DECODED_BYTES_MAX: u64 = 64 << 20;
+/// Text above this size is not compared.
+const COMPARED_BYTES_MAX: u64 = 16 << 20;
+/// Lines that stand around a difference.
+const CONTEXT_LINES: usize = 3;
+
+impl Engine {
+    /// A small picture of a file and its type: the one its writer gave, else one made of a PNG, JPEG, GIF or WebP.
+    ///
+    /// # Errors
+    /// [`Error::NoThumbnail`] if it is no picture, or one that cannot or must not be decoded.
+    pub async fn thumbnail(&self, file: &FileRecord, max_edge: Option<u32>) -> Result<(Bytes, &'static str)> {
+        let refused = |why: String| Error::NoThumbnail { path: file.path.clone(), why };
+        let Some(cell) = file.file() else { return Err(Error::IsADirectory { path: file.path.clone() }) };
+        if let Some(given) = cell.thumbnail {
+            let bytes = self.content(given, None).await?;
+            let media = image::probe(&bytes).map_or("application/octet-stream", |probe| probe.format.media_type());
+            return Ok((bytes, media));
+        }
+        if cell.size > DECODED_BYTES_MAX {
+            return Err(refused(format!("it is larger than {DECODED_BYTES_MAX} bytes")));
+        }
+        let bytes = self.content(cell.hash, None).await?;
+        let edge = max_edge.unwrap_or(image::EDGE_DEFAULT);
+        let made = tokio::task::spawn_blocking(move || image::thumbnail(&bytes, edge)).await;
+        let made = made.map_err(|_| refused("it cannot be decoded".to_owned()))?;
+        let made = made.map_err(|error| refused(error.to_string()))?;
+        Ok((made.bytes.into(), made.format.media_type()))
+    }
+
+    /// How the file at `path` changed from version `from` on to version `to`, or to now: as `diff -u` tells it. Nothing if
+    /// it did not.
+    ///
+    /// # Errors
+    /// [`Error::FileNotFound`] if there is no such file at either version; a parameter error if it is not text.
+    pub async fn file_diff(
+        &self,
+        thread: ThreadId,
+        path: &FilePath,
+        from: Version,
+        to: Option<Version>,
+    ) -> Result<String> {
+        let (old, new) = (self.file(thread, path, Some(from)).await?, self.file(thread, path, to).await?);
+        if old.is_none() && new.is_none() {
+            return Err(Error::FileNotFound { path: path.clone() });
+        }
+        let content = async |record: &Option<FileRecord>| match record.as_ref().and_then(FileRecord::file) {
+            Some(file) if file.size > COMPARED_BYTES_MAX => {
+                Err(Invalid::parameter("diff", format!("{path} is too large to compare line by line")).into())
+            }
+            Some(file) => self.file_content(file, None).await,
+            None => Ok(Bytes::new()),
+        };
+        let (before, after) = (content(&old).await?, content(&new).await?);
+        if is_binary(&before) || is_binary(&after) {
+            return Err(Invalid::parameter("diff", format!("{path} is binary, and has no lines to compare")).into());
+        }
+        let name = |record: &Option<FileRecord>, side: char| match record {
+            Some(_) => format!("{side}{path}"),
+            None => "/dev/null".to_owned(),
+        };
+        let (before_name, after_name) = (name(&old, 'a'), name(&new, 'b'));
+        let names = Names { old: &before_name, new: &after_name };
+        Ok(String::from_utf8_lossy(&unified(&before, &after, &names, CONTEXT_LINES)).into_owned())
+    }
+}
