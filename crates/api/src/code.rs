@@ -54,6 +54,8 @@ codes! {
     JsonTooDeep = "json_too_deep": BadRequest;
     /// Larger than a limit, which is named.
     TooLarge = "too_large": TooLarge, UriTooLong, HeadersTooLarge;
+    /// A path that leads out of the thread.
+    PathEscapesRoot = "path_escapes_root": BadRequest;
     /// The thread has no message with that index.
     IndexOutOfRange = "index_out_of_range": BadRequest;
     /// The thread has not been at that version.
@@ -84,6 +86,12 @@ codes! {
     CheckpointNotFound = "checkpoint_not_found": NotFound;
     /// The message has no such attachment.
     AttachmentNotFound = "attachment_not_found": NotFound;
+    /// There is no such file.
+    FileNotFound = "file_not_found": NotFound;
+    /// There is no small picture of the file.
+    NoThumbnail = "no_thumbnail": NotFound;
+    /// Nothing lies under that key.
+    ValueNotFound = "value_not_found": NotFound;
     /// The account has no such project.
     ProjectNotFound = "project_not_found": NotFound;
     /// There is no such key.
@@ -122,6 +130,14 @@ codes! {
     NothingToCancel = "nothing_to_cancel": Conflict;
     /// There was no rollback or truncation.
     NothingToUndo = "nothing_to_undo": Conflict;
+    /// A file was expected where a directory is.
+    IsADirectory = "is_a_directory": Conflict;
+    /// A directory was expected where a file is.
+    NotADirectory = "not_a_directory": Conflict;
+    /// Something is in the directory.
+    DirectoryNotEmpty = "directory_not_empty": Conflict;
+    /// The thread would write more to files than it may.
+    QuotaExceeded = "quota_exceeded": TooLarge;
     /// There is a project of that id already.
     ProjectExists = "project_exists": Conflict;
     /// There is, or was, a thread of that id already.
@@ -194,6 +210,7 @@ impl ErrorCode {
                 Code::InvalidParameter => Self::InvalidParameter,
                 Code::JsonTooDeep => Self::JsonTooDeep,
                 Code::TooLarge => Self::TooLarge,
+                Code::PathEscapesRoot => Self::PathEscapesRoot,
             },
             Error::ThreadNotFound { .. } => Self::ThreadNotFound,
             Error::MessageNotFound { .. } => Self::MessageNotFound,
@@ -218,6 +235,13 @@ impl ErrorCode {
             Error::NothingToCancel => Self::NothingToCancel,
             Error::NothingToUndo => Self::NothingToUndo,
             Error::AttachmentNotFound { .. } => Self::AttachmentNotFound,
+            Error::FileNotFound { .. } => Self::FileNotFound,
+            Error::IsADirectory { .. } => Self::IsADirectory,
+            Error::NotADirectory { .. } => Self::NotADirectory,
+            Error::DirectoryNotEmpty { .. } => Self::DirectoryNotEmpty,
+            Error::NoThumbnail { .. } => Self::NoThumbnail,
+            Error::QuotaExceeded { .. } => Self::QuotaExceeded,
+            Error::ValueConflict { .. } => Self::VersionConflict,
             Error::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             Error::CopyDiffers { .. } => Self::CopyDiffers,
             Error::Busy => Self::Busy,

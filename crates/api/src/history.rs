@@ -82,6 +82,8 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::SkillActivated
         | Kind::AgentAssigned
         | Kind::OwnerChanged
+        | Kind::FilesChanged
+        | Kind::ValuesChanged
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

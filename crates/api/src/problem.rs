@@ -189,7 +189,9 @@ impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         let field = if let Error::Invalid(invalid) = error { Some(invalid.field.clone().into()) } else { None };
         let current_version = match error {
-            Error::VersionConflict { current, .. } | Error::VersionInFuture { current, .. } => Some(*current),
+            Error::VersionConflict { current, .. }
+            | Error::ValueConflict { current, .. }
+            | Error::VersionInFuture { current, .. } => Some(*current),
             _ => None,
         };
         let writer = match error {

@@ -70,7 +70,9 @@ fn is_public(kind: Kind) -> bool {
         | Kind::MessageEdited
         | Kind::MessagesDeleted
         | Kind::Truncated
-        | Kind::RolledBack => true,
+        | Kind::RolledBack
+        | Kind::FilesChanged
+        | Kind::ValuesChanged => true,
         Kind::ThreadChanged
         | Kind::CheckpointSet
         | Kind::Forked

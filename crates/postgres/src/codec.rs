@@ -191,7 +191,7 @@ pub(crate) fn entry_columns() -> String {
 }
 
 /// How many columns [`entry_columns`] has.
-pub(crate) const ENTRY_WIDTH: usize = 17;
+pub(crate) const ENTRY_WIDTH: usize = 18;
 
 /// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
 #[derive(Debug, Default)]

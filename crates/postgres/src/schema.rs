@@ -77,12 +77,13 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
     if found == 0 {
         refuse_foreign(&transaction, url).await?;
     }
-    for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
+    let done = usize::try_from(found).unwrap_or(0);
+    for migration in MIGRATIONS.iter().skip(done) {
         transaction.batch_execute(migration).await.map_err(|error| no_rights(&error, url))?;
-        // Rows that SQL cannot make.
-        if version == LISTS {
-            terms::migrate(transaction.client()).await.map_err(failed)?;
-        }
+    }
+    // Rows that SQL cannot make, once the tables are as this program reads them.
+    if done < LISTS {
+        terms::migrate(transaction.client()).await.map_err(failed)?;
     }
     transaction.batch_execute(&functions()).await.map_err(|error| no_rights(&error, url))?;
     let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";

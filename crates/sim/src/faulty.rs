@@ -9,8 +9,8 @@ use threadkeep_model::{
     ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery, Result, Store,
-    StoreError, StoredEntry, Stores,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery,
+    MessageQuery, Result, Store, StoreError, StoredEntry, Stores,
 };
 
 use crate::Chance;
@@ -115,6 +115,10 @@ impl Store for Faulty {
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.inner.store.checkpoints(thread)
     }
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        self.inner.store.cells(query)
+    }
+
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.inner.store.items(query)
     }
@@ -129,5 +133,13 @@ impl Store for Faulty {
 impl Blobs for Faulty {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
         self.inner.blobs.blob(blob)
+    }
+
+    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
+        self.inner.blobs.blobs(blobs)
+    }
+
+    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        self.inner.blobs.blob_part(blob, range)
     }
 }

@@ -94,15 +94,19 @@ pub use threadkeep_engine::{
     Unarchive, Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
+    Case, DeleteFile, FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped, MakeDirectory, Match,
+    Mode, MoveFile, NewFile, RemoveDirectory, SetValue, StoredValue, Values, WriteFiles,
+};
+pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
 pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus,
-    IdempotencyKey, Invalid, Json, Lease, Message, MessageBody, MessageId, MessageName, ParentCommunication, Part,
-    Position, QueuedId, Record, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Uuid, Version,
+    Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus, FileCell,
+    FilePath, IdempotencyKey, Invalid, Json, Lease, Message, MessageBody, MessageId, MessageName, ParentCommunication,
+    Part, Position, QueuedId, Record, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};

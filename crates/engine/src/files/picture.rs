@@ -55,14 +55,7 @@ impl Engine {
         if old.is_none() && new.is_none() {
             return Err(Error::FileNotFound { path: path.clone() });
         }
-        let content = async |record: &Option<FileRecord>| match record.as_ref().and_then(FileRecord::file) {
-            Some(file) if file.size > COMPARED_BYTES_MAX => {
-                Err(Invalid::parameter("diff", format!("{path} is too large to compare line by line")).into())
-            }
-            Some(file) => self.file_content(file, None).await,
-            None => Ok(Bytes::new()),
-        };
-        let (before, after) = (content(&old).await?, content(&new).await?);
+        let (before, after) = (self.text_of(old.as_ref()).await?, self.text_of(new.as_ref()).await?);
         if is_binary(&before) || is_binary(&after) {
             return Err(Invalid::parameter("diff", format!("{path} is binary, and has no lines to compare")).into());
         }
@@ -73,5 +66,17 @@ impl Engine {
         let (before_name, after_name) = (name(&old, 'a'), name(&new, 'b'));
         let names = Names { old: &before_name, new: &after_name };
         Ok(String::from_utf8_lossy(&unified(&before, &after, &names, CONTEXT_LINES)).into_owned())
+    }
+
+    /// The content of a file that is to be compared; nothing if there is none.
+    async fn text_of(&self, record: Option<&FileRecord>) -> Result<Bytes> {
+        let Some((record, file)) = record.and_then(|record| Some((record, record.file()?))) else {
+            return Ok(Bytes::new());
+        };
+        if file.size > COMPARED_BYTES_MAX {
+            let rule = format!("{} is too large to compare line by line", record.path);
+            return Err(Invalid::parameter("diff", rule).into());
+        }
+        self.file_content(file, None).await
     }
 }

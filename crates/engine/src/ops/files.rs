@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use threadkeep_model::{
     BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, Lifecycle,
-    NewEntry, Space, Thread, ThreadId, Version,
+    NewEntry, Space, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::Cell;
 
@@ -121,6 +121,29 @@ struct Decided {
     stats: DiffStats,
 }
 
+impl Decided {
+    /// One change of what is no file's content.
+    fn plain(change: FileChange) -> Option<Self> {
+        Some(Self { changes: vec![change], stats: DiffStats::default() })
+    }
+}
+
+/// What is to happen.
+enum Wanted<'a> {
+    Write(&'a [NewFile], &'a [FileCell]),
+    Delete(&'a FilePath),
+    Move(&'a FilePath, &'a FilePath),
+    MakeDirectory(&'a FilePath),
+    RemoveDirectory(&'a FilePath),
+    Restore(&'a FilePath, Version),
+}
+
+/// What happened: the version and the time it got, if anything did, and what changed.
+struct Happened {
+    place: Option<(Version, Timestamp)>,
+    changes: Vec<FileChange>,
+}
+
 impl Engine {
     /// Writes files in one commit, and gives what they are now.
     ///
@@ -134,33 +157,19 @@ impl Engine {
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let blobs: Vec<(BlobId, Bytes)> = files
-            .iter()
-            .flat_map(|file| std::iter::once(&file.content).chain(&file.thumbnail))
-            .map(|bytes| (BlobId::of(bytes), bytes.clone()))
-            .collect();
-        let (version, records) = self
-            .change_files(thread, expected, None, blobs, async |thread: &Thread, view: &View| {
-                self.check_quota(thread, files.iter().map(|file| file.content.len() as u64).sum())?;
-                self.decide_write(view, &files, &cells).await.map(Some)
-            })
-            .await?;
-        let Some((version, time)) = version else { return Ok(Vec::new()) };
-        Ok(records
-            .into_iter()
-            .filter_map(|change| match change {
-                FileChange::Write { path, file } => Some(FileRecord {
-                    path,
-                    created: Some(file.created.unwrap_or(time)),
-                    is: FileIs::File(file),
-                    updated: Some(time),
-                    version: Some(version),
-                }),
-                FileChange::Remove { .. } | FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => {
-                    None
-                }
-            })
-            .collect())
+        let Happened { place, changes } = self.change_files(thread, expected, Wanted::Write(&files, &cells)).await?;
+        let Some((version, time)) = place else { return Ok(Vec::new()) };
+        let written = changes.into_iter().filter_map(|change| match change {
+            FileChange::Write { path, file } => Some(FileRecord {
+                path,
+                created: Some(file.created.unwrap_or(time)),
+                is: FileIs::File(file),
+                updated: Some(time),
+                version: Some(version),
+            }),
+            FileChange::Remove { .. } | FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => None,
+        });
+        Ok(written.collect())
     }
 
     /// Writes one file.
@@ -177,16 +186,8 @@ impl Engine {
     /// # Errors
     /// [`Error::IsADirectory`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn delete_file(&self, thread: ThreadId, delete: DeleteFile) -> Result<bool> {
-        let path = &delete.path;
-        let (version, _) = self
-            .change_files(thread, delete.expected, None, Vec::new(), async |_: &Thread, view: &View| {
-                let Some(found) = self.stat_in(view, path).await? else { return Ok(None) };
-                let Some(file) = found.file() else { return Err(Error::IsADirectory { path: path.clone() }) };
-                let stats = self.stats_of_removal(file).await?;
-                Ok(Some(Decided { changes: vec![FileChange::Remove { path: path.clone() }], stats }))
-            })
-            .await?;
-        Ok(version.is_some())
+        let happened = self.change_files(thread, delete.expected, Wanted::Delete(&delete.path)).await?;
+        Ok(happened.place.is_some())
     }
 
     /// Moves a file, or a directory with all that is below it; gives how many files that were.
@@ -200,41 +201,8 @@ impl Engine {
             let rule = format!("{from} cannot be moved to {to}: it would be inside itself");
             return Err(Invalid::parameter("moveTo", rule).into());
         }
-        let (_, changes) = self
-            .change_files(thread, expected, None, Vec::new(), async |_: &Thread, view: &View| {
-                let Some(found) = self.stat_in(view, &from).await? else {
-                    return Err(Error::FileNotFound { path: from.clone() });
-                };
-                self.refuse_blocked(view, &to, &BTreeSet::new()).await?;
-                if self.stat_in(view, &to).await?.is_some_and(|target| target.is_directory() || found.is_directory()) {
-                    return Err(Error::IsADirectory { path: to.clone() });
-                }
-                let mut moved = if found.is_directory() && found.version.is_none() { Vec::new() } else { vec![found] };
-                let (below, more) = self.files_in(view, Some(&from), None, MOVED_MAX).await?;
-                moved.extend(below);
-                if more.is_some() || moved.len() > MOVED_MAX {
-                    let rule = format!("holds more than {MOVED_MAX} files, which is as many as one move takes along");
-                    return Err(Invalid::new(Code::TooLarge, "path", rule).into());
-                }
-                let (mut gone, mut come) = (Vec::new(), Vec::new());
-                for record in moved {
-                    let path = record.path.moved(&from, &to).transpose()?.unwrap_or_else(|| to.clone());
-                    match record.is {
-                        FileIs::File(file) => {
-                            gone.push(FileChange::Remove { path: record.path });
-                            come.push(FileChange::Write { path, file: FileCell { created: record.created, ..file } });
-                        }
-                        FileIs::Directory => {
-                            gone.push(FileChange::RemoveDirectory { path: record.path });
-                            come.push(FileChange::MakeDirectory { path });
-                        }
-                    }
-                }
-                gone.extend(come);
-                Ok(Some(Decided { changes: gone, stats: DiffStats::default() }))
-            })
-            .await?;
-        Ok(changes.iter().filter(|change| matches!(change, FileChange::Write { .. })).count())
+        let happened = self.change_files(thread, expected, Wanted::Move(&from, &to)).await?;
+        Ok(happened.changes.iter().filter(|change| matches!(change, FileChange::Write { .. })).count())
     }
 
     /// Makes a directory, and says whether it was not there.
@@ -242,20 +210,8 @@ impl Engine {
     /// # Errors
     /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn make_directory(&self, thread: ThreadId, make: MakeDirectory) -> Result<bool> {
-        let path = &make.path;
-        let (version, _) = self
-            .change_files(thread, make.expected, None, Vec::new(), async |_: &Thread, view: &View| {
-                match self.stat_in(view, path).await? {
-                    Some(found) if !found.is_directory() => return Err(Error::NotADirectory { path: path.clone() }),
-                    Some(found) if found.version.is_some() || path.is_root() => return Ok(None),
-                    Some(_) => {}
-                    None => self.refuse_blocked(view, path, &BTreeSet::new()).await?,
-                }
-                let changes = vec![FileChange::MakeDirectory { path: path.clone() }];
-                Ok(Some(Decided { changes, stats: DiffStats::default() }))
-            })
-            .await?;
-        Ok(version.is_some())
+        let happened = self.change_files(thread, make.expected, Wanted::MakeDirectory(&make.path)).await?;
+        Ok(happened.place.is_some())
     }
 
     /// Removes an empty directory, and says whether there was one.
@@ -263,24 +219,11 @@ impl Engine {
     /// # Errors
     /// [`Error::DirectoryNotEmpty`]; [`Error::NotADirectory`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn remove_directory(&self, thread: ThreadId, remove: RemoveDirectory) -> Result<bool> {
-        let path = &remove.path;
-        if path.is_root() {
+        if remove.path.is_root() {
             return Err(Invalid::parameter("path", "the root cannot be removed").into());
         }
-        let (version, _) = self
-            .change_files(thread, remove.expected, None, Vec::new(), async |_: &Thread, view: &View| {
-                let Some(found) = self.stat_in(view, path).await? else { return Ok(None) };
-                if !found.is_directory() {
-                    return Err(Error::NotADirectory { path: path.clone() });
-                }
-                if self.holds_something(view, path).await? {
-                    return Err(Error::DirectoryNotEmpty { path: path.clone() });
-                }
-                let changes = vec![FileChange::RemoveDirectory { path: path.clone() }];
-                Ok(Some(Decided { changes, stats: DiffStats::default() }))
-            })
-            .await?;
-        Ok(version.is_some())
+        let happened = self.change_files(thread, remove.expected, Wanted::RemoveDirectory(&remove.path)).await?;
+        Ok(happened.place.is_some())
     }
 
     /// Brings one file back to what it was at a version: the content it had, or its absence.
@@ -291,52 +234,27 @@ impl Engine {
         to: Version,
         expected: Option<Version>,
     ) -> Result<()> {
-        self.change_files(thread, expected, Some(to), Vec::new(), async |thread: &Thread, view: &View| {
-            if thread.record.lifecycle != Lifecycle::Active {
-                return Err(Error::ThreadClosed { state: thread.record.lifecycle });
-            }
-            let then = self.view(thread.id, &thread.head, Some(to)).await?;
-            let (was, is) = (self.stat_in(&then, path).await?, self.stat_in(view, path).await?);
-            if [&was, &is].into_iter().flatten().any(FileRecord::is_directory) {
-                return Err(Error::IsADirectory { path: path.clone() });
-            }
-            let now = is.as_ref().and_then(FileRecord::file);
-            match was {
-                Some(FileRecord { is: FileIs::File(file), created, .. }) => {
-                    self.refuse_blocked(view, path, &BTreeSet::new()).await?;
-                    let stats = self.stats_of_write(now, &file, None).await?;
-                    let file = FileCell { created, ..file };
-                    Ok(Some(Decided { changes: vec![FileChange::Write { path: path.clone(), file }], stats }))
-                }
-                _ => match now {
-                    Some(now) => {
-                        let stats = self.stats_of_removal(now).await?;
-                        Ok(Some(Decided { changes: vec![FileChange::Remove { path: path.clone() }], stats }))
-                    }
-                    None => Err(Error::FileNotFound { path: path.clone() }),
-                },
-            }
-        })
-        .await
-        .map(drop)
+        self.change_files(thread, expected, Wanted::Restore(path, to)).await.map(drop)
     }
 
-    /// Decides and commits a change of files: the version and the time it got, and what changed. Nothing changes where
-    /// nothing is decided.
-    async fn change_files(
-        &self,
-        thread: ThreadId,
-        expected: Option<Version>,
-        restored: Option<Version>,
-        blobs: Vec<(BlobId, Bytes)>,
-        decide: impl AsyncFn(&Thread, &View) -> Result<Option<Decided>>,
-    ) -> Result<(Option<(Version, threadkeep_model::Timestamp)>, Vec<FileChange>)> {
-        let settled = self
+    /// Decides and commits a change of files. Nothing changes where nothing is decided.
+    async fn change_files(&self, thread: ThreadId, expected: Option<Version>, wanted: Wanted<'_>) -> Result<Happened> {
+        let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
+            Wanted::Write(files, _) => {
+                let contents = files.iter().flat_map(|file| std::iter::once(&file.content).chain(&file.thumbnail));
+                (contents.map(|bytes| (BlobId::of(bytes), bytes.clone())).collect(), None)
+            }
+            Wanted::Restore(_, to) => (Vec::new(), Some(*to)),
+            Wanted::Delete(_) | Wanted::Move(..) | Wanted::MakeDirectory(_) | Wanted::RemoveDirectory(_) => {
+                (Vec::new(), None)
+            }
+        };
+        let (committed, changes) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open(&thread)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
-                let (entries, changes) = match decide(&thread, &view).await? {
+                let (entries, changes) = match self.decide_files(&thread, &view, &wanted).await? {
                     Some(Decided { changes, stats }) => {
                         let changed = FilesChanged { changes: changes.clone(), stats, restored };
                         (vec![NewEntry::new(&Entry::FilesChanged(changed))], changes)
@@ -349,9 +267,104 @@ impl Engine {
                 Ok((commit, changes))
             })
             .await?;
-        let (committed, changes) = settled;
         let place = committed.threads.first().filter(|_| !changes.is_empty()).map(|place| (place.first, place.time));
-        Ok((place, changes))
+        Ok(Happened { place, changes })
+    }
+
+    async fn decide_files(&self, thread: &Thread, view: &View, wanted: &Wanted<'_>) -> Result<Option<Decided>> {
+        match wanted {
+            Wanted::Write(files, cells) => {
+                self.check_quota(thread, files.iter().map(|file| file.content.len() as u64).sum())?;
+                self.decide_write(view, files, cells).await.map(Some)
+            }
+            Wanted::Delete(path) => {
+                let Some(found) = self.stat_in(view, path).await? else { return Ok(None) };
+                let Some(file) = found.file() else { return Err(Error::IsADirectory { path: (*path).clone() }) };
+                let stats = self.stats_of_removal(file).await?;
+                Ok(Some(Decided { changes: vec![FileChange::Remove { path: (*path).clone() }], stats }))
+            }
+            Wanted::Move(from, to) => self.decide_move(view, from, to).await.map(Some),
+            Wanted::MakeDirectory(path) => {
+                let path = (*path).clone();
+                match self.stat_in(view, &path).await? {
+                    Some(found) if !found.is_directory() => return Err(Error::NotADirectory { path }),
+                    Some(found) if found.version.is_some() || path.is_root() => return Ok(None),
+                    Some(_) => {}
+                    None => self.refuse_blocked(view, &path).await?,
+                }
+                Ok(Decided::plain(FileChange::MakeDirectory { path }))
+            }
+            Wanted::RemoveDirectory(path) => {
+                let path = (*path).clone();
+                let Some(found) = self.stat_in(view, &path).await? else { return Ok(None) };
+                if !found.is_directory() {
+                    return Err(Error::NotADirectory { path });
+                }
+                if self.holds_something(view, &path).await? {
+                    return Err(Error::DirectoryNotEmpty { path });
+                }
+                Ok(Decided::plain(FileChange::RemoveDirectory { path }))
+            }
+            Wanted::Restore(path, to) => self.decide_restore(thread, view, path, *to).await.map(Some),
+        }
+    }
+
+    async fn decide_move(&self, view: &View, from: &FilePath, to: &FilePath) -> Result<Decided> {
+        let Some(found) = self.stat_in(view, from).await? else {
+            return Err(Error::FileNotFound { path: from.clone() });
+        };
+        self.refuse_blocked(view, to).await?;
+        if self.stat_in(view, to).await?.is_some_and(|target| target.is_directory() || found.is_directory()) {
+            return Err(Error::IsADirectory { path: to.clone() });
+        }
+        let mut moved = if found.is_directory() && found.version.is_none() { Vec::new() } else { vec![found] };
+        let (below, more) = self.files_in(view, Some(from), None, MOVED_MAX).await?;
+        moved.extend(below);
+        if more.is_some() || moved.len() > MOVED_MAX {
+            let rule = format!("holds more than {MOVED_MAX} files, which is as many as one move takes along");
+            return Err(Invalid::new(Code::TooLarge, "path", rule).into());
+        }
+        let (mut changes, mut come) = (Vec::new(), Vec::new());
+        for record in moved {
+            let path = record.path.moved(from, to).transpose()?.unwrap_or_else(|| to.clone());
+            match record.is {
+                FileIs::File(file) => {
+                    changes.push(FileChange::Remove { path: record.path });
+                    come.push(FileChange::Write { path, file: FileCell { created: record.created, ..file } });
+                }
+                FileIs::Directory => {
+                    changes.push(FileChange::RemoveDirectory { path: record.path });
+                    come.push(FileChange::MakeDirectory { path });
+                }
+            }
+        }
+        changes.extend(come);
+        Ok(Decided { changes, stats: DiffStats::default() })
+    }
+
+    async fn decide_restore(&self, thread: &Thread, view: &View, path: &FilePath, to: Version) -> Result<Decided> {
+        if thread.record.lifecycle != Lifecycle::Active {
+            return Err(Error::ThreadClosed { state: thread.record.lifecycle });
+        }
+        let then = self.view(thread.id, &thread.head, Some(to)).await?;
+        let (was, is) = (self.stat_in(&then, path).await?, self.stat_in(view, path).await?);
+        if [&was, &is].into_iter().flatten().any(FileRecord::is_directory) {
+            return Err(Error::IsADirectory { path: path.clone() });
+        }
+        let now = is.as_ref().and_then(FileRecord::file);
+        match (was, now) {
+            (Some(FileRecord { is: FileIs::File(file), created, .. }), now) => {
+                self.refuse_blocked(view, path).await?;
+                let stats = self.stats_of_write(now, &file, None).await?;
+                let file = FileCell { created, ..file };
+                Ok(Decided { changes: vec![FileChange::Write { path: path.clone(), file }], stats })
+            }
+            (_, Some(now)) => {
+                let stats = self.stats_of_removal(now).await?;
+                Ok(Decided { changes: vec![FileChange::Remove { path: path.clone() }], stats })
+            }
+            (_, None) => Err(Error::FileNotFound { path: path.clone() }),
+        }
     }
 
     fn new_cell(&self, file: &NewFile) -> Result<FileCell> {
@@ -425,9 +438,9 @@ impl Engine {
     }
 
     /// Refuses a path below a file.
-    async fn refuse_blocked(&self, view: &View, path: &FilePath, beside: &BTreeSet<&str>) -> Result<()> {
+    async fn refuse_blocked(&self, view: &View, path: &FilePath) -> Result<()> {
         let names = path.ancestors().map(str::to_owned).collect();
-        blocked(path, &self.cells_of(view, Space::Files, names).await?, beside)
+        blocked(path, &self.cells_of(view, Space::Files, names).await?, &BTreeSet::new())
     }
 
     /// How much a write changes. Binary and large files count as files only.

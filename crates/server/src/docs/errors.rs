@@ -27,6 +27,7 @@ pages! {
     InvalidParameter "invalid_parameter";
     JsonTooDeep "json_too_deep";
     TooLarge "too_large";
+    PathEscapesRoot "path_escapes_root";
     IndexOutOfRange "index_out_of_range";
     VersionInFuture "version_in_future";
     BeforeBirth "before_birth";
@@ -42,6 +43,9 @@ pages! {
     QueuedNotFound "queued_not_found";
     CheckpointNotFound "checkpoint_not_found";
     AttachmentNotFound "attachment_not_found";
+    FileNotFound "file_not_found";
+    NoThumbnail "no_thumbnail";
+    ValueNotFound "value_not_found";
     ProjectNotFound "project_not_found";
     KeyNotFound "key_not_found";
     StoreNotFound "store_not_found";
@@ -61,6 +65,10 @@ pages! {
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";
     NothingToUndo "nothing_to_undo";
+    IsADirectory "is_a_directory";
+    NotADirectory "not_a_directory";
+    DirectoryNotEmpty "directory_not_empty";
+    QuotaExceeded "quota_exceeded";
     ProjectExists "project_exists";
     ThreadExists "thread_exists";
     ImportConflict "import_conflict";

@@ -9,7 +9,8 @@ use threadkeep::{
     SqliteStore, Stores, SystemWorld, Thread, ThreadId,
 };
 use threadkeep_store::{
-    BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery, Result, Store, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery,
+    Result, Store, StoredEntry,
 };
 
 /// Counts what is asked of a store.
@@ -67,6 +68,9 @@ impl Store for Counting {
     }
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.ask().checkpoints(thread)
+    }
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        self.ask().cells(query)
     }
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.ask().items(query)

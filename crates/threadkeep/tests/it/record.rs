@@ -104,10 +104,10 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 
 async fn every_operation_is_one_verb(keep: Keep) {
     use threadkeep::{
-        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Content, DeleteMessage, EditMessage,
-        EditQueued, End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, Mention, MessageBody, NotifyParent,
-        Operation, Outcome, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent,
-        Truncate, TruncateFrom, Unarchive,
+        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Content, DeleteFile, DeleteMessage,
+        EditMessage, EditQueued, End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, MakeDirectory, Mention,
+        MessageBody, MoveFile, NewFile, NotifyParent, Operation, Outcome, RemoveDirectory, RemoveQueued, Rollback,
+        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Truncate, TruncateFrom, Unarchive,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
@@ -117,6 +117,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
     let second = keep.engine.queue(thread, MessageBody::user("r")).await.expect("queued").id;
     let skill = Skill { name: "pdf".into(), arguments: None };
     let content = Some(Content::text("Q"));
+    let path = |text: &str| text.parse().expect("a path");
     let operations = [
         Operation::Archive(Archive::default()),
         Operation::Unarchive(Unarchive::default()),
@@ -145,6 +146,12 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Rollback(Rollback::from(RollbackTo::Undo)),
         Operation::SetCheckpoint(SetCheckpoint::named("x")),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
+        Operation::WriteFiles(NewFile::new("/a/f", "x").expect("a file").into()),
+        Operation::MoveFile(MoveFile { from: path("/a/f"), to: path("/a/g"), expected: None }),
+        Operation::DeleteFile(DeleteFile { path: path("/a/g"), expected: None }),
+        Operation::MakeDirectory(MakeDirectory { path: path("/d"), expected: None }),
+        Operation::RemoveDirectory(RemoveDirectory { path: path("/d"), expected: None }),
+        Operation::SetValue(SetValue::new("k", json("1")).expect("a key")),
         Operation::Delete(Delete::default()),
     ];
     let mut names: Vec<&str> = Vec::new();
