@@ -108,6 +108,8 @@ codes! {
     UpdatesRefused = "updates_refused": Conflict;
     /// The thread's content may not change any more.
     ThreadClosed = "thread_closed": Conflict;
+    /// The thread rests.
+    ThreadSuspended = "thread_suspended": Conflict;
     /// The thread was terminated.
     ThreadTerminated = "thread_terminated": Conflict;
     /// The thread's life does not go that way.
@@ -209,6 +211,8 @@ impl ErrorCode {
             Error::FlushTimeout { .. } => Self::FlushTimeout,
             Error::WriteBehindFull { .. } => Self::WriteBehindFull,
             Error::ThreadClosed { .. } => Self::ThreadClosed,
+            Error::ThreadSuspended => Self::ThreadSuspended,
+            Error::InvalidTransition(_) => Self::InvalidTransition,
             Error::ThreadTerminated => Self::ThreadTerminated,
             Error::ArchivedForGood => Self::InvalidTransition,
             Error::QueueFull { .. } => Self::QueueFull,

@@ -82,6 +82,10 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::SkillActivated
         | Kind::AgentAssigned
         | Kind::OwnerChanged
+        | Kind::LifecycleChanged
+        | Kind::Injected
+        | Kind::InjectionTaken
+        | Kind::Decided
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -18,6 +18,7 @@ mod message;
 mod page;
 mod parse;
 mod patch;
+mod primitives;
 mod problem;
 mod public;
 mod report;
@@ -44,6 +45,7 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
+pub use primitives::ChangeLifecycle;
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{

@@ -17,8 +17,8 @@ use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, backup, branch, config, copy, demo, emit, events, follow, health, keys, list, message, owner, projects,
-    relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, backup, branch, config, copy, demo, emit, events, follow, health, keys, lifecycle, list, message, owner,
+    projects, relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -97,6 +97,10 @@ enum Command {
     Truncate(branch::Truncate),
     Archive(agent::Archive),
     Unarchive(agent::Unarchive),
+    Lifecycle(lifecycle::Lifecycle),
+    Done(lifecycle::Done),
+    Suspend(lifecycle::Suspend),
+    Resume(lifecycle::Resume),
     Assign(agent::Assign),
     Skill(agent::Skill),
     Begin(work::Begin),
@@ -189,6 +193,10 @@ impl Command {
             Self::Truncate(truncate) => truncate.run(context).await,
             Self::Archive(archive) => archive.run(context).await,
             Self::Unarchive(unarchive) => unarchive.run(context).await,
+            Self::Lifecycle(lifecycle) => lifecycle.run(context).await,
+            Self::Done(done) => done.run(context).await,
+            Self::Suspend(suspend) => suspend.run(context).await,
+            Self::Resume(resume) => resume.run(context).await,
             Self::Assign(assign) => assign.run(context).await,
             Self::Skill(skill) => skill.run(context).await,
             Self::Begin(begin) => begin.run(context).await,

@@ -25,6 +25,7 @@ mod found;
 mod health;
 mod inside;
 mod keys;
+mod lifecycle;
 mod lines;
 mod list;
 mod many;

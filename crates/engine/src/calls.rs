@@ -25,6 +25,8 @@ pub(crate) enum Interrupted {
     Cancel,
     /// The executor went away.
     Crash,
+    /// The work rests.
+    Suspend,
 }
 
 impl Interrupted {
@@ -36,6 +38,7 @@ impl Interrupted {
             Self::End => "end",
             Self::Cancel => "cancel",
             Self::Crash => "crash",
+            Self::Suspend => "suspend",
         }
     }
 
@@ -47,6 +50,7 @@ impl Interrupted {
             Self::End => "The execution ended before this call had a result.",
             Self::Cancel => "The execution was cancelled before this call had a result.",
             Self::Crash => "The execution broke off before this call had a result.",
+            Self::Suspend => "The thread was suspended before this call had a result.",
         }
     }
 }

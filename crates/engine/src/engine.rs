@@ -12,6 +12,7 @@ use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::cache::{Gate, Gates, Lineages, Shapes};
+use crate::gate::{Change, passes};
 use crate::policy::{Standing, Verb, standing};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
@@ -321,9 +322,7 @@ impl Engine {
     ) -> Result<Committed> {
         for _ in 0..DECIDED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
-            if !gate.lifecycle.is_open() {
-                return Err(Error::ThreadClosed { state: gate.lifecycle });
-            }
+            passes(gate.lifecycle, Change::Content)?;
             let write = threadkeep_model::Write {
                 thread,
                 expect: Expect::at(gate.era, expected),

@@ -1,7 +1,7 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
 use threadkeep_model::{
-    Damaged, Execution, Invalid, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, Version,
+    Damaged, Execution, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -101,11 +101,17 @@ pub enum Error {
         bytes: usize,
     },
     /// The thread's content may not change any more.
-    #[error("the thread is {}: its content cannot change", state.as_str())]
+    #[error("the thread is {}: its content cannot change; fork it to go on", state.as_str())]
     ThreadClosed {
         /// Its state.
         state: Lifecycle,
     },
+    /// The thread rests: nothing begins on it, and it is not moved back.
+    #[error("the thread is suspended: resume it first; meanwhile messages can be queued")]
+    ThreadSuspended,
+    /// The thread's life does not go that way.
+    #[error(transparent)]
+    InvalidTransition(#[from] InvalidTransition),
     /// The thread was terminated: nothing starts on it any more.
     #[error("the thread was terminated: nothing is queued or begun on it any more; fork it to go on")]
     ThreadTerminated,
@@ -190,6 +196,8 @@ impl Error {
             Self::FlushTimeout { .. } => "flush_timeout",
             Self::WriteBehindFull { .. } => "write_behind_full",
             Self::ThreadClosed { .. } => "thread_closed",
+            Self::ThreadSuspended => "thread_suspended",
+            Self::InvalidTransition(_) => "invalid_transition",
             Self::ThreadTerminated => "thread_terminated",
             Self::ArchivedForGood => "invalid_transition",
             Self::QueueFull { .. } => "queue_full",
@@ -223,6 +231,17 @@ impl Error {
                 | StoreError::IdempotencyKeyReused
                 | StoreError::BlobMissing { .. } => "internal",
             },
+        }
+    }
+
+    /// The state of the thread's life, where that is the reason.
+    pub fn lifecycle(&self) -> Option<Lifecycle> {
+        match self {
+            Self::ThreadClosed { state } => Some(*state),
+            Self::ThreadSuspended => Some(Lifecycle::Suspended),
+            Self::InvalidTransition(refused) => Some(refused.from),
+            Self::ArchivedForGood => Some(Lifecycle::Archived),
+            _ => None,
         }
     }
 

@@ -3,10 +3,10 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteMessage,
-    EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued,
-    Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive,
-    Update,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create, Delete,
+    DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed,
+    Queue, Queued, Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate,
+    Unarchive, Update,
 };
 
 /// Something that changes a thread.
@@ -68,6 +68,8 @@ pub enum Operation {
     SetStatus(SetStatus),
     /// Gives the thread to another account.
     ChangeOwner(ChangeOwner),
+    /// Moves the thread on in its life.
+    Lifecycle(ChangeLifecycle),
 }
 
 /// What an operation gives.
@@ -99,7 +101,7 @@ pub enum Outcome {
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 29] = [
         "create",
         "update",
         "delete",
@@ -128,6 +130,7 @@ impl Operation {
         "notify-parent",
         "status",
         "change-owner",
+        "lifecycle",
     ];
 
     /// The name of this operation.
@@ -161,6 +164,7 @@ impl Operation {
             Self::NotifyParent(_) => "notify-parent",
             Self::SetStatus(_) => "status",
             Self::ChangeOwner(_) => "change-owner",
+            Self::Lifecycle(_) => "lifecycle",
         }
     }
 }
@@ -200,6 +204,7 @@ impl Engine {
             Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
             Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),
+            Operation::Lifecycle(change) => Outcome::Thread(Box::new(self.lifecycle(thread, change).await?)),
         })
     }
 }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::{
-    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, Event, ExecutionBegan,
-    ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, MessageBody, MessageDelivered, MessageEdited,
-    MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack,
-    SkillActivated, ThreadChanged, Truncated,
+    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Decided, Derived, Event,
+    ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Injected, InjectionTaken, Inserted, ItemIs, ItemKind,
+    LifecycleChanged, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged,
+    QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack, SkillActivated, ThreadChanged, Truncated,
 };
 
 /// A fact about a thread.
@@ -62,6 +62,14 @@ pub enum Entry {
     ChildRemoved(ChildRemoved),
     /// The thread belongs to another account.
     OwnerChanged(OwnerChanged),
+    /// The thread's life went on: it rests, goes on, is done, given up or put away.
+    LifecycleChanged(LifecycleChanged),
+    /// Somebody put something before whoever works on the thread.
+    Injected(Injected),
+    /// Something that was injected was taken up.
+    InjectionTaken(InjectionTaken),
+    /// A question was answered.
+    Decided(Decided),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -92,6 +100,10 @@ pub enum Kind {
     ChildChanged = 21,
     ChildRemoved = 22,
     OwnerChanged = 23,
+    LifecycleChanged = 26,
+    Injected = 27,
+    InjectionTaken = 28,
+    Decided = 29,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -109,7 +121,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 23] = [
+    pub const ALL: [Kind; 27] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -133,6 +145,10 @@ impl Kind {
         Kind::ChildChanged,
         Kind::ChildRemoved,
         Kind::OwnerChanged,
+        Kind::LifecycleChanged,
+        Kind::Injected,
+        Kind::InjectionTaken,
+        Kind::Decided,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -174,6 +190,10 @@ impl Kind {
             Self::ChildChanged => "child_changed",
             Self::ChildRemoved => "child_removed",
             Self::OwnerChanged => "owner_changed",
+            Self::LifecycleChanged => "lifecycle_changed",
+            Self::Injected => "injected",
+            Self::InjectionTaken => "injection_taken",
+            Self::Decided => "decided",
         }
     }
 
@@ -201,7 +221,11 @@ impl Kind {
             | Self::ExecutionEnded
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => Class::Record,
+            | Self::OwnerChanged
+            | Self::LifecycleChanged
+            | Self::Injected
+            | Self::InjectionTaken
+            | Self::Decided => Class::Record,
             Self::SkillActivated | Self::AgentAssigned => Class::Values,
         }
     }
@@ -229,7 +253,11 @@ impl Kind {
             | Self::AgentAssigned
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => true,
+            | Self::OwnerChanged
+            | Self::LifecycleChanged
+            | Self::Injected
+            | Self::InjectionTaken
+            | Self::Decided => true,
         }
     }
 }
@@ -272,6 +300,10 @@ impl Entry {
             Self::ChildChanged(_) => Kind::ChildChanged,
             Self::ChildRemoved(_) => Kind::ChildRemoved,
             Self::OwnerChanged(_) => Kind::OwnerChanged,
+            Self::LifecycleChanged(_) => Kind::LifecycleChanged,
+            Self::Injected(_) => Kind::Injected,
+            Self::InjectionTaken(_) => Kind::InjectionTaken,
+            Self::Decided(_) => Kind::Decided,
         }
     }
 
@@ -301,6 +333,10 @@ impl Entry {
             Self::ChildChanged(body) => serde_json::to_vec(body),
             Self::ChildRemoved(body) => serde_json::to_vec(body),
             Self::OwnerChanged(body) => serde_json::to_vec(body),
+            Self::LifecycleChanged(body) => serde_json::to_vec(body),
+            Self::Injected(body) => serde_json::to_vec(body),
+            Self::InjectionTaken(body) => serde_json::to_vec(body),
+            Self::Decided(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -340,6 +376,10 @@ impl Entry {
             Kind::ChildChanged => Self::ChildChanged(read(body)?),
             Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
             Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
+            Kind::LifecycleChanged => Self::LifecycleChanged(read(body)?),
+            Kind::Injected => Self::Injected(read(body)?),
+            Kind::InjectionTaken => Self::InjectionTaken(read(body)?),
+            Kind::Decided => Self::Decided(read(body)?),
         })
     }
 
@@ -404,6 +444,16 @@ impl Entry {
             Self::ChildRemoved(removed) => {
                 Derived::Item { kind: ItemKind::Child, key: Some(removed.reference.to_string()), is: ItemIs::Gone }
             }
+            Self::Injected(injected) => {
+                Derived::Item { kind: ItemKind::Injection, key: Some(injected.id.to_string()), is: ItemIs::There }
+            }
+            Self::InjectionTaken(taken) => Derived::Item {
+                kind: ItemKind::InjectionTaken,
+                key: Some(taken.id.to_string()),
+                is: ItemIs::InsteadOf(ItemKind::Injection),
+            },
+            // Each has its own place, not its question's: where one is undone, the answer before it holds again.
+            Self::Decided(_) => Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There },
             Self::EventLogged(_)
             | Self::Truncated(_)
             | Self::RolledBack(_)
@@ -411,7 +461,8 @@ impl Entry {
             | Self::ExecutionBegan(_)
             | Self::ExecutionStepped(_)
             | Self::ExecutionEnded(_)
-            | Self::OwnerChanged(_) => Derived::Nothing,
+            | Self::OwnerChanged(_)
+            | Self::LifecycleChanged(_) => Derived::Nothing,
         }
     }
 
@@ -440,7 +491,11 @@ impl Entry {
             | Self::AgentAssigned(_)
             | Self::ChildChanged(_)
             | Self::ChildRemoved(_)
-            | Self::OwnerChanged(_) => return Vec::new(),
+            | Self::OwnerChanged(_)
+            | Self::LifecycleChanged(_)
+            | Self::Injected(_)
+            | Self::InjectionTaken(_)
+            | Self::Decided(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

@@ -18,8 +18,10 @@ mod event;
 mod facts;
 mod gc;
 mod id;
+mod injection;
 mod json;
 mod lease;
+mod lifecycle;
 mod lineage;
 mod message;
 mod record;
@@ -44,17 +46,20 @@ pub use entry::{Body, Class, Entry, Kind};
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
 pub use facts::{
-    AgentAssigned, CheckpointSet, ChildRemoved, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Inserted,
-    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
-    Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
+    AgentAssigned, CheckpointSet, ChildRemoved, Decided, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked,
+    Injected, InjectionTaken, Inserted, LifecycleChanged, MessageDelivered, MessageEdited, MessageQueued,
+    MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RolledBack, SkillActivated, ThreadChanged,
+    Truncated,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
+pub use injection::{InjectionType, Urgency};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
 pub use lease::Lease;
+pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
-pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title, unforked};
+pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
 pub use segment::{Bounds, Link, Position, Segment, Version};
 pub use tally::Tally;
 pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};

@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Entry, Event,
-    EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Forked,
-    Inserted, Json, Kind, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued, MessageStatus,
-    MessagesDeleted, OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related,
-    RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated,
-    Uuid,
+    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Decided,
+    Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
+    FieldChanges, Forked, Injected, InjectionTaken, InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged,
+    MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued, MessageStatus, MessagesDeleted,
+    OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, Related, RelationKind, Role,
+    RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated, Urgency, Uuid,
 };
 
 fn json(text: &str) -> Json {
@@ -96,6 +96,22 @@ fn full(kind: Kind) -> Entry {
             parent_communication: Some(ParentCommunication::Explicit),
         }),
         Kind::ChildRemoved => Entry::ChildRemoved(ChildRemoved { reference: thread }),
+        Kind::LifecycleChanged => {
+            let reason = Some("the tests pass".to_owned());
+            Entry::LifecycleChanged(LifecycleChanged { from: Lifecycle::Active, to: Lifecycle::Completed, reason })
+        }
+        Kind::Injected => Entry::Injected(Injected {
+            id: uuid,
+            kind: InjectionType::Constraint,
+            content: json(r#"{"z":1.0,"a":"snowman ☃"}"#),
+            urgency: Urgency::Immediate,
+        }),
+        Kind::InjectionTaken => Entry::InjectionTaken(InjectionTaken { id: uuid, injected: id, execution: Some(uuid) }),
+        Kind::Decided => Entry::Decided(Decided {
+            question: "Which store?".into(),
+            answer: "SQLite".into(),
+            reason: Some("one file".into()),
+        }),
         Kind::OwnerChanged => {
             let account = |name: &str| Account::new(name).expect("an account");
             Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })

@@ -62,6 +62,7 @@ from_body! {
     FieldChanges: api::parse_update;
     Skill: api::parse_body;
     api::Assign: api::parse_body;
+    api::ChangeLifecycle: api::parse_body;
     api::ChangeOwner: api::parse_body;
     api::Begin: api::parse_body;
     api::CreateThread: api::CreateThread::parse;

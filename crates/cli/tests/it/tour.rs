@@ -135,6 +135,8 @@ fn tour(keep: &Keep) {
     keep.ok(&["keys", "revoke", key["id"].as_str().expect("an id")]);
     let given = keep.create("Given");
     keep.ok(&["change-owner", &given, "ann"]);
+    keep.ok(&["lifecycle", &other, "suspend", "--reason", "later"]);
+    keep.ok(&["resume", &other]);
     follow(keep, &thread, &other);
     keep.ok(&["rm", &other]);
     keep.ok(&["projects", "delete", "p"]);

@@ -257,6 +257,10 @@ impl ThreadChanges {
             | Kind::SkillActivated
             | Kind::AgentAssigned
             | Kind::OwnerChanged
+            | Kind::LifecycleChanged
+            | Kind::Injected
+            | Kind::InjectionTaken
+            | Kind::Decided
             | Kind::ChildChanged
             | Kind::ChildRemoved => Vec::new(),
         };

@@ -6,7 +6,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::StoreError;
 
-use super::{open, tell_one};
+use super::tell_one;
+use crate::gate::{Change, open_for};
 use crate::view::View;
 use crate::{Engine, Result};
 
@@ -89,7 +90,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let mut thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let entries: Vec<Entry> = change(thread.record.state())?.into_iter().collect();
                 let (write, record) = tell_one(&thread, expected, &entries)?;
                 thread.record = record;

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use threadkeep_model::{
     Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Invalid, Json,
-    Lifecycle, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId,
-    Uuid, Version,
+    Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId, Uuid,
+    Version,
 };
 
 use super::append::NewMessage;
-use super::{open, tell_one};
+use super::tell_one;
 use crate::calls::Interrupted;
+use crate::gate::{Change, open_for};
 use crate::messages::shown;
 use crate::{Engine, Error, Result};
 
@@ -93,16 +94,14 @@ impl Engine {
     /// Begins an execution: calls that were left open are closed, and what waits in the queue is delivered.
     ///
     /// # Errors
-    /// [`Error::ExecutionOpen`] if somebody else works on the thread; [`Error::ThreadClosed`] unless it is active;
-    /// [`Error::ThreadTerminated`]; [`Error::WriterHeld`]; [`Error::VersionConflict`].
+    /// [`Error::ExecutionOpen`] if somebody else works on the thread; [`Error::ThreadClosed`] or
+    /// [`Error::ThreadSuspended`] unless it is active; [`Error::ThreadTerminated`]; [`Error::WriterHeld`]; [`Error::VersionConflict`].
     pub async fn begin(&self, thread: ThreadId, begin: Begin) -> Result<Progressed> {
         let ttl = checked_ttl(begin.ttl_micros)?;
         self.progress(thread, begin.expected, || async {
             let thread = self.thread(thread).await?;
             let record = &thread.record;
-            if record.lifecycle != Lifecycle::Active {
-                return Err(Error::ThreadClosed { state: record.lifecycle });
-            }
+            open_for(&thread, Change::Work)?;
             if record.terminated {
                 return Err(Error::ThreadTerminated);
             }
@@ -140,7 +139,7 @@ impl Engine {
         let said = self.prepare_bodies(step.messages)?;
         self.progress_with(thread, None, &said.blobs, || async {
             let thread = self.thread(thread).await?;
-            open(&thread)?;
+            open_for(&thread, Change::Content)?;
             let id = running(&thread, step.execution)?;
             let until = self.shared.world.now().plus_micros(ttl);
             let mut entries = vec![Entry::ExecutionStepped(ExecutionStepped { id, until })];
@@ -168,7 +167,7 @@ impl Engine {
         let plan = async |alone: bool| -> Result<Plan> {
             let thread = self.thread(thread).await?;
             if !said.bodies.is_empty() {
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
             }
             let id = match (end.execution, still_open(&thread)) {
                 (Some(id), _) => running(&thread, id)?,

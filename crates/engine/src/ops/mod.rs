@@ -11,6 +11,7 @@ pub(crate) mod edit;
 pub(crate) mod execution;
 pub(crate) mod fork;
 pub(crate) mod handoff;
+pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod mention;
 pub(crate) mod owner;
@@ -22,7 +23,7 @@ pub(crate) mod update;
 
 use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// A write to `thread` that was decided at its present era.
 pub(crate) fn write(
@@ -52,9 +53,4 @@ fn tell(
 /// The same without a branch.
 fn tell_one(thread: &Thread, expected: Option<Version>, entries: &[Entry]) -> Result<(ThreadCommit, Record)> {
     tell(thread, expected, None, entries)
-}
-
-/// Refuses a change to the content of a closed thread.
-pub(crate) fn open(thread: &Thread) -> Result<()> {
-    if thread.record.lifecycle.is_open() { Ok(()) } else { Err(Error::ThreadClosed { state: thread.record.lifecycle }) }
 }

@@ -2,13 +2,14 @@
 //! version.
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, Lifecycle, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged,
-    ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, NewSegment, Position, RolledBack, Segment, Thread, ThreadChanged, ThreadId,
+    Timestamp, Version,
 };
 
 use super::cut::link;
 use super::tell;
 use crate::calls::Interrupted;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// Where to go back to.
@@ -44,15 +45,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionInFuture`], [`Error::BeforeBirth`], [`Error::CheckpointNotFound`], [`Error::NothingToUndo`];
-    /// [`Error::ThreadClosed`] unless the thread is active; [`Error::VersionConflict`].
+    /// [`Error::ThreadClosed`] or [`Error::ThreadSuspended`] unless the thread is active; [`Error::VersionConflict`].
     pub async fn rollback(&self, thread: ThreadId, rollback: impl Into<Rollback>) -> Result<Thread> {
         let rollback = rollback.into();
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                if thread.record.lifecycle != Lifecycle::Active {
-                    return Err(Error::ThreadClosed { state: thread.record.lifecycle });
-                }
+                open_for(&thread, Change::Work)?;
                 let to = self.version_of(&thread, &rollback.to).await?;
                 let view = self.view(thread.id, &thread.head, Some(to)).await?;
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth: view.tally };

@@ -54,6 +54,7 @@ pages! {
     WriterDisposed "writer_disposed";
     UpdatesRefused "updates_refused";
     ThreadClosed "thread_closed";
+    ThreadSuspended "thread_suspended";
     ThreadTerminated "thread_terminated";
     InvalidTransition "invalid_transition";
     QueueFull "queue_full";

@@ -39,8 +39,7 @@ pub(crate) fn routes() -> Routes {
                 handoff,
                 Gives::created::<api::Thread>("The new thread.").versioned(),
             )
-            .example(r#"{"goal":"Write the tests"}"#)
-            .fails([ErrorCode::ThreadClosed]),
+            .example(r#"{"goal":"Write the tests"}"#),
             table::post(
                 ("mentionThread", "/v1/threads/{thread}/mention"),
                 "Records that a thread mentions another one.",
@@ -62,6 +61,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::CheckpointNotFound,
                 ErrorCode::NothingToUndo,
                 ErrorCode::ThreadClosed,
+                ErrorCode::ThreadSuspended,
             ]),
             table::post(
                 ("setCheckpoint", "/v1/threads/{thread}/checkpoint"),

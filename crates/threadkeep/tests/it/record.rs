@@ -144,6 +144,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Mention(Mention { target: other.into(), comment: None }),
         Operation::Rollback(Rollback::from(RollbackTo::Undo)),
         Operation::SetCheckpoint(SetCheckpoint::named("x")),
+        Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
         Operation::Delete(Delete::default()),
     ];
