@@ -45,7 +45,7 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
-pub use primitives::ChangeLifecycle;
+pub use primitives::{ChangeLifecycle, Decide, Decision, Inject, Injected, Injection, InjectionState};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{

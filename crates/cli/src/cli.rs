@@ -17,8 +17,8 @@ use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, backup, branch, config, copy, demo, emit, events, follow, health, keys, lifecycle, list, message, owner,
-    projects, relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, backup, branch, config, copy, demo, emit, events, follow, health, inject, keys, lifecycle, list, message,
+    owner, projects, relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -110,6 +110,11 @@ enum Command {
     EditQueued(work::EditQueued),
     RemoveQueued(work::RemoveQueued),
     ModelMessages(work::ModelMessages),
+    Inject(inject::Inject),
+    Injections(inject::Injections),
+    Ack(inject::Ack),
+    Decide(inject::Decide),
+    Decisions(inject::Decisions),
     Subagent(agent::Subagent),
     Children(agent::Children),
     Parent(agent::Parent),
@@ -206,6 +211,11 @@ impl Command {
             Self::EditQueued(edit_queued) => edit_queued.run(context).await,
             Self::RemoveQueued(remove_queued) => remove_queued.run(context).await,
             Self::ModelMessages(model_messages) => model_messages.run(context).await,
+            Self::Inject(inject) => inject.run(context).await,
+            Self::Injections(injections) => injections.run(context).await,
+            Self::Ack(ack) => ack.run(context).await,
+            Self::Decide(decide) => decide.run(context).await,
+            Self::Decisions(decisions) => decisions.run(context).await,
             Self::Subagent(subagent) => subagent.run(context).await,
             Self::Children(children) => children.run(context).await,
             Self::Parent(parent) => parent.run(context).await,

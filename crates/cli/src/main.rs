@@ -23,6 +23,7 @@ mod feed;
 mod follow;
 mod found;
 mod health;
+mod inject;
 mod inside;
 mod keys;
 mod lifecycle;

@@ -65,6 +65,10 @@ pub struct Limits {
     pub queued_max: usize,
     /// Most silent messages that wait in the queue of a thread.
     pub queued_silently_max: usize,
+    /// Most injections that wait on a thread.
+    pub injections_max: usize,
+    /// Most decisions that a thread records.
+    pub decisions_max: usize,
 }
 
 impl Default for Limits {
@@ -79,6 +83,8 @@ impl Default for Limits {
             inline_bytes_max: 16 << 10,
             queued_max: 5,
             queued_silently_max: 1_000,
+            injections_max: 1_000,
+            decisions_max: 10_000,
         }
     }
 }

@@ -127,6 +127,26 @@ pub enum Error {
         /// Whether it is about silent ones, which have a bound of their own.
         silent: bool,
     },
+    /// As many injections wait as may.
+    #[error(
+        "{max} injections wait already, which is as many as may; acknowledge one, or let an execution take them up"
+    )]
+    InjectionsFull {
+        /// How many may wait.
+        max: usize,
+    },
+    /// The thread has no such injection.
+    #[error("the thread has no injection {injection}: it is unknown, or was undone by a rollback")]
+    InjectionNotFound {
+        /// Which one.
+        injection: Uuid,
+    },
+    /// The thread records as many decisions as may be.
+    #[error("the thread records {max} decisions already, which is as many as may be; go on in a fork")]
+    DecisionsFull {
+        /// How many may be.
+        max: usize,
+    },
     /// No such message waits.
     #[error("no message {item} waits on this thread: it is unknown, removed, or delivered already")]
     QueuedNotFound {
@@ -201,6 +221,9 @@ impl Error {
             Self::ThreadTerminated => "thread_terminated",
             Self::ArchivedForGood => "invalid_transition",
             Self::QueueFull { .. } => "queue_full",
+            Self::InjectionsFull { .. } => "injections_full",
+            Self::InjectionNotFound { .. } => "injection_not_found",
+            Self::DecisionsFull { .. } => "decisions_full",
             Self::QueuedNotFound { .. } => "queued_not_found",
             Self::ExecutionOpen { .. } => "execution_open",
             Self::ExecutionOver { .. } => "execution_over",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId, Timestamp};
 
 use crate::policy::{Standing, Verb};
+use crate::view::holds;
 use crate::{Engine, Error, Result};
 
 /// Most threads of a family that are read at once.
@@ -186,9 +187,6 @@ impl Engine {
 /// Whether the entry that made a relation, and the message it was made at, are in view from the parent's head.
 fn is_in_view(lineage: &Arc<Lineage>, head: &Head, relation: &Relation) -> bool {
     let all = Bounds::all(head.version);
-    let Some(bounds) = lineage.bounds_of(relation.made.segment, all) else { return false };
-    if relation.made.position > bounds.changes {
-        return false;
-    }
-    relation.anchor.is_none_or(|anchor| lineage.at(anchor, all).1.messages == anchor)
+    holds(lineage, all, relation.made)
+        && relation.anchor.is_none_or(|anchor| lineage.at(anchor, all).1.messages == anchor)
 }

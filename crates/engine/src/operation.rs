@@ -3,10 +3,10 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create, Delete,
-    DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed,
-    Queue, Queued, Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate,
-    Unarchive, Update,
+    Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create,
+    Decide, Decision, Delete, DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Inject, Injection,
+    Insert, Mention, NotifyParent, Progressed, Queue, Queued, Relationship, RemoveQueued, Result, Rollback,
+    SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive, Update,
 };
 
 /// Something that changes a thread.
@@ -70,6 +70,12 @@ pub enum Operation {
     ChangeOwner(ChangeOwner),
     /// Moves the thread on in its life.
     Lifecycle(ChangeLifecycle),
+    /// Something for whoever works on the thread.
+    Inject(Inject),
+    /// Takes up an injection by hand.
+    Acknowledge(Acknowledge),
+    /// Answers a question.
+    Decide(Decide),
 }
 
 /// What an operation gives.
@@ -97,11 +103,15 @@ pub enum Outcome {
     Notified(Option<Queued>),
     /// Whether there was a parent to tell.
     StatusSet(bool),
+    /// The injection.
+    Injection(Box<Injection>),
+    /// The answer that counts.
+    Decision(Box<Decision>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 29] = [
+    pub const NAMES: [&'static str; 32] = [
         "create",
         "update",
         "delete",
@@ -131,6 +141,9 @@ impl Operation {
         "status",
         "change-owner",
         "lifecycle",
+        "inject",
+        "ack",
+        "decide",
     ];
 
     /// The name of this operation.
@@ -165,6 +178,9 @@ impl Operation {
             Self::SetStatus(_) => "status",
             Self::ChangeOwner(_) => "change-owner",
             Self::Lifecycle(_) => "lifecycle",
+            Self::Inject(_) => "inject",
+            Self::Acknowledge(_) => "ack",
+            Self::Decide(_) => "decide",
         }
     }
 }
@@ -205,6 +221,9 @@ impl Engine {
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
             Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),
             Operation::Lifecycle(change) => Outcome::Thread(Box::new(self.lifecycle(thread, change).await?)),
+            Operation::Inject(inject) => Outcome::Injection(Box::new(self.inject(thread, inject).await?)),
+            Operation::Acknowledge(ack) => Outcome::Injection(Box::new(self.acknowledge(thread, ack).await?)),
+            Operation::Decide(decide) => Outcome::Decision(Box::new(self.decide(thread, decide).await?)),
         })
     }
 }

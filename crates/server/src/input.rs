@@ -66,11 +66,13 @@ from_body! {
     api::ChangeOwner: api::parse_body;
     api::Begin: api::parse_body;
     api::CreateThread: api::CreateThread::parse;
+    api::Decide: api::parse_body;
     api::EditMessage: api::parse_body;
     api::Emit: api::parse_body;
     api::End: api::parse_body;
     api::Fork: api::parse_body;
     api::Handoff: api::parse_body;
+    api::Inject: api::parse_body;
     api::Mention: api::parse_body;
     api::NewEvent: api::parse_body;
     api::NewKey: api::parse_body;

@@ -40,6 +40,7 @@ pages! {
     ThreadNotFound "thread_not_found";
     MessageNotFound "message_not_found";
     QueuedNotFound "queued_not_found";
+    InjectionNotFound "injection_not_found";
     CheckpointNotFound "checkpoint_not_found";
     AttachmentNotFound "attachment_not_found";
     ProjectNotFound "project_not_found";
@@ -58,6 +59,8 @@ pages! {
     ThreadTerminated "thread_terminated";
     InvalidTransition "invalid_transition";
     QueueFull "queue_full";
+    InjectionsFull "injections_full";
+    DecisionsFull "decisions_full";
     ExecutionOpen "execution_open";
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";

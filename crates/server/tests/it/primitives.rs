@@ -32,3 +32,60 @@ fn a_thread_is_moved_along_its_life_and_refusals_carry_what_is_allowed() {
     let refused = ann.post(&format!("{path}/unarchive"), json!({})).refused(409, "invalid_transition");
     assert_eq!(refused["allowed"], json!([]));
 }
+
+#[test]
+fn what_is_injected_comes_with_the_next_step_and_is_listed() {
+    let server = Server::start();
+    let ann = server.admin();
+    let path = format!("/v1/threads/{}", ann.thread(&["a"]));
+    let inject = |body: serde_json::Value| ann.post(&format!("{path}/inject"), body);
+    let content = json!({ "budget": 100, "items": [null, "x"] });
+    let made = inject(json!({ "type": "data", "content": content })).ok(201);
+    assert_eq!(made.as_object().map(|made| made.len()), Some(1));
+    let later = inject(json!({ "type": "priority", "content": "first", "urgency": "immediate" })).ok(201);
+    for wrong in [
+        json!({ "type": "wish", "content": 1 }),
+        json!({ "type": "data" }),
+        json!({ "type": "data", "content": 1, "urgency": "soon" }),
+    ] {
+        inject(wrong).refused(400, "invalid_body");
+    }
+    let begun = ann.post(&format!("{path}/executions"), json!({})).ok(201);
+    let given = begun["injections"].as_array().expect("injections");
+    assert_eq!((&given[0]["id"], &given[1]["id"]), (&later["injectionId"], &made["injectionId"]));
+    assert_eq!((&given[1]["content"], &given[1]["urgency"]), (&content, &json!("next_step")));
+    assert_eq!((&given[1]["state"], &given[1]["executionId"]), (&json!("taken"), &begun["executionId"]));
+    let step = format!("{path}/executions/{}/step", begun["executionId"].as_str().expect("an id"));
+    assert_eq!(ann.post(&step, json!({})).ok(200)["injections"], json!([]));
+    let by_hand = inject(json!({ "type": "feedback", "content": "good" })).ok(201);
+    let waiting = ann.get(&format!("{path}/injections")).ok(200);
+    assert_eq!((&waiting["total"], &waiting["items"][0]["id"]), (&json!(1), &by_hand["injectionId"]));
+    let ack = format!("{path}/injections/{}/ack", by_hand["injectionId"].as_str().expect("an id"));
+    let taken = ann.post(&ack, json!({})).ok(200);
+    assert_eq!((&taken["state"], taken.get("executionId")), (&json!("taken"), None));
+    assert_eq!(ann.post(&ack, json!({})).ok(200), taken);
+    assert_eq!(ann.get(&format!("{path}/injections?state=taken")).ok(200)["total"], 3);
+    assert_eq!(ann.get(&format!("{path}/injections?state=all")).ok(200)["total"], 3);
+    ann.get(&format!("{path}/injections?state=some")).refused(400, "invalid_parameter");
+    let unknown = format!("{path}/injections/00000000-0000-4000-8000-000000000000/ack");
+    ann.post(&unknown, json!({})).refused(404, "injection_not_found");
+}
+
+#[test]
+fn decisions_are_recorded_and_listed_as_of_any_version() {
+    let server = Server::start();
+    let ann = server.admin();
+    let path = format!("/v1/threads/{}", ann.thread(&["a"]));
+    let decide = |question: &str, answer: &str| {
+        let body = json!({ "question": question, "answer": answer, "reason": "because" });
+        ann.post(&format!("{path}/decide"), body).ok(201)
+    };
+    let first = decide("Which store?", "SQLite");
+    decide("which  STORE?", "PostgreSQL");
+    let now = ann.get(&format!("{path}/decisions")).ok(200);
+    assert_eq!((&now["total"], &now["items"][0]["answer"]), (&json!(1), &json!("PostgreSQL")));
+    let then = ann.get(&format!("{path}/decisions?asOf={}", first["version"])).ok(200);
+    assert_eq!(then["items"][0], first);
+    ann.post(&format!("{path}/decide"), json!({ "question": " ", "answer": "x" })).refused(400, "invalid_body");
+    ann.get(&format!("{path}/decisions?asOf=99")).refused(400, "version_in_future");
+}

@@ -210,7 +210,7 @@ async fn a_lease_of_somebody_else_does_not_keep_a_thread_open(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let writer = keep.engine.exclusive(thread, Exclusive::default()).await.expect("a writer");
     moved(&keep, thread, LifecycleAction::Done).await;
-    let version = writer.update(|draft| drop(draft.append(MessageBody::user("late"))));
+    let version = writer.update(|draft| draft.append(MessageBody::user("late")));
     let refused = match version {
         Ok(version) => writer.flush_version(version).await.map(drop),
         Err(refused) => Err(refused),

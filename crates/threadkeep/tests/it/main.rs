@@ -7,6 +7,7 @@ mod copy;
 mod emit;
 mod follow;
 mod fork;
+mod inject;
 mod lifecycle;
 mod list;
 mod live;
