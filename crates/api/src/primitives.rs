@@ -1,7 +1,9 @@
 //! The primitives that people and agents share, on the wire: what requests ask for, and what is answered.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Actor, InjectionType, Json, LifecycleAction, Timestamp, Urgency, Uuid, Version};
+use threadkeep_model::{
+    Actor, InjectionType, Invalid, Json, LifecycleAction, ThreadId, Timestamp, Urgency, Uuid, Version,
+};
 
 /// Moves a thread on in its life.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,4 +160,88 @@ impl From<&threadkeep_engine::Decision> for Decision {
         let threadkeep_engine::Decision { question, answer, reason, actor, created, version } = decision.clone();
         Self { question, answer, reason, actor: (*actor).clone(), created_at: created, version }
     }
+}
+
+/// A new thread for an intent of its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spawn {
+    /// What the new thread is for.
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    pub intent: String,
+    /// What it inherits.
+    pub inherit: Inherit,
+    /// What it inherits in part: `messages`, `messages:last=N`, `files:GLOB`, `kv:PREFIX`, `env`, `skills`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
+    pub inherit_scope: Option<Vec<String>>,
+    /// Whose thread it is; the same agent's if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
+    pub agent_id: Option<String>,
+}
+
+/// How much a spawned thread inherits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Inherit {
+    /// Messages, files, values, skills and the workspace.
+    Full,
+    /// What the scope names.
+    Partial,
+    /// Nothing.
+    None,
+}
+
+impl std::str::FromStr for Inherit {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "full" => Ok(Self::Full),
+            "partial" => Ok(Self::Partial),
+            "none" => Ok(Self::None),
+            _ => Err(Invalid::parameter("inherit", format!("'{text}' is not one of full, partial, none"))),
+        }
+    }
+}
+
+impl Spawn {
+    /// Most items of a scope.
+    const SCOPE_MAX: usize = 100;
+
+    /// What the new thread inherits.
+    ///
+    /// # Errors
+    /// A scope without `partial`, or an item that is not known.
+    pub fn inherits(&self) -> Result<threadkeep_engine::Inherit, Invalid> {
+        let scope = self.inherit_scope.as_deref().unwrap_or_default();
+        if scope.len() > Self::SCOPE_MAX {
+            return Err(Invalid::body("inheritScope", format!("names at most {} items", Self::SCOPE_MAX)));
+        }
+        match self.inherit {
+            Inherit::Partial => {
+                let items = scope.iter().map(|item| item.parse()).collect::<Result<_, _>>()?;
+                Ok(threadkeep_engine::Inherit::Partial(items))
+            }
+            Inherit::Full | Inherit::None if !scope.is_empty() => {
+                Err(Invalid::body("inheritScope", "goes with inherit partial, and with nothing else"))
+            }
+            Inherit::Full => Ok(threadkeep_engine::Inherit::Full),
+            Inherit::None => Ok(threadkeep_engine::Inherit::None),
+        }
+    }
+}
+
+/// A thread that was spawned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Spawned {
+    /// The new thread.
+    pub thread_id: ThreadId,
+    /// The thread it was spawned from.
+    pub parent_id: ThreadId,
 }

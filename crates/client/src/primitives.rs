@@ -10,6 +10,14 @@ use crate::query::Query;
 use crate::threads::of;
 
 impl Client {
+    /// Makes a thread for an intent of its own.
+    ///
+    /// # Errors
+    /// As the server refuses it. If the connection breaks it is not sent again: there could be two.
+    pub async fn spawn(&self, thread: impl Into<ThreadName>, spawn: &api::Spawn) -> Result<api::Spawned, Error> {
+        self.ask(Ask::post(of(thread, "/spawn"), spawn)?).await
+    }
+
     /// Moves a thread on in its life.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ pub(crate) enum Interrupted {
     Crash,
     /// The work rests.
     Suspend,
+    Spawn,
 }
 
 impl Interrupted {
@@ -39,6 +40,7 @@ impl Interrupted {
             Self::Cancel => "cancel",
             Self::Crash => "crash",
             Self::Suspend => "suspend",
+            Self::Spawn => "spawn",
         }
     }
 
@@ -50,6 +52,7 @@ impl Interrupted {
             Self::End => "The execution ended before this call had a result.",
             Self::Cancel => "The execution was cancelled before this call had a result.",
             Self::Crash => "The execution broke off before this call had a result.",
+            Self::Spawn => "The thread was spawned before this call had a result.",
             Self::Suspend => "The thread was suspended before this call had a result.",
         }
     }

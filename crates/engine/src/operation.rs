@@ -6,7 +6,7 @@ use crate::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create,
     Decide, Decision, Delete, DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Inject, Injection,
     Insert, Mention, NotifyParent, Progressed, Queue, Queued, Relationship, RemoveQueued, Result, Rollback,
-    SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive, Update,
+    SetCheckpoint, SetStatus, Spawn, Step, Subagent, Truncate, Unarchive, Update,
 };
 
 /// Something that changes a thread.
@@ -76,6 +76,8 @@ pub enum Operation {
     Acknowledge(Acknowledge),
     /// Answers a question.
     Decide(Decide),
+    /// A new thread for an intent of its own.
+    Spawn(Spawn),
 }
 
 /// What an operation gives.
@@ -111,7 +113,7 @@ pub enum Outcome {
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 32] = [
+    pub const NAMES: [&'static str; 33] = [
         "create",
         "update",
         "delete",
@@ -144,6 +146,7 @@ impl Operation {
         "inject",
         "ack",
         "decide",
+        "spawn",
     ];
 
     /// The name of this operation.
@@ -181,6 +184,7 @@ impl Operation {
             Self::Inject(_) => "inject",
             Self::Acknowledge(_) => "ack",
             Self::Decide(_) => "decide",
+            Self::Spawn(_) => "spawn",
         }
     }
 }
@@ -224,6 +228,7 @@ impl Engine {
             Operation::Inject(inject) => Outcome::Injection(Box::new(self.inject(thread, inject).await?)),
             Operation::Acknowledge(ack) => Outcome::Injection(Box::new(self.acknowledge(thread, ack).await?)),
             Operation::Decide(decide) => Outcome::Decision(Box::new(self.decide(thread, decide).await?)),
+            Operation::Spawn(spawn) => Outcome::Thread(Box::new(self.spawn(thread, spawn).await?)),
         })
     }
 }

@@ -90,6 +90,7 @@ from_body! {
     api::RunGc: api::parse_body;
     api::SetCheckpoint: api::parse_body;
     api::SetStatus: api::parse_body;
+    api::Spawn: api::parse_body;
     api::Step: api::parse_body;
     api::TakeWriter: api::parse_body;
     api::Truncate: api::parse_body;

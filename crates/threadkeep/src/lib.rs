@@ -88,11 +88,11 @@ pub use threadkeep_engine::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Changed,
     ContentHash, CopyReport, Create, Decide, Decision, Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage,
     EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry,
-    Importer, Inject, Injection, InjectionState, Insert, Limits, List, Logged, Mention, MessagePage, ModelMessage,
-    NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue, Queued, Relationship,
-    RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, Standing, Step,
-    Subagent, Subscription, TakeWriter, Taken, ThreadPage, ThreadSummary, Truncate, TruncateFrom, Unarchive, Update,
-    Verb, World, standing,
+    Importer, Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, Mention,
+    MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue,
+    Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
+    SetStatus, Spawn, Standing, Step, StepName, Subagent, Subscription, TakeWriter, Taken, ThreadPage, ThreadSummary,
+    Truncate, TruncateFrom, Unarchive, Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,

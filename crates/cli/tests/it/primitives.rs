@@ -47,3 +47,32 @@ pub fn what_is_injected_reaches_whoever_works_and_decisions_are_kept() {
     assert_eq!(keep.json(&["decisions", &thread, "--as-of", "9"])[0]["answer"], "SQLite");
     assert_eq!(keep.json(&["doctor"])["healthy"], true);
 }
+
+#[test]
+pub fn a_thread_is_spawned_and_goes_back_to_a_step() {
+    let keep = Keep::new();
+    let thread = keep.ok(&["create", "Work", "--message", "Build it"]);
+    keep.ok(&["say", &thread, "--role", "assistant", "I did."]);
+    keep.say(&thread, "Really?");
+    let child = keep.ok(&["spawn", &thread, "Fix the flaky test", "--inherit", "full"]);
+    assert_eq!(keep.message_ids(&child), keep.message_ids(&thread));
+    let scope = ["--inherit", "partial", "--inherit-scope", "messages:last=1", "--inherit-scope", "skills"];
+    let args: Vec<&str> = ["spawn", &thread, "Ask"].into_iter().chain(scope).collect();
+    let spawned = keep.json(&args);
+    let part = spawned["threadId"].as_str().expect("an id");
+    assert_eq!(keep.message_ids(part).len(), 1);
+    let tree = keep.ok(&["tree", part]);
+    assert!(tree.contains("spawn after message 2: ") && tree.contains("Fix the flaky test"), "{tree}");
+    keep.run(&["spawn", &thread, "x"]).refused(2, &["--inherit"]);
+    let odd = ["spawn", &thread, "x", "--inherit", "partial", "--inherit-scope", "memory"];
+    keep.run(&odd).refused(2, &["messages:last=N, files:GLOB, kv:PREFIX, env, skills"]);
+
+    keep.ok(&["rollback", &thread, "--step", "1"]);
+    assert_eq!(keep.message_ids(&thread).len(), 2);
+    keep.ok(&["rollback", &thread, "--undo"]);
+    let step = keep.message_ids(&thread)[1].clone();
+    keep.ok(&["rollback", &thread, "--step", &step]);
+    assert_eq!(keep.message_ids(&thread).len(), 2);
+    keep.run(&["rollback", &thread, "--step", "0"]).refused(2, &["a step is a message of the assistant"]);
+    assert_eq!(keep.json(&["doctor"])["healthy"], true);
+}

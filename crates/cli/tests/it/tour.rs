@@ -140,6 +140,7 @@ fn tour(keep: &Keep) {
     keep.ok(&["ack", &thread, &injection]);
     keep.ok(&["decide", &thread, "Which store?", "SQLite"]);
     keep.ok(&["decisions", &thread]);
+    keep.ok(&["spawn", &thread, "Fix the flaky test", "--inherit", "full"]);
     keep.ok(&["lifecycle", &other, "suspend", "--reason", "later"]);
     keep.ok(&["resume", &other]);
     follow(keep, &thread, &other);

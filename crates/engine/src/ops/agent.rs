@@ -109,6 +109,11 @@ impl Engine {
         if at == thread.head.tally.last_state {
             return Ok(thread.record.state());
         }
+        if at > view.bounds.values || view.bounds.values < view.bounds.messages {
+            // The conversation goes back further than what the thread sees of agents: it was spawned with a part of its
+            // parent, and began with what its birth says.
+            return Ok(self.state_at_birth(thread.id).await?.unwrap_or_default());
+        }
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
             // to its birth, nothing but the default is left untold.

@@ -19,6 +19,7 @@ pub(crate) mod mention;
 pub(crate) mod owner;
 pub(crate) mod queue;
 pub(crate) mod rollback;
+pub(crate) mod spawn;
 pub(crate) mod subagent;
 pub(crate) mod truncate;
 pub(crate) mod update;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{Acknowledge, ChangeLifecycle, Decide, Inject, Uuid, Version};
+use threadkeep::{Acknowledge, ChangeLifecycle, Decide, Inject, Spawn, Uuid, Version};
 use threadkeep_api as api;
 use threadkeep_api::ErrorCode;
 
@@ -18,6 +18,15 @@ pub(crate) fn routes() -> Routes {
         "Primitives",
         "What people and agents do with threads in the same words.",
         [
+            table::post(
+                ("spawnThread", "/v1/threads/{thread}/spawn"),
+                "Makes a thread for an intent of its own, with all, some or nothing of what this one holds.",
+                spawn,
+                Gives::created::<api::Spawned>("The new thread, and where it came from."),
+            )
+            .example(
+                r#"{"intent":"Fix the flaky test","inherit":"partial","inheritScope":["messages:last=20","skills"]}"#,
+            ),
             table::post(
                 ("changeLifecycle", "/v1/threads/{thread}/lifecycle"),
                 "Moves a thread on in its life: done, cancel, suspend, resume, or archive, which is final.",
@@ -65,6 +74,20 @@ pub(crate) fn routes() -> Routes {
             .fails([ErrorCode::VersionInFuture]),
         ],
     )
+}
+
+async fn spawn(
+    Writing(access): Writing,
+    Path(name): Path<String>,
+    if_match: IfMatch,
+    Body(asked): Body<api::Spawn>,
+) -> Answer {
+    let inherit = asked.inherits()?;
+    let parent = named(&access, &name).await?;
+    let api::Spawn { intent, agent_id, .. } = asked;
+    let spawn = Spawn { intent, inherit, agent_id, expected: if_match.version() };
+    let child = access.engine.spawn(parent.id, spawn).await?;
+    Ok(created(&api::Spawned { thread_id: child.id, parent_id: parent.id }))
 }
 
 async fn lifecycle(

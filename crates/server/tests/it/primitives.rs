@@ -89,3 +89,52 @@ fn decisions_are_recorded_and_listed_as_of_any_version() {
     ann.post(&format!("{path}/decide"), json!({ "question": " ", "answer": "x" })).refused(400, "invalid_body");
     ann.get(&format!("{path}/decisions?asOf=99")).refused(400, "version_in_future");
 }
+
+#[test]
+fn a_thread_is_spawned_with_what_is_named_and_seen_in_the_family() {
+    let server = Server::start();
+    let ann = server.admin();
+    let parent = ann.thread(&["a", "b", "c"]);
+    let path = format!("/v1/threads/{parent}");
+    let spawn = |body: serde_json::Value| ann.post(&format!("{path}/spawn"), body);
+    let full = spawn(json!({ "intent": "Fix it", "inherit": "full" })).ok(201);
+    assert_eq!((full.as_object().map(|made| made.len()), &full["parentId"]), (Some(2), &json!(parent)));
+    let child = full["threadId"].as_str().expect("an id");
+    assert_eq!(ann.shows(child), "a b c");
+    let shown = ann.get(&format!("/v1/threads/{child}")).ok(200);
+    assert_eq!((&shown["intent"], &shown["title"]), (&json!("Fix it"), &json!("Fix it")));
+    let part = json!({ "intent": "x", "inherit": "partial", "inheritScope": ["messages:last=2", "skills", "env"] });
+    assert_eq!(ann.shows(spawn(part).ok(201)["threadId"].as_str().expect("an id")), "b c");
+    let tree = ann.get(&format!("{path}/tree")).ok(200);
+    assert_eq!(tree["threads"].as_array().map(Vec::len), Some(3));
+    assert_eq!((&tree["relations"][0]["type"], &tree["relations"][0]["childId"]), (&json!("spawn"), &json!(child)));
+    for (wrong, field) in [
+        (json!({ "intent": "x" }), "inherit"),
+        (json!({ "intent": " ", "inherit": "none" }), "intent"),
+        (json!({ "intent": "x", "inherit": "full", "inheritScope": ["env"] }), "inheritScope"),
+        (json!({ "intent": "x", "inherit": "partial" }), "inheritScope"),
+        (json!({ "intent": "x", "inherit": "partial", "inheritScope": ["memory"] }), "inheritScope"),
+    ] {
+        let refused = spawn(wrong).refused(400, "invalid_body");
+        assert_eq!(refused["field"], field);
+    }
+}
+
+#[test]
+fn a_thread_goes_back_to_a_step_by_its_index_or_its_id() {
+    let server = Server::start();
+    let ann = server.admin();
+    let thread = ann.thread(&["a"]);
+    let path = format!("/v1/threads/{thread}");
+    let said = ann.post(&format!("{path}/messages"), json!({ "role": "assistant", "content": "b" })).ok(201);
+    ann.say(&thread, "c");
+    for step in [json!(1), said["id"].clone()] {
+        ann.post(&format!("{path}/rollback"), json!({ "step": step })).ok(200);
+        assert_eq!(ann.shows(&thread), "a b");
+        ann.post(&format!("{path}/rollback"), json!({ "undo": true })).ok(200);
+    }
+    let refused = ann.post(&format!("{path}/rollback"), json!({ "step": 0 })).refused(400, "invalid_body");
+    assert_eq!(refused["field"], "step");
+    ann.post(&format!("{path}/rollback"), json!({ "step": 9 })).refused(400, "index_out_of_range");
+    ann.post(&format!("{path}/rollback"), json!({ "step": 1, "version": 1 })).refused(400, "invalid_body");
+}

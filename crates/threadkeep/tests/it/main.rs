@@ -21,6 +21,7 @@ mod record;
 mod relate;
 mod resume;
 mod rewind;
+mod spawn;
 mod transfer;
 mod unflushed;
 mod values;

@@ -149,6 +149,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Inject(threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"))),
         Operation::Acknowledge(threadkeep::Acknowledge { injection }),
         Operation::Decide(threadkeep::Decide::new("a?", "b")),
+        Operation::Spawn(threadkeep::Spawn::new("x")),
         Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
         Operation::Delete(Delete::default()),

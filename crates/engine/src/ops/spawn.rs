@@ -1,0 +1,287 @@
+//! `spawn`: a new thread for an intent of its own, with all, some or nothing of what this one holds.
+//!
+//! What is inherited is a snapshot: both threads go their own ways from then on. Messages, files and values are shared by a
+//! link, which costs the same however many there are. `messages:last=N` is copied instead: a link shows a history from its
+//! beginning, so the messages left out would have to be hidden one by one.
+
+use std::str::FromStr;
+
+use threadkeep_model::{
+    AgentAssigned, AgentState, Bounds, Entry, Invalid, MessageBody, NewEntry, NewSegment, Position, Record, Related,
+    RelationKind, Tally, Thread, ThreadCommit, ThreadId, Version,
+};
+
+use super::cut::link;
+use super::fork::{Decided, ForkPoint};
+use super::handoff::{text, title};
+use super::write;
+use crate::calls::Interrupted;
+use crate::view::View;
+use crate::{Engine, Result};
+
+/// A new thread for an intent of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Spawn {
+    /// What the new thread is for.
+    pub intent: String,
+    /// What it inherits.
+    pub inherit: Inherit,
+    /// Whose thread it is; without it, the same agent's.
+    pub agent_id: Option<String>,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl Spawn {
+    /// For this intent, with nothing of what the thread holds.
+    pub fn new(intent: &str) -> Self {
+        Self { intent: intent.to_owned(), ..Self::default() }
+    }
+
+    /// The same, inheriting this.
+    #[must_use]
+    pub fn inherit(self, inherit: Inherit) -> Self {
+        Self { inherit, ..self }
+    }
+}
+
+/// What a spawned thread inherits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Inherit {
+    /// Messages, files, values, skills and the workspace it began in.
+    Full,
+    /// What these name.
+    Partial(Vec<InheritItem>),
+    /// Nothing.
+    #[default]
+    None,
+}
+
+/// Something that a thread inherits in part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InheritItem {
+    /// `messages`: the conversation.
+    Messages,
+    /// `messages:last=N`: the end of the conversation, copied.
+    LastMessages(u64),
+    /// `files` or `files:GLOB`: the files that fit.
+    Files(String),
+    /// `kv` or `kv:PREFIX`: the values whose keys begin like that.
+    Values(String),
+    /// `env`: the workspace it began in.
+    Env,
+    /// `skills`: the skills that are active.
+    Skills,
+}
+
+/// Fits every file.
+const ALL_FILES: &str = "**";
+
+impl FromStr for InheritItem {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refused = |why: &str| {
+            let known = "messages, messages:last=N, files:GLOB, kv:PREFIX, env, skills";
+            Invalid::body("inheritScope", format!("'{text}' {why}; it is one of {known}"))
+        };
+        let (name, what) = text.split_once(':').map_or((text, None), |(name, what)| (name, Some(what)));
+        match (name, what) {
+            ("messages", None) => Ok(Self::Messages),
+            ("messages", Some(what)) => {
+                let last = what.strip_prefix("last=").and_then(|last| last.parse().ok());
+                last.filter(|last| *last > 0)
+                    .map(Self::LastMessages)
+                    .ok_or_else(|| refused("names no number of messages"))
+            }
+            ("files", None) => Ok(Self::Files(ALL_FILES.to_owned())),
+            ("files", Some("")) => Err(refused("names no files")),
+            ("files", Some(glob)) => Ok(Self::Files(glob.to_owned())),
+            ("kv", prefix) => Ok(Self::Values(prefix.unwrap_or_default().to_owned())),
+            ("env", None) => Ok(Self::Env),
+            ("skills", None) => Ok(Self::Skills),
+            _ => Err(refused("is not known")),
+        }
+    }
+}
+
+impl Inherit {
+    fn includes(&self, item: &InheritItem) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Partial(scope) => scope.contains(item),
+            Self::None => false,
+        }
+    }
+}
+
+impl Engine {
+    /// Makes a new thread for an intent of its own. Both threads show from the same commit on where it came from
+    /// ([`Engine::family`]); only owners spawn.
+    ///
+    /// # Errors
+    /// A blank intent; a scope that breaks a rule; [`crate::Error::VersionConflict`].
+    pub async fn spawn(&self, thread: ThreadId, spawn: Spawn) -> Result<Thread> {
+        let intent = text("intent", &spawn.intent)?;
+        self.refuse_scope(&spawn.inherit)?;
+        let (committed, mut child) = self
+            .settle(thread, || async {
+                let parent = self.thread(thread).await?;
+                let Decided { segment, first, state, .. } = match &spawn.inherit {
+                    Inherit::Full => self.decide_fork(&parent, ForkPoint::Now, Interrupted::Spawn).await?,
+                    Inherit::Partial(scope) => self.decide_partial(&parent, scope).await?,
+                    Inherit::None => self.decide_partial(&parent, &[]).await?,
+                };
+                let inherited = state.clone();
+                let agent_id = spawn.agent_id.clone().or_else(|| parent.record.agent_id.clone());
+                let state = AgentState { agent_id, ..state };
+                let mut entries = first;
+                if segment.birth.last_state != Position::START && state != inherited {
+                    // What the link leads to says otherwise, and a rollback goes by it.
+                    let told = Entry::AgentAssigned(AgentAssigned { state: state.clone() });
+                    entries.insert(0, NewEntry::new(&told));
+                }
+                let id = ThreadId::from_chance(self.shared.world.chance());
+                let record = inherit(&parent, &intent, &spawn.inherit).with_state(state).checked()?;
+                let account = self.caller.account.clone();
+                let birth = threadkeep_model::Create { thread: id, account, record: record.clone(), segment, entries };
+                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
+                let (index, anchor) = self.last_place(&parent).await?;
+                let (kind, comment) = (RelationKind::Spawn, Some(intent.clone()));
+                let told = NewEntry::new(&Entry::Related(Related { child: id, kind, index, anchor, comment }));
+                let told = write(&parent, spawn.expected, None, vec![told], None);
+                let mut commit = self.commit(vec![told, ThreadCommit::Create(birth)]);
+                // Times never go back along a lineage, whatever the clock does.
+                commit.time = commit.time.max(parent.head.updated);
+                let account = self.caller.account.clone();
+                Ok((commit, Thread { id, account, created: head.updated, head, record }))
+            })
+            .await?;
+        if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
+            (child.head, child.created) = (committed.head, committed.time);
+        }
+        Ok(child)
+    }
+
+    /// What a thread with a part of its parent sees, and is told first.
+    async fn decide_partial(&self, parent: &Thread, scope: &[InheritItem]) -> Result<Decided> {
+        let view = self.view(parent.id, &parent.head, None).await?;
+        let mut bounds = Bounds::all(Position::START);
+        let mut tally = Tally::default();
+        let mut first = Vec::new();
+        let mut skills = Vec::new();
+        for item in scope {
+            match item {
+                InheritItem::Messages => {
+                    bounds = Bounds { messages: view.bounds.messages, changes: view.bounds.changes, ..bounds };
+                    tally = Tally { last_state: Position::START, ..view.tally };
+                    let count = view.tally.messages();
+                    first.extend(self.close_calls(&view, count, &[], Interrupted::Spawn).await?);
+                }
+                InheritItem::LastMessages(count) => first.extend(self.last_said(&view, *count).await?),
+                InheritItem::Files(glob) => bounds.files = self.inherit_files(&view, glob)?,
+                InheritItem::Values(prefix) => bounds.values = self.inherit_values(&view, prefix)?,
+                InheritItem::Skills => skills.clone_from(&parent.record.activated_skills),
+                InheritItem::Env => {}
+            }
+        }
+        let link = if bounds == Bounds::all(Position::START) { None } else { link(&view, bounds) };
+        let birth = if link.is_some() { tally } else { Tally::default() };
+        let segment = NewSegment { id: self.new_segment(), link, birth };
+        let first = first.iter().map(NewEntry::new).collect();
+        let state = AgentState { agent_id: parent.record.agent_id.clone(), skills };
+        Ok(Decided { segment, first, state, index: None, anchor: None })
+    }
+
+    /// The last messages of a view, to be said again, with what closes their open calls.
+    async fn last_said(&self, view: &View, last: u64) -> Result<Vec<Entry>> {
+        let shown = view.tally.messages();
+        let mut bodies: Vec<MessageBody> = Vec::new();
+        while (bodies.len() as u64) < last.min(shown) {
+            let read = bodies.len() as u64;
+            let found = self.last_of(view, shown - read, (last.min(shown) - read) as usize).await?;
+            if found.is_empty() {
+                break;
+            }
+            for message in &found {
+                bodies.push(message.body()?);
+            }
+        }
+        bodies.reverse();
+        let closed = self.close_calls(view, 0, &bodies, Interrupted::Spawn).await?;
+        Ok(bodies.into_iter().map(Entry::MessageAppended).chain(closed).collect())
+    }
+
+    /// How far the files of `view` are seen by a thread that inherits those that fit `glob`.
+    fn inherit_files(&self, view: &View, glob: &str) -> Result<Position> {
+        if glob == ALL_FILES {
+            return Ok(view.bounds.files);
+        }
+        Err(unsupported(&format!("files:{glob}"), "files"))
+    }
+
+    /// How far the values of `view` are seen by a thread that inherits those whose keys begin with `prefix`.
+    fn inherit_values(&self, view: &View, prefix: &str) -> Result<Position> {
+        if prefix.is_empty() {
+            return Ok(view.bounds.values);
+        }
+        Err(unsupported(&format!("kv:{prefix}"), "kv"))
+    }
+
+    fn refuse_scope(&self, inherit: &Inherit) -> Result<(), Invalid> {
+        let Inherit::Partial(scope) = inherit else { return Ok(()) };
+        let refused = |rule: String| Err(Invalid::body("inheritScope", rule));
+        if scope.is_empty() {
+            return refused("names what is inherited; with inherit none nothing is".to_owned());
+        }
+        let max = self.shared.limits.batch_max as u64;
+        let said = |item: &&InheritItem| matches!(item, InheritItem::Messages | InheritItem::LastMessages(_));
+        if scope.iter().filter(said).count() > 1 {
+            return refused("names messages more than once".to_owned());
+        }
+        if scope.iter().any(|item| matches!(item, InheritItem::LastMessages(last) if *last > max)) {
+            return refused(format!("copies at most {max} messages; all of them are shared with 'messages'"));
+        }
+        Ok(())
+    }
+}
+
+fn unsupported(item: &str, whole: &str) -> crate::Error {
+    let rule = format!("'{item}' is not supported yet; '{whole}' inherits all of them");
+    Invalid::body("inheritScope", rule).into()
+}
+
+/// The record of a spawned thread: what says where the work belongs goes along.
+fn inherit(parent: &Thread, intent: &str, inherit: &Inherit) -> Record {
+    let record = &parent.record;
+    Record {
+        title: Some(title(intent)),
+        intent: Some(intent.to_owned()),
+        agent_mode: record.agent_mode.clone(),
+        task_id: record.task_id.clone(),
+        project_id: record.project_id.clone(),
+        user_id: record.user_id.clone(),
+        env: record.env.clone().filter(|_| inherit.includes(&InheritItem::Env)),
+        parent_id: Some(parent.id),
+        ..Record::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_read_item_by_item_and_what_is_unknown_names_what_is() {
+        let read = |text: &str| text.parse::<InheritItem>();
+        assert_eq!(read("messages"), Ok(InheritItem::Messages));
+        assert_eq!(read("messages:last=20"), Ok(InheritItem::LastMessages(20)));
+        assert_eq!(read("files:src/**/*.rs"), Ok(InheritItem::Files("src/**/*.rs".into())));
+        assert_eq!(read("kv:a:b"), Ok(InheritItem::Values("a:b".into())));
+        assert_eq!((read("env"), read("skills")), (Ok(InheritItem::Env), Ok(InheritItem::Skills)));
+        for odd in ["", "memory", "messages:", "messages:last=0", "messages:first=3", "files:", "env:x", "Messages"] {
+            let refused = read(odd).expect_err(odd);
+            assert!(refused.rule.contains("messages:last=N, files:GLOB, kv:PREFIX, env, skills"), "{}", refused.rule);
+        }
+    }
+}
