@@ -82,6 +82,8 @@ codes! {
     MessageNotFound = "message_not_found": NotFound;
     /// No such message waits.
     QueuedNotFound = "queued_not_found": NotFound;
+    /// The thread has no such injection.
+    InjectionNotFound = "injection_not_found": NotFound;
     /// The thread has no such checkpoint.
     CheckpointNotFound = "checkpoint_not_found": NotFound;
     /// The message has no such attachment.
@@ -116,12 +118,18 @@ codes! {
     UpdatesRefused = "updates_refused": Conflict;
     /// The thread's content may not change any more.
     ThreadClosed = "thread_closed": Conflict;
+    /// The thread rests.
+    ThreadSuspended = "thread_suspended": Conflict;
     /// The thread was terminated.
     ThreadTerminated = "thread_terminated": Conflict;
     /// The thread's life does not go that way.
     InvalidTransition = "invalid_transition": Conflict;
     /// As many messages wait as may.
     QueueFull = "queue_full": Conflict;
+    /// As many injections wait as may.
+    InjectionsFull = "injections_full": Conflict;
+    /// The thread records as many decisions as may be.
+    DecisionsFull = "decisions_full": Conflict;
     /// Somebody else works on the thread.
     ExecutionOpen = "execution_open": Conflict;
     /// The execution ended, or was taken over.
@@ -226,10 +234,15 @@ impl ErrorCode {
             Error::FlushTimeout { .. } => Self::FlushTimeout,
             Error::WriteBehindFull { .. } => Self::WriteBehindFull,
             Error::ThreadClosed { .. } => Self::ThreadClosed,
+            Error::ThreadSuspended => Self::ThreadSuspended,
+            Error::InvalidTransition(_) => Self::InvalidTransition,
             Error::ThreadTerminated => Self::ThreadTerminated,
             Error::ArchivedForGood => Self::InvalidTransition,
             Error::QueueFull { .. } => Self::QueueFull,
             Error::QueuedNotFound { .. } => Self::QueuedNotFound,
+            Error::InjectionsFull { .. } => Self::InjectionsFull,
+            Error::InjectionNotFound { .. } => Self::InjectionNotFound,
+            Error::DecisionsFull { .. } => Self::DecisionsFull,
             Error::ExecutionOpen { .. } => Self::ExecutionOpen,
             Error::ExecutionOver { .. } => Self::ExecutionOver,
             Error::NothingToCancel => Self::NothingToCancel,

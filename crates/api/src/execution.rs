@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use threadkeep_engine::{ModelMessage as Given, Progressed as Done, Queued as Waiting};
 use threadkeep_model::{Actor, Content, Damaged, MessageBody, MessageId, QueuedId, Role, Timestamp, Uuid, Version};
 
-use crate::Message;
+use crate::{Injection, Message};
 
 /// An execution that is open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Progressed<'a> {
     pub version: Version,
     /// What was appended to the conversation by it, in order.
     pub delivered: Vec<Message<'a>>,
+    /// What was injected and is taken up with it, immediate ones first. It is not part of the conversation.
+    #[serde(default)]
+    pub injections: Vec<Injection>,
     /// The conversation as a model is given it, for a begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<ModelMessage>>,
@@ -56,6 +59,7 @@ impl<'a> Progressed<'a> {
             execution_id: done.execution,
             version: done.version,
             delivered: done.messages.iter().map(Message::new).collect::<Result<_, _>>()?,
+            injections: done.injections.iter().map(Injection::from).collect(),
             messages: given.map(|given| given.iter().map(ModelMessage::from).collect()),
         })
     }

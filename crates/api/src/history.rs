@@ -84,6 +84,10 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::OwnerChanged
         | Kind::FilesChanged
         | Kind::ValuesChanged
+        | Kind::LifecycleChanged
+        | Kind::Injected
+        | Kind::InjectionTaken
+        | Kind::Decided
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -18,6 +18,7 @@ mod message;
 mod page;
 mod parse;
 mod patch;
+mod primitives;
 mod problem;
 mod public;
 mod report;
@@ -44,11 +45,14 @@ pub use message::Message;
 pub use page::Page;
 pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
+pub use primitives::{
+    ChangeLifecycle, Decide, Decision, Inherit, Inject, Injected, Injection, InjectionState, Spawn, Spawned,
+};
 pub use problem::{HeldBy, Problem, Status};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, ChangeOwner, CreateThread, EditMessage, Emit, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,
-    Nothing, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc, SetCheckpoint, TakeWriter, Truncate,
+    Nothing, Place, PutProject, RenewWriter, Rollback, RunDoctor, RunGc, SetCheckpoint, StepName, TakeWriter, Truncate,
     parse_body, parse_update,
 };
 #[cfg(feature = "schema")]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use threadkeep_engine::Error;
-use threadkeep_model::{Invalid, Timestamp, Version};
+use threadkeep_model::{Invalid, Lifecycle, LifecycleAction, Timestamp, Version};
 
 use crate::ErrorCode;
 
-/// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?}`.
+/// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?, lifecycle?, allowed?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -34,6 +34,20 @@ pub struct Problem {
     /// Who is the thread's exclusive writer, where that is the reason.
     #[serde(flatten, default)]
     pub writer: Option<Box<HeldBy>>,
+    /// Where the thread is in its life, where that is the reason.
+    #[serde(flatten, default)]
+    pub life: Option<Box<Life>>,
+}
+
+/// Where a thread is in its life, and where it can go from there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Life {
+    /// Its state.
+    pub lifecycle: Lifecycle,
+    /// The actions of `lifecycle` that it allows; none if it is over.
+    pub allowed: Vec<LifecycleAction>,
 }
 
 /// Who is a thread's exclusive writer.
@@ -174,6 +188,7 @@ impl Problem {
             field: None,
             current_version: None,
             writer: None,
+            life: None,
         }
     }
 
@@ -209,6 +224,7 @@ impl From<&Error> for Problem {
             field,
             current_version,
             writer: writer.map(|lease| Box::new(HeldBy { holder: lease.holder.clone(), expires_at: lease.until })),
+            life: error.lifecycle().map(|lifecycle| Box::new(Life { lifecycle, allowed: lifecycle.allowed() })),
         }
     }
 }
@@ -248,6 +264,7 @@ mod tests {
             (Error::UpdatesRefused { updates: Vec::new() }, 409, "updates_refused", 5),
             (Error::WriteBehindFull { updates: 1, bytes: 1 }, 503, "write_behind_full", 6),
             (Error::FlushTimeout { target: Position(2), durable: Position(1), pending: 1 }, 503, "flush_timeout", 6),
+            (Error::ThreadSuspended, 409, "thread_suspended", 5),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
             (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
             (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
@@ -274,6 +291,8 @@ mod tests {
         let by = threadkeep_model::Lease { token: 1, holder: "ann".into(), until: Timestamp::from_micros(0) };
         for error in [
             Error::WriterHeld { by },
+            Error::ThreadSuspended,
+            Error::ArchivedForGood,
             Error::VersionConflict { expected: Position(3), current: Position(7) },
             Error::from(Invalid::new(Code::TooLarge, "field", "rule")),
         ] {
@@ -291,6 +310,15 @@ mod tests {
         let problem = serde_json::to_value(Problem::from(Error::WriterHeld { by })).expect("json");
         assert_eq!((&problem["holder"], &problem["expiresAt"]), (&"ann".into(), &"1970-01-01T00:00:00.000000Z".into()));
         assert!(!problem.to_string().contains("4242"), "the token is the holder's own: {problem}");
+    }
+
+    #[test]
+    fn a_move_that_leads_nowhere_says_where_the_thread_is_and_what_it_allows() {
+        let refused = Lifecycle::Suspended.after(LifecycleAction::Done).expect_err("it rests");
+        let problem = serde_json::to_value(Problem::from(Error::from(refused))).expect("json");
+        assert_eq!(problem["code"], "invalid_transition");
+        assert_eq!(problem["detail"], "the thread is suspended, where 'done' leads nowhere: it allows resume");
+        assert_eq!((&problem["lifecycle"], &problem["allowed"]), (&"suspended".into(), &serde_json::json!(["resume"])));
     }
 
     #[test]

@@ -86,6 +86,10 @@ fn is_public(kind: Kind) -> bool {
         | Kind::SkillActivated
         | Kind::AgentAssigned
         | Kind::OwnerChanged
+        | Kind::LifecycleChanged
+        | Kind::Injected
+        | Kind::InjectionTaken
+        | Kind::Decided
         | Kind::ChildChanged
         | Kind::ChildRemoved => false,
     }

@@ -291,6 +291,9 @@ pub struct Rollback {
     /// To the version with this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
+    /// To just after this step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepName>,
     /// To how it was at this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
@@ -300,6 +303,17 @@ pub struct Rollback {
     /// To before the last rollback or truncation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
+}
+
+/// A step: a message of the assistant, by its index or its id.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum StepName {
+    /// By its index, counted from 0.
+    Index(u64),
+    /// By its id.
+    Message(MessageName),
 }
 
 /// A name for the present version.

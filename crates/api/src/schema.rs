@@ -12,7 +12,7 @@ use threadkeep_model::{Content, MessageName, Timestamp, Version};
 use crate::request::Place;
 use crate::{
     CreateThread, EditMessage, ErrorCode, Fork, Message, NewEvent, NewMessage, NewMessages, Problem, ProjectChanges,
-    Rollback, SaidMessage, Truncate,
+    Rollback, SaidMessage, StepName, Truncate,
 };
 
 /// A new thread: any of its fields, and its first messages.
@@ -169,6 +169,11 @@ enum RollbackTo {
     Checkpoint {
         /// To the version with this name.
         checkpoint: String,
+    },
+    /// To a step.
+    Step {
+        /// To just after this message of the assistant, with the results of its calls: its id or its index.
+        step: StepName,
     },
     /// To a time.
     Timestamp {

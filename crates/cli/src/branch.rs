@@ -1,7 +1,7 @@
-//! Other ways through a history: `fork`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
+//! Other ways through a history: `fork`, `spawn`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
 
 use clap::{ArgGroup, Args};
-use threadkeep::{MessageName, Timestamp, Version};
+use threadkeep::{Invalid, MessageName, Timestamp, Version};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -47,12 +47,59 @@ impl Fork {
     }
 }
 
+/// Make a thread for an intent of its own, with all, some or nothing of what this one holds; print its id
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What it inherits is a snapshot: both threads go their own ways from then on. The scope names messages, messages:last=N (which \
+are copied), files:GLOB, kv:PREFIX, env (the workspace it began in) and skills.
+
+Examples:
+  threadkeep spawn 4e36 \"Fix the flaky test\" --inherit full
+  threadkeep spawn 4e36 \"Ask the others\" --inherit partial --inherit-scope messages:last=20 --inherit-scope skills
+  threadkeep spawn 4e36 \"Begin anew\" --inherit none")]
+pub(crate) struct Spawn {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// What the new thread is for
+    intent: String,
+    /// What it inherits: full, partial or none
+    #[arg(long, value_name = "HOW")]
+    inherit: api::Inherit,
+    /// What it inherits in part; may be given several times
+    #[arg(long, value_name = "ITEM")]
+    inherit_scope: Vec<String>,
+    /// Whose thread it is [default: the same agent's]
+    #[arg(long, value_name = "AGENT")]
+    agent_id: Option<String>,
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    expected_version: Option<Version>,
+}
+
+impl Spawn {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let parent = context.thread(&self.thread).await?;
+        let Self { intent, inherit, inherit_scope, agent_id, expected_version: expected, .. } = self;
+        let inherit_scope = Some(inherit_scope).filter(|scope| !scope.is_empty());
+        let spawn = api::Spawn { intent, inherit, inherit_scope, agent_id };
+        let spawned = context.client.expecting(expected).spawn(parent.id, &spawn).await?;
+        if context.json {
+            return context.out.json(&spawned);
+        }
+        context.out.line(spawned.thread_id.to_string())?;
+        context.out.flush()?;
+        context.note(format!("it was spawned from {}", thread::named(&parent)));
+        Ok(())
+    }
+}
+
 /// Go back to an earlier version; nothing is lost, and it can be undone
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("to").required(true).multiple(false), after_help = "\
 Examples:
   threadkeep rollback 4e36 --to-version 12
   threadkeep rollback 4e36 --checkpoint before-the-refactoring
+  threadkeep rollback 4e36 --step 3         after the fourth message, which is the assistant's
   threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
 pub(crate) struct Rollback {
     /// The thread: its id, its short id, or the beginning of either
@@ -66,6 +113,9 @@ pub(crate) struct Rollback {
     /// To the version with this name
     #[arg(long, value_name = "NAME", group = "to")]
     checkpoint: Option<String>,
+    /// To just after this message of the assistant, with the results of its calls: its id, or its index counted from 0
+    #[arg(long, value_name = "MESSAGE", group = "to", value_parser = step)]
+    step: Option<api::StepName>,
     /// To before the last rollback or truncation
     #[arg(long, group = "to")]
     undo: bool,
@@ -76,11 +126,18 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { to_version: version, timestamp, checkpoint, undo, .. } = self;
-        let to = api::Rollback { checkpoint, timestamp, version, undo };
+        let Self { to_version: version, timestamp, checkpoint, step, undo, .. } = self;
+        let to = api::Rollback { checkpoint, step, timestamp, version, undo };
         let thread = context.client.rollback(thread.id, &to).await?;
         thread::print(context, &thread)
     }
+}
+
+fn step(text: &str) -> Result<api::StepName, Invalid> {
+    if let Ok(index) = text.parse() {
+        return Ok(api::StepName::Index(index));
+    }
+    text.parse().map(api::StepName::Message)
 }
 
 /// Drop all messages from a point on; it can be undone with rollback --undo

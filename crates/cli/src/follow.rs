@@ -298,6 +298,17 @@ fn in_words(fact: Entry) -> String {
             brief(&format!("{} {}: {}", child.reference, child.name, child.status), ENTRY_SHOWN_MAX)
         }
         Entry::ChildRemoved(removed) => removed.reference.to_string(),
+        Entry::LifecycleChanged(changed) => {
+            let reason = changed.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let (from, to) = (changed.from.as_str(), changed.to.as_str());
+            brief(&format!("from {from} to {to}{reason}"), ENTRY_SHOWN_MAX)
+        }
+        Entry::Injected(injected) => {
+            let (kind, urgency) = (injected.kind.as_str(), injected.urgency.as_str());
+            brief(&format!("{} {kind}, {urgency}: {}", injected.id, injected.content.as_str()), ENTRY_SHOWN_MAX)
+        }
+        Entry::InjectionTaken(taken) => taken.id.to_string(),
+        Entry::Decided(decided) => brief(&format!("{} {}", decided.question.trim(), decided.answer), ENTRY_SHOWN_MAX),
         Entry::OwnerChanged(changed) => {
             brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
         }

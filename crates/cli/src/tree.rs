@@ -17,7 +17,7 @@ const DRAWN_DEPTH_MAX: usize = 30;
 /// Characters of a title.
 const TITLE_SHOWN_MAX: usize = 60;
 
-/// Draw the whole family of a thread: forks, handoffs, subagents and mentions; * marks the thread
+/// Draw the whole family of a thread: forks, handoffs, spawned threads, subagents and mentions; * marks the thread
 #[derive(Debug, Args)]
 pub(crate) struct Tree {
     /// The thread: its id, its short id, or the beginning of either
@@ -69,12 +69,15 @@ struct Hangs {
 }
 
 impl Hangs {
-    const MENTION: u8 = 3;
+    const SPAWN: u8 = 2;
+    const SUBAGENT: u8 = 3;
+    const MENTION: u8 = 4;
 
     fn related(relation: &Relation) -> Self {
         let group = match relation.kind {
             RelationKind::Fork => 0,
             RelationKind::Handoff => 1,
+            RelationKind::Spawn => Self::SPAWN,
             RelationKind::Mention => Self::MENTION,
         };
         let at = relation.message_index.map(|index| format!(" after message {index}")).unwrap_or_default();
@@ -85,7 +88,7 @@ impl Hangs {
     fn subagent(child: &Child) -> Self {
         let (name, status) = (brief(&child.name, TITLE_SHOWN_MAX), brief(&child.status, TITLE_SHOWN_MAX));
         let label = format!("subagent {name}, {status}: ");
-        Self { group: 2, index: None, created: child.created_at, child: child.reference, label }
+        Self { group: Self::SUBAGENT, index: None, created: child.created_at, child: child.reference, label }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::attached::{self, ATTACH};
 use crate::context::{Conditions, Context};
 use crate::duration::{duration, milliseconds};
 use crate::failure::Failure;
+use crate::inject;
 use crate::say::{MessageArgs, or_stdin};
 use crate::show::{body, in_brief};
 use crate::text::{brief, counted, moment, visible};
@@ -27,8 +28,8 @@ const MESSAGE_SHOWN_MAX: usize = 100;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 While an execution is open, others queue their messages (threadkeep queue); each step takes them up. Calls of tools that \
-were left without a result are closed. With --json it prints {executionId, version, delivered, messages}, where messages \
-is the conversation as a model is given it.
+were left without a result are closed. With --json it prints {executionId, version, delivered, injections, messages}, where \
+messages is the conversation as a model is given it, and injections what others put before whoever works on it.
 
 Examples:
   RUN=$(threadkeep begin 4e36)
@@ -283,6 +284,9 @@ fn print(context: &mut Context, progressed: &Progressed<'_>) -> Result<(), Failu
 fn tell(context: &Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
     for message in &progressed.delivered {
         context.note(in_brief(&body(message)?, MESSAGE_SHOWN_MAX));
+    }
+    for injection in &progressed.injections {
+        context.note(inject::in_a_line(injection));
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ mod error;
 mod http;
 mod list;
 mod messages;
+mod primitives;
 mod query;
 mod retry;
 mod sse;

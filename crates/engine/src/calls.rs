@@ -25,6 +25,9 @@ pub(crate) enum Interrupted {
     Cancel,
     /// The executor went away.
     Crash,
+    /// The work rests.
+    Suspend,
+    Spawn,
 }
 
 impl Interrupted {
@@ -36,6 +39,8 @@ impl Interrupted {
             Self::End => "end",
             Self::Cancel => "cancel",
             Self::Crash => "crash",
+            Self::Suspend => "suspend",
+            Self::Spawn => "spawn",
         }
     }
 
@@ -47,6 +52,8 @@ impl Interrupted {
             Self::End => "The execution ended before this call had a result.",
             Self::Cancel => "The execution was cancelled before this call had a result.",
             Self::Crash => "The execution broke off before this call had a result.",
+            Self::Spawn => "The thread was spawned before this call had a result.",
+            Self::Suspend => "The thread was suspended before this call had a result.",
         }
     }
 }

@@ -200,6 +200,10 @@ async fn segment(
                     let place = MessageId { segment: id, position: stored.position };
                     let key = (kind, key.unwrap_or_else(|| QueuedId(place).to_string()));
                     match is {
+                        ItemIs::InsteadOf(before) => {
+                            told.items.remove(&(before, key.1.clone()));
+                            told.items.insert(key, place);
+                        }
                         ItemIs::There => drop(told.items.insert(key, place)),
                         ItemIs::Gone => drop(told.items.remove(&key)),
                     }
@@ -209,7 +213,8 @@ async fn segment(
                     changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
                 }
                 Derived::Relation {
-                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention, ..
+                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention | RelationKind::Spawn,
+                    ..
                 } => {
                     told.relations.insert((id, stored.position));
                 }
@@ -287,7 +292,7 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
         report.derived(format!("thread {id}: its checkpoints are not what the log says"));
     }
     let mut items = BTreeMap::new();
-    for kind in [ItemKind::Queued, ItemKind::QueuedSilently, ItemKind::Child] {
+    for kind in ItemKind::ALL {
         let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
         items.extend(found.into_iter().map(|item| {
             let place = MessageId { segment: item.entry.segment, position: item.entry.position };
@@ -295,7 +300,7 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
         }));
     }
     if items != told.items {
-        report.derived(format!("thread {id}: its queue or its subagents are not what the log says"));
+        report.derived(format!("thread {id}: its queue, its subagents or other items are not what the log says"));
     }
     // Relations to threads that are deleted, or not in this store, have no row.
     let relations = store.relations(id).await?;

@@ -12,6 +12,7 @@ use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::cache::{Gate, Gates, Lineages, Shapes};
+use crate::gate::{Change, passes};
 use crate::policy::{Standing, Verb, standing};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
@@ -68,6 +69,10 @@ pub struct Limits {
     pub file_bytes_max: usize,
     /// Most bytes that one thread may write to files, every version counted.
     pub files_bytes_max: u64,
+    /// Most injections that wait on a thread.
+    pub injections_max: usize,
+    /// Most decisions that a thread records.
+    pub decisions_max: usize,
 }
 
 impl Default for Limits {
@@ -84,6 +89,8 @@ impl Default for Limits {
             queued_silently_max: 1_000,
             file_bytes_max: 1 << 30,
             files_bytes_max: 64 << 30,
+            injections_max: 1_000,
+            decisions_max: 10_000,
         }
     }
 }
@@ -327,9 +334,7 @@ impl Engine {
     ) -> Result<Committed> {
         for _ in 0..DECIDED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
-            if !gate.lifecycle.is_open() {
-                return Err(Error::ThreadClosed { state: gate.lifecycle });
-            }
+            passes(gate.lifecycle, Change::Content)?;
             let write = threadkeep_model::Write {
                 thread,
                 expect: Expect::at(gate.era, expected),

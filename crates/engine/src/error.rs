@@ -1,7 +1,8 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
 use threadkeep_model::{
-    Damaged, Execution, FilePath, Invalid, Lease, Lifecycle, MessageName, QueuedId, ThreadName, Uuid, ValueKey, Version,
+    Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId, ThreadName,
+    Uuid, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -101,11 +102,17 @@ pub enum Error {
         bytes: usize,
     },
     /// The thread's content may not change any more.
-    #[error("the thread is {}: its content cannot change", state.as_str())]
+    #[error("the thread is {}: its content cannot change; fork it to go on", state.as_str())]
     ThreadClosed {
         /// Its state.
         state: Lifecycle,
     },
+    /// The thread rests: nothing begins on it, and it is not moved back.
+    #[error("the thread is suspended: resume it first; meanwhile messages can be queued")]
+    ThreadSuspended,
+    /// The thread's life does not go that way.
+    #[error(transparent)]
+    InvalidTransition(#[from] InvalidTransition),
     /// The thread was terminated: nothing starts on it any more.
     #[error("the thread was terminated: nothing is queued or begun on it any more; fork it to go on")]
     ThreadTerminated,
@@ -120,6 +127,26 @@ pub enum Error {
         max: usize,
         /// Whether it is about silent ones, which have a bound of their own.
         silent: bool,
+    },
+    /// As many injections wait as may.
+    #[error(
+        "{max} injections wait already, which is as many as may; acknowledge one, or let an execution take them up"
+    )]
+    InjectionsFull {
+        /// How many may wait.
+        max: usize,
+    },
+    /// The thread has no such injection.
+    #[error("the thread has no injection {injection}: it is unknown, or was undone by a rollback")]
+    InjectionNotFound {
+        /// Which one.
+        injection: Uuid,
+    },
+    /// The thread records as many decisions as may be.
+    #[error("the thread records {max} decisions already, which is as many as may be; go on in a fork")]
+    DecisionsFull {
+        /// How many may be.
+        max: usize,
     },
     /// No such message waits.
     #[error("no message {item} waits on this thread: it is unknown, removed, or delivered already")]
@@ -244,9 +271,14 @@ impl Error {
             Self::FlushTimeout { .. } => "flush_timeout",
             Self::WriteBehindFull { .. } => "write_behind_full",
             Self::ThreadClosed { .. } => "thread_closed",
+            Self::ThreadSuspended => "thread_suspended",
+            Self::InvalidTransition(_) => "invalid_transition",
             Self::ThreadTerminated => "thread_terminated",
             Self::ArchivedForGood => "invalid_transition",
             Self::QueueFull { .. } => "queue_full",
+            Self::InjectionsFull { .. } => "injections_full",
+            Self::InjectionNotFound { .. } => "injection_not_found",
+            Self::DecisionsFull { .. } => "decisions_full",
             Self::QueuedNotFound { .. } => "queued_not_found",
             Self::ExecutionOpen { .. } => "execution_open",
             Self::ExecutionOver { .. } => "execution_over",
@@ -284,6 +316,17 @@ impl Error {
                 | StoreError::IdempotencyKeyReused
                 | StoreError::BlobMissing { .. } => "internal",
             },
+        }
+    }
+
+    /// The state of the thread's life, where that is the reason.
+    pub fn lifecycle(&self) -> Option<Lifecycle> {
+        match self {
+            Self::ThreadClosed { state } => Some(*state),
+            Self::ThreadSuspended => Some(Lifecycle::Suspended),
+            Self::InvalidTransition(refused) => Some(refused.from),
+            Self::ArchivedForGood => Some(Lifecycle::Archived),
+            _ => None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId, Timestamp};
 
 use crate::policy::{Standing, Verb};
+use crate::view::holds;
 use crate::{Engine, Error, Result};
 
 /// Most threads of a family that are read at once.
@@ -51,14 +52,16 @@ pub struct Family {
 }
 
 impl Engine {
-    /// The relations of a thread that hold, in the order they were made.
+    /// The relations of a thread that hold, in the order they were made: forks, handoffs and mentions.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
     pub async fn relationships(&self, thread: ThreadId) -> Result<Vec<Relationship>> {
         let own = self.thread(thread).await?;
-        let relations = self.holding(&own).await?;
-        let seen = relations.into_iter().map(|relation| {
+        // Where a thread was spawned from is in its record, and in the family; it is no relationship of its own.
+        let relations = self.holding(&own).await?.into_iter();
+        let relations = relations.filter(|relation| relation.kind != RelationKind::Spawn);
+        let seen = relations.map(|relation| {
             let (thread, role) = if relation.parent == thread {
                 (relation.child, RelationshipRole::Parent)
             } else {
@@ -172,7 +175,8 @@ impl Engine {
         let lineages = self.shared.lineages.get_all(&**store, segments).await?;
         for (relation, head) in relations {
             let lineage = lineages.get(&head.segment);
-            if lineage.is_some_and(|lineage| is_in_view(lineage, &head, &relation)) {
+            let is_told = relation.kind != RelationKind::Spawn;
+            if is_told && lineage.is_some_and(|lineage| is_in_view(lineage, &head, &relation)) {
                 let Relation { parent, child, kind, index, created, comment, .. } = relation;
                 let role = RelationshipRole::Child;
                 let seen = Relationship { thread: parent, kind, role, message_index: index, created, comment };
@@ -186,9 +190,6 @@ impl Engine {
 /// Whether the entry that made a relation, and the message it was made at, are in view from the parent's head.
 fn is_in_view(lineage: &Arc<Lineage>, head: &Head, relation: &Relation) -> bool {
     let all = Bounds::all(head.version);
-    let Some(bounds) = lineage.bounds_of(relation.made.segment, all) else { return false };
-    if relation.made.position > bounds.changes {
-        return false;
-    }
-    relation.anchor.is_none_or(|anchor| lineage.at(anchor, all).1.messages == anchor)
+    holds(lineage, all, relation.made)
+        && relation.anchor.is_none_or(|anchor| lineage.at(anchor, all).1.messages == anchor)
 }

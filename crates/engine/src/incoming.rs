@@ -139,6 +139,16 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             Account::new(changed.from.as_str())?;
             Account::new(changed.to.as_str()).map(drop)
         }
+        Entry::LifecycleChanged(changed) => {
+            changed.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))
+        }
+        Entry::Injected(injected) => check_json("content", &injected.content),
+        Entry::InjectionTaken(taken) => earlier("injected", taken.injected.position),
+        Entry::Decided(decided) => {
+            refuse_nulls("question", &decided.question)?;
+            refuse_nulls("answer", &decided.answer)?;
+            decided.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))
+        }
         Entry::ChildChanged(child) => {
             if child.clone().checked()? == *child {
                 Ok(())

@@ -3,10 +3,11 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteFile, DeleteMessage,
-    EditMessage, EditQueued, End, Engine, FileRecord, Fork, Handoff, Insert, MakeDirectory, Mention, MoveFile,
-    NotifyParent, Progressed, Queue, Queued, Relationship, RemoveDirectory, RemoveQueued, Result, Rollback,
-    SetCheckpoint, SetStatus, SetValue, Step, StoredValue, Subagent, Truncate, Unarchive, Update, WriteFiles,
+    Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create,
+    Decide, Decision, Delete, DeleteFile, DeleteMessage, EditMessage, EditQueued, End, Engine, FileRecord, Fork,
+    Handoff, Inject, Injection, Insert, MakeDirectory, Mention, MoveFile, NotifyParent, Progressed, Queue, Queued,
+    Relationship, RemoveDirectory, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, SetValue, Spawn, Step,
+    StoredValue, Subagent, Truncate, Unarchive, Update, WriteFiles,
 };
 
 /// Something that changes a thread.
@@ -80,6 +81,16 @@ pub enum Operation {
     RemoveDirectory(RemoveDirectory),
     /// Sets a value, or takes it away.
     SetValue(SetValue),
+    /// Moves the thread on in its life.
+    Lifecycle(ChangeLifecycle),
+    /// Something for whoever works on the thread.
+    Inject(Inject),
+    /// Takes up an injection by hand.
+    Acknowledge(Acknowledge),
+    /// Answers a question.
+    Decide(Decide),
+    /// A new thread for an intent of its own.
+    Spawn(Spawn),
 }
 
 /// What an operation gives.
@@ -115,11 +126,15 @@ pub enum Outcome {
     Made(bool),
     /// The value that was set; none if it was taken away, or was not there.
     Value(Option<StoredValue>),
+    /// The injection.
+    Injection(Box<Injection>),
+    /// The answer that counts.
+    Decision(Box<Decision>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 34] = [
+    pub const NAMES: [&'static str; 39] = [
         "create",
         "update",
         "delete",
@@ -154,6 +169,11 @@ impl Operation {
         "mkdir",
         "rmdir",
         "set-value",
+        "lifecycle",
+        "inject",
+        "ack",
+        "decide",
+        "spawn",
     ];
 
     /// The name of this operation.
@@ -193,6 +213,11 @@ impl Operation {
             Self::MakeDirectory(_) => "mkdir",
             Self::RemoveDirectory(_) => "rmdir",
             Self::SetValue(_) => "set-value",
+            Self::Lifecycle(_) => "lifecycle",
+            Self::Inject(_) => "inject",
+            Self::Acknowledge(_) => "ack",
+            Self::Decide(_) => "decide",
+            Self::Spawn(_) => "spawn",
         }
     }
 }
@@ -238,6 +263,11 @@ impl Engine {
             Operation::MakeDirectory(make) => Outcome::Made(self.make_directory(thread, make).await?),
             Operation::RemoveDirectory(remove) => Outcome::Deleted(self.remove_directory(thread, remove).await?),
             Operation::SetValue(set) => Outcome::Value(self.set_value(thread, set).await?),
+            Operation::Lifecycle(change) => Outcome::Thread(Box::new(self.lifecycle(thread, change).await?)),
+            Operation::Inject(inject) => Outcome::Injection(Box::new(self.inject(thread, inject).await?)),
+            Operation::Acknowledge(ack) => Outcome::Injection(Box::new(self.acknowledge(thread, ack).await?)),
+            Operation::Decide(decide) => Outcome::Decision(Box::new(self.decide(thread, decide).await?)),
+            Operation::Spawn(spawn) => Outcome::Thread(Box::new(self.spawn(thread, spawn).await?)),
         })
     }
 }

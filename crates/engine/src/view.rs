@@ -23,6 +23,19 @@ pub(crate) struct View {
     pub(crate) tally: Tally,
 }
 
+impl View {
+    /// Whether what an entry of the thread's record made holds here: it was not undone.
+    pub(crate) fn holds(&self, made: MessageId) -> bool {
+        holds(&self.lineage, self.bounds, made)
+    }
+}
+
+/// Whether an entry of a thread's record is in view under `bounds`. Records go with what changes messages: a truncation
+/// leaves them, a rollback undoes them.
+pub(crate) fn holds(lineage: &Lineage, bounds: Bounds, made: MessageId) -> bool {
+    lineage.bounds_of(made.segment, bounds).is_some_and(|bounds| made.position <= bounds.changes)
+}
+
 /// A visible message in its slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {

@@ -83,9 +83,19 @@ pub enum ItemKind {
     QueuedSilently = 2,
     /// The thread of a subagent.
     Child = 3,
+    /// Something injected that waits until an execution takes it up.
+    Injection = 4,
+    /// An answer to a question.
+    Decision = 5,
+    /// Something injected that was taken up.
+    InjectionTaken = 11,
 }
 
 impl ItemKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::QueuedSilently, Self::Child, Self::Injection, Self::Decision, Self::InjectionTaken];
+
     /// The code on disk.
     pub fn code(self) -> u8 {
         self as u8
@@ -104,6 +114,8 @@ pub enum ItemIs {
     There,
     /// It is not.
     Gone,
+    /// It is, and the one of this kind with the same key is not any more.
+    InsteadOf(ItemKind),
 }
 
 impl Derived {

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::{
-    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, DiffStats, Event,
-    ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Inserted, ItemIs, ItemKind, MessageBody,
-    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
-    Related, RelationKind, RolledBack, SkillActivated, Space, ThreadChanged, Truncated, ValuesChanged,
+    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Decided, Derived, DiffStats, Event,
+    ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Injected, InjectionTaken, Inserted, ItemIs,
+    ItemKind, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted,
+    OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack, SkillActivated, Space, ThreadChanged,
+    Truncated, ValuesChanged,
 };
 
 /// A fact about a thread.
@@ -66,6 +67,14 @@ pub enum Entry {
     FilesChanged(FilesChanged),
     /// Values were set or removed.
     ValuesChanged(ValuesChanged),
+    /// The thread's life went on: it rests, goes on, is done, given up or put away.
+    LifecycleChanged(LifecycleChanged),
+    /// Somebody put something before whoever works on the thread.
+    Injected(Injected),
+    /// Something that was injected was taken up.
+    InjectionTaken(InjectionTaken),
+    /// A question was answered.
+    Decided(Decided),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -98,6 +107,10 @@ pub enum Kind {
     OwnerChanged = 23,
     FilesChanged = 24,
     ValuesChanged = 25,
+    LifecycleChanged = 26,
+    Injected = 27,
+    InjectionTaken = 28,
+    Decided = 29,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -117,7 +130,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 25] = [
+    pub const ALL: [Kind; 29] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -143,6 +156,10 @@ impl Kind {
         Kind::OwnerChanged,
         Kind::FilesChanged,
         Kind::ValuesChanged,
+        Kind::LifecycleChanged,
+        Kind::Injected,
+        Kind::InjectionTaken,
+        Kind::Decided,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -186,6 +203,10 @@ impl Kind {
             Self::OwnerChanged => "owner_changed",
             Self::FilesChanged => "files_changed",
             Self::ValuesChanged => "values_changed",
+            Self::LifecycleChanged => "lifecycle_changed",
+            Self::Injected => "injected",
+            Self::InjectionTaken => "injection_taken",
+            Self::Decided => "decided",
         }
     }
 
@@ -213,7 +234,11 @@ impl Kind {
             | Self::ExecutionEnded
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => Class::Record,
+            | Self::OwnerChanged
+            | Self::LifecycleChanged
+            | Self::Injected
+            | Self::InjectionTaken
+            | Self::Decided => Class::Record,
             Self::FilesChanged => Class::Files,
             Self::SkillActivated | Self::AgentAssigned | Self::ValuesChanged => Class::Values,
         }
@@ -244,7 +269,11 @@ impl Kind {
             | Self::ChildRemoved
             | Self::OwnerChanged
             | Self::FilesChanged
-            | Self::ValuesChanged => true,
+            | Self::ValuesChanged
+            | Self::LifecycleChanged
+            | Self::Injected
+            | Self::InjectionTaken
+            | Self::Decided => true,
         }
     }
 }
@@ -289,6 +318,10 @@ impl Entry {
             Self::OwnerChanged(_) => Kind::OwnerChanged,
             Self::FilesChanged(_) => Kind::FilesChanged,
             Self::ValuesChanged(_) => Kind::ValuesChanged,
+            Self::LifecycleChanged(_) => Kind::LifecycleChanged,
+            Self::Injected(_) => Kind::Injected,
+            Self::InjectionTaken(_) => Kind::InjectionTaken,
+            Self::Decided(_) => Kind::Decided,
         }
     }
 
@@ -320,6 +353,10 @@ impl Entry {
             Self::OwnerChanged(body) => serde_json::to_vec(body),
             Self::FilesChanged(body) => serde_json::to_vec(body),
             Self::ValuesChanged(body) => serde_json::to_vec(body),
+            Self::LifecycleChanged(body) => serde_json::to_vec(body),
+            Self::Injected(body) => serde_json::to_vec(body),
+            Self::InjectionTaken(body) => serde_json::to_vec(body),
+            Self::Decided(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -361,6 +398,10 @@ impl Entry {
             Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
             Kind::FilesChanged => Self::FilesChanged(read(body)?),
             Kind::ValuesChanged => Self::ValuesChanged(read(body)?),
+            Kind::LifecycleChanged => Self::LifecycleChanged(read(body)?),
+            Kind::Injected => Self::Injected(read(body)?),
+            Kind::InjectionTaken => Self::InjectionTaken(read(body)?),
+            Kind::Decided => Self::Decided(read(body)?),
         })
     }
 
@@ -433,6 +474,16 @@ impl Entry {
                 let (cells, stats) = (changed.cells(), DiffStats::default());
                 Derived::Cells { space: Space::Values, cells, stats, bytes: 0 }
             }
+            Self::Injected(injected) => {
+                Derived::Item { kind: ItemKind::Injection, key: Some(injected.id.to_string()), is: ItemIs::There }
+            }
+            Self::InjectionTaken(taken) => Derived::Item {
+                kind: ItemKind::InjectionTaken,
+                key: Some(taken.id.to_string()),
+                is: ItemIs::InsteadOf(ItemKind::Injection),
+            },
+            // Each has its own place, not its question's: where one is undone, the answer before it holds again.
+            Self::Decided(_) => Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There },
             Self::EventLogged(_)
             | Self::Truncated(_)
             | Self::RolledBack(_)
@@ -440,7 +491,8 @@ impl Entry {
             | Self::ExecutionBegan(_)
             | Self::ExecutionStepped(_)
             | Self::ExecutionEnded(_)
-            | Self::OwnerChanged(_) => Derived::Nothing,
+            | Self::OwnerChanged(_)
+            | Self::LifecycleChanged(_) => Derived::Nothing,
         }
     }
 
@@ -471,7 +523,11 @@ impl Entry {
             | Self::ChildChanged(_)
             | Self::ChildRemoved(_)
             | Self::OwnerChanged(_)
-            | Self::ValuesChanged(_) => return Vec::new(),
+            | Self::ValuesChanged(_)
+            | Self::LifecycleChanged(_)
+            | Self::Injected(_)
+            | Self::InjectionTaken(_)
+            | Self::Decided(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, AgentState, Content, Execution, ExecutionStatus, FieldChanges, Json, MessageBody, MessageId, Position,
-    QueuedId, RelationKind, ThreadId, Timestamp, Uuid, Version,
+    Account, AgentState, Content, Execution, ExecutionStatus, FieldChanges, InjectionType, Json, Lifecycle,
+    MessageBody, MessageId, Position, QueuedId, RelationKind, ThreadId, Timestamp, Urgency, Uuid, Version,
 };
 
 /// Body of [`Entry::MessageInserted`].
@@ -102,7 +102,7 @@ pub struct Forked {
 pub struct Related {
     /// The other thread.
     pub child: ThreadId,
-    /// What kind of relation: a handoff or a mention.
+    /// What kind of relation: a handoff, a mention or a spawn.
     #[serde(rename = "type")]
     pub kind: RelationKind,
     /// The index of the message where it was made; none if there was none.
@@ -220,4 +220,63 @@ pub struct OwnerChanged {
     pub from: Account,
     /// The account that owns it from here on.
     pub to: Account,
+}
+
+/// Body of [`Entry::LifecycleChanged`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LifecycleChanged {
+    /// The state before.
+    pub from: Lifecycle,
+    /// The state from here on.
+    pub to: Lifecycle,
+    /// Why, in words for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Body of [`Entry::Injected`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Injected {
+    /// Its identity.
+    pub id: Uuid,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: InjectionType,
+    /// What it says: any JSON.
+    pub content: Json,
+    /// How soon it shall be taken up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub urgency: Urgency,
+}
+
+/// Body of [`Entry::InjectionTaken`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InjectionTaken {
+    /// Which one.
+    pub id: Uuid,
+    /// The place of the entry that injected it, which says the rest.
+    pub injected: MessageId,
+    /// The execution that took it up; none if somebody acknowledged it by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Uuid>,
+}
+
+/// Body of [`Entry::Decided`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Decided {
+    /// The question.
+    pub question: String,
+    /// The answer that counts from here on.
+    pub answer: String,
+    /// Why, in words for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -19,8 +19,10 @@ mod facts;
 mod file;
 mod gc;
 mod id;
+mod injection;
 mod json;
 mod lease;
+mod lifecycle;
 mod lineage;
 mod message;
 mod record;
@@ -45,9 +47,10 @@ pub use entry::{Body, Class, Entry, Kind};
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
 pub use facts::{
-    AgentAssigned, CheckpointSet, ChildRemoved, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Inserted,
-    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved,
-    Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
+    AgentAssigned, CheckpointSet, ChildRemoved, Decided, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked,
+    Injected, InjectionTaken, Inserted, LifecycleChanged, MessageDelivered, MessageEdited, MessageQueued,
+    MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RolledBack, SkillActivated, ThreadChanged,
+    Truncated,
 };
 pub use file::{
     CellIs, DiffStats, FileCell, FileChange, FilePath, FilesChanged, NewCell, Space, ValueChange, ValueKey,
@@ -55,11 +58,13 @@ pub use file::{
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
+pub use injection::{InjectionType, Urgency};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
 pub use lease::Lease;
+pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
-pub use record::{FieldChanges, Lifecycle, Record, Visibility, fork_title, unforked};
+pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
 pub use segment::{Bounds, Link, Position, Segment, Version};
 pub use tally::{Tally, Work};
 pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};

@@ -4,46 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Skill, ThreadId};
-
-/// Where a thread is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Lifecycle {
-    /// Work goes on.
-    #[default]
-    Active,
-    /// Work rests.
-    Suspended,
-    /// Work is done.
-    Completed,
-    /// Work was given up.
-    Cancelled,
-    /// Put away for good.
-    Archived,
-}
-
-impl Lifecycle {
-    /// The state as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Archived => "archived",
-        }
-    }
-
-    /// Whether the content of the thread may change in this state.
-    pub fn is_open(self) -> bool {
-        match self {
-            Self::Active | Self::Suspended => true,
-            Self::Completed | Self::Cancelled | Self::Archived => false,
-        }
-    }
-}
+use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Lifecycle, Skill, ThreadId};
 
 /// Who may read a thread beside its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -266,6 +227,11 @@ impl Record {
                 Self { execution, ..self }
             }
             Entry::ExecutionEnded(_) => Self { execution: None, ..self },
+            Entry::LifecycleChanged(changed) => {
+                // What is put away for good is out of the main list, too.
+                let archived = self.archived || changed.to == Lifecycle::Archived;
+                Self { lifecycle: changed.to, archived, ..self }
+            }
             Entry::MessageAppended(_)
             | Entry::EventLogged(_)
             | Entry::MessageInserted(_)
@@ -284,18 +250,22 @@ impl Record {
             | Entry::ChildRemoved(_)
             | Entry::OwnerChanged(_)
             | Entry::FilesChanged(_)
-            | Entry::ValuesChanged(_) => self,
+            | Entry::ValuesChanged(_)
+            | Entry::Injected(_)
+            | Entry::InjectionTaken(_)
+            | Entry::Decided(_) => self,
         })
     }
 
     /// The kinds of entries that change a record.
-    pub const CHANGED_BY: [Kind; 6] = [
+    pub const CHANGED_BY: [Kind; 7] = [
         Kind::ThreadChanged,
         Kind::SkillActivated,
         Kind::AgentAssigned,
         Kind::ExecutionBegan,
         Kind::ExecutionStepped,
         Kind::ExecutionEnded,
+        Kind::LifecycleChanged,
     ];
 
     /// What to change so that this record becomes `after`.

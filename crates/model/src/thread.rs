@@ -58,6 +58,8 @@ pub enum RelationKind {
     Handoff,
     /// The parent names the child.
     Mention,
+    /// The child was derived from the parent, for an intent of its own.
+    Spawn,
 }
 
 impl RelationKind {
@@ -67,6 +69,7 @@ impl RelationKind {
             Self::Fork => "fork",
             Self::Handoff => "handoff",
             Self::Mention => "mention",
+            Self::Spawn => "spawn",
         }
     }
 
@@ -77,7 +80,7 @@ impl RelationKind {
 
     /// The kind by its code on disk.
     pub fn from_code(code: u8) -> Option<Self> {
-        [Self::Fork, Self::Handoff, Self::Mention].into_iter().find(|kind| kind.code() == code)
+        [Self::Fork, Self::Handoff, Self::Mention, Self::Spawn].into_iter().find(|kind| kind.code() == code)
     }
 }
 

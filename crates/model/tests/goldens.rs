@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, DiffStats,
-    Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
-    FieldChanges, FileCell, FileChange, FilesChanged, Forked, Inserted, Json, Kind, MessageBody, MessageDelivered,
-    MessageEdited, MessageId, MessageQueued, MessageStatus, MessagesDeleted, OwnerChanged, ParentCommunication,
-    Position, QueuedEdited, QueuedId, QueuedRemoved, Related, RelationKind, Role, RolledBack, SegmentId, Skill,
-    SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated, Uuid, ValueChange, ValuesChanged,
+    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Decided,
+    DiffStats, Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
+    FieldChanges, FileCell, FileChange, FilesChanged, Forked, Injected, InjectionTaken, InjectionType, Inserted, Json,
+    Kind, Lifecycle, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued,
+    MessageStatus, MessagesDeleted, OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved,
+    Related, RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp,
+    Truncated, Urgency, Uuid, ValueChange, ValuesChanged,
 };
 
 fn json(text: &str) -> Json {
@@ -129,6 +130,22 @@ fn full(kind: Kind) -> Entry {
             let changes = vec![change("a b", Some(json(r#"{"z":1.0}"#))), change("gone", None)];
             Entry::ValuesChanged(ValuesChanged { changes })
         }
+        Kind::LifecycleChanged => {
+            let reason = Some("the tests pass".to_owned());
+            Entry::LifecycleChanged(LifecycleChanged { from: Lifecycle::Active, to: Lifecycle::Completed, reason })
+        }
+        Kind::Injected => Entry::Injected(Injected {
+            id: uuid,
+            kind: InjectionType::Constraint,
+            content: json(r#"{"z":1.0,"a":"snowman ☃"}"#),
+            urgency: Urgency::Immediate,
+        }),
+        Kind::InjectionTaken => Entry::InjectionTaken(InjectionTaken { id: uuid, injected: id, execution: Some(uuid) }),
+        Kind::Decided => Entry::Decided(Decided {
+            question: "Which store?".into(),
+            answer: "SQLite".into(),
+            reason: Some("one file".into()),
+        }),
         Kind::OwnerChanged => {
             let account = |name: &str| Account::new(name).expect("an account");
             Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })

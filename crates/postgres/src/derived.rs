@@ -108,6 +108,10 @@ impl DerivedRows {
                     });
                 }
             }
+            Derived::Item { kind, key, is: ItemIs::InsteadOf(before) } => {
+                self.push_item(place, &[*before], key.clone(), ItemIs::Gone);
+                self.push_item(place, &[*kind], key.clone(), ItemIs::There);
+            }
             Derived::Item { kind, key, is } => self.push_item(place, &[*kind], key.clone(), *is),
             Derived::Delivered { item, .. } => {
                 let QueuedId(queued) = item;
@@ -168,7 +172,7 @@ impl DerivedRows {
         }
         for item in &self.items {
             statements.push(match item.is {
-                ItemIs::There => Statement::new(
+                ItemIs::There | ItemIs::InsteadOf(_) => Statement::new(
                     "INSERT INTO items VALUES ($1, $2, $3, $4, $5, $4, $5) ON CONFLICT (thread, kind, key)
                      DO UPDATE SET segment = excluded.segment, position = excluded.position",
                     vec![&item.thread, &item.kinds[0], &item.key, &item.place[0], &item.place[1]],

@@ -62,14 +62,17 @@ from_body! {
     FieldChanges: api::parse_update;
     Skill: api::parse_body;
     api::Assign: api::parse_body;
+    api::ChangeLifecycle: api::parse_body;
     api::ChangeOwner: api::parse_body;
     api::Begin: api::parse_body;
     api::CreateThread: api::CreateThread::parse;
+    api::Decide: api::parse_body;
     api::EditMessage: api::parse_body;
     api::Emit: api::parse_body;
     api::End: api::parse_body;
     api::Fork: api::parse_body;
     api::Handoff: api::parse_body;
+    api::Inject: api::parse_body;
     api::Mention: api::parse_body;
     api::NewEvent: api::parse_body;
     api::NewKey: api::parse_body;
@@ -87,6 +90,7 @@ from_body! {
     api::RunGc: api::parse_body;
     api::SetCheckpoint: api::parse_body;
     api::SetStatus: api::parse_body;
+    api::Spawn: api::parse_body;
     api::Step: api::parse_body;
     api::TakeWriter: api::parse_body;
     api::Truncate: api::parse_body;

@@ -123,6 +123,10 @@ fn set_item(
                 place.position.0 as i64,
                 seq
             ]),
+        ItemIs::InsteadOf(before) => {
+            set_item(connection, place, before, name, ItemIs::Gone, seq)?;
+            set_item(connection, place, kind, name, ItemIs::There, seq)
+        }
         ItemIs::Gone => connection
             .prepare_cached("DELETE FROM items WHERE thread = ?1 AND kind = ?2 AND key = ?3")?
             .execute(params![key(place.thread), kind.code(), name]),

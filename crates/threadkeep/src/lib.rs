@@ -85,13 +85,14 @@ pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Changed, ContentHash, CopyReport, Create,
-    Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter,
-    Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention,
+    Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Changed,
+    ContentHash, CopyReport, Create, Decide, Decision, Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage,
+    EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry,
+    Importer, Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, Mention,
     MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue,
     Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
-    SetStatus, Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom,
-    Unarchive, Update, Verb, World, standing,
+    SetStatus, Spawn, Standing, Step, StepName, Subagent, Subscription, TakeWriter, Taken, ThreadPage, ThreadSummary,
+    Truncate, TruncateFrom, Unarchive, Update, Verb, World, standing,
 };
 pub use threadkeep_engine::{
     Case, DeleteFile, FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped, MakeDirectory, Match,
@@ -105,8 +106,9 @@ pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
     Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus, FileCell,
-    FilePath, IdempotencyKey, Invalid, Json, Lease, Message, MessageBody, MessageId, MessageName, ParentCommunication,
-    Part, Position, QueuedId, Record, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Version,
+    FilePath, IdempotencyKey, InjectionType, Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody,
+    MessageId, MessageName, ParentCommunication, Part, Position, QueuedId, Record, Role, Skill, Thread, ThreadId,
+    ThreadName, Timestamp, Urgency, Uuid, ValueKey, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};

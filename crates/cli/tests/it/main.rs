@@ -13,6 +13,7 @@ mod hostile;
 mod killed;
 mod postgres;
 mod power;
+mod primitives;
 mod serve;
 mod served;
 mod shapes;

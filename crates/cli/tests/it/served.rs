@@ -20,6 +20,10 @@ macro_rules! by_a_server {
 }
 
 by_a_server! {
+    primitives:
+        a_thread_rests_goes_on_and_is_done
+        what_is_injected_reaches_whoever_works_and_decisions_are_kept
+        a_thread_is_spawned_and_goes_back_to_a_step;
     stories:
         the_first_five_minutes
         a_hint_works_when_it_is_pasted

@@ -135,6 +135,14 @@ fn tour(keep: &Keep) {
     keep.ok(&["keys", "revoke", key["id"].as_str().expect("an id")]);
     let given = keep.create("Given");
     keep.ok(&["change-owner", &given, "ann"]);
+    let injection = keep.ok(&["inject", &thread, "Only the standard library", "--type", "constraint"]);
+    keep.ok(&["injections", &thread]);
+    keep.ok(&["ack", &thread, &injection]);
+    keep.ok(&["decide", &thread, "Which store?", "SQLite"]);
+    keep.ok(&["decisions", &thread]);
+    keep.ok(&["spawn", &thread, "Fix the flaky test", "--inherit", "full"]);
+    keep.ok(&["lifecycle", &other, "suspend", "--reason", "later"]);
+    keep.ok(&["resume", &other]);
     follow(keep, &thread, &other);
     keep.ok(&["rm", &other]);
     keep.ok(&["projects", "delete", "p"]);

@@ -14,7 +14,7 @@ pub fn an_executor_works_while_others_queue() {
     let thread = keep.ok(&["create", "Work", "--message", "Build it"]);
     keep.ok(&["queue", &thread, "With tests"]);
     let begun = keep.json(&["begin", &thread]);
-    assert_eq!(keys(&begun), ["executionId", "version", "delivered", "messages"]);
+    assert_eq!(keys(&begun), ["executionId", "version", "delivered", "injections", "messages"]);
     let given: Vec<&str> =
         begun["messages"].as_array().expect("messages").iter().filter_map(|m| m["content"].as_str()).collect();
     assert_eq!(given, ["Build it", "With tests"]);
@@ -33,7 +33,7 @@ pub fn an_executor_works_while_others_queue() {
 
     let call = r#"[{"type":"tool_use","id":"1","name":"sh","input":{}}]"#;
     let step = keep.json(&["step", &thread, &run, "--role", "assistant", "--content", call]);
-    assert_eq!(keys(&step), ["executionId", "version", "delivered"]);
+    assert_eq!(keys(&step), ["executionId", "version", "delivered", "injections"]);
     let delivered = &step["delivered"][1];
     assert_eq!((&delivered["id"], &delivered["number"]), (&queued["id"], &queued["number"]));
     // By the name it had in the queue it is edited, and forked at.

@@ -259,6 +259,10 @@ impl ThreadChanges {
             | Kind::OwnerChanged
             | Kind::FilesChanged
             | Kind::ValuesChanged
+            | Kind::LifecycleChanged
+            | Kind::Injected
+            | Kind::InjectionTaken
+            | Kind::Decided
             | Kind::ChildChanged
             | Kind::ChildRemoved => Vec::new(),
         };

@@ -8,9 +8,10 @@ use threadkeep_model::{
 };
 
 use super::draft::{Draft, DraftStep};
+use crate::gate::{Change, open_for};
 use crate::ops::append::Prepared;
 use crate::ops::update::{changes, merged};
-use crate::ops::{open, write};
+use crate::ops::write;
 use crate::view::View;
 use crate::{Engine, Error, Result};
 
@@ -72,7 +73,7 @@ impl Deciding<'_> {
             self.record_changed = true;
             return Ok(());
         }
-        open(&self.thread)?;
+        open_for(&self.thread, Change::Content)?;
         match step {
             DraftStep::Update(_) => {}
             DraftStep::Append(append) => {

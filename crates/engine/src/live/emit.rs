@@ -86,16 +86,25 @@ impl Engine {
             return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
         }
         self.head(thread, Verb::Change).await?;
+        Ok(self.tell_listeners(thread, event, data))
+    }
+
+    /// Tells whoever listens of something that was just committed, in the words that have a meaning of their own.
+    pub(crate) fn announce(&self, thread: ThreadId, event: ThreadEvent, data: &serde_json::Value) {
+        // What was committed is JSON that was checked; whoever listens hears nothing rather than something else.
+        if let Ok(data) = Json::from_value("data", data) {
+            self.tell_listeners(thread, event.as_str().to_owned(), data);
+        }
+    }
+
+    fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
         let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
         let mut listeners = self.shared.live.emitter.lock();
-        let Some(sender) = listeners.get(&thread) else { return Ok(0) };
-        match sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })) {
-            Ok(told) => Ok(told),
-            Err(_) => {
-                listeners.remove(&thread);
-                Ok(0)
-            }
-        }
+        let Some(sender) = listeners.get(&thread) else { return 0 };
+        sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })).unwrap_or_else(|_| {
+            listeners.remove(&thread);
+            0
+        })
     }
 
     /// Listens to the custom events of a thread, from now on.
@@ -156,6 +165,10 @@ impl ThreadEvent {
 
     /// The events that an entry of the log stands for. Files, approvals and failures are not logged yet.
     pub fn of(entry: &Entry) -> Vec<Self> {
+        if let Entry::LifecycleChanged(changed) = entry {
+            let done = (changed.to == Lifecycle::Completed).then_some(Self::Done);
+            return [Self::StatusChanged].into_iter().chain(done).collect();
+        }
         let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
         let mut events = Vec::new();
         if changed.fields.0.contains_key("status") || changed.fields.0.contains_key("lifecycle") {
@@ -183,7 +196,7 @@ impl FromStr for ThreadEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadkeep_model::{FieldChanges, MessageBody, ThreadChanged};
+    use threadkeep_model::{FieldChanges, LifecycleChanged, MessageBody, ThreadChanged};
 
     #[test]
     fn an_entry_stands_for_the_events_it_brings_about() {
@@ -195,6 +208,12 @@ mod tests {
         assert_eq!(changed("lifecycle", "suspended"), [ThreadEvent::StatusChanged]);
         assert_eq!(changed("lifecycle", "completed"), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
         assert_eq!(changed("title", "completed"), []);
+        let moved = |to: Lifecycle| {
+            let changed = LifecycleChanged { from: Lifecycle::Active, to, reason: None };
+            ThreadEvent::of(&Entry::LifecycleChanged(changed))
+        };
+        assert_eq!(moved(Lifecycle::Suspended), [ThreadEvent::StatusChanged]);
+        assert_eq!(moved(Lifecycle::Completed), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
         assert_eq!(ThreadEvent::of(&Entry::MessageAppended(MessageBody::user("done"))), []);
     }
 }

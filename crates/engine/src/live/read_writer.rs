@@ -8,6 +8,7 @@ use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 use super::draft::{Draft, Refused, null};
 use super::queue::LiveThread;
 use super::write_behind::{Unflushed, WriteBehind};
+use crate::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Operation, Outcome, Page, Result, TakeWriter};
 
 /// How to hold a thread.
@@ -175,8 +176,8 @@ impl ReadWriter {
             return Err(Error::WriteBehindFull { updates, bytes: held });
         }
         let lifecycle = state.queue.record().lifecycle;
-        if draft.is_conversation() && !lifecycle.is_open() {
-            return Err(Error::ThreadClosed { state: lifecycle });
+        if draft.is_conversation() {
+            passes(lifecycle, Change::Content)?;
         }
         let record = draft.apply(state.queue.record())?;
         if draft.is_empty() {

@@ -6,7 +6,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::StoreError;
 
-use super::{open, tell_one};
+use super::tell_one;
+use crate::gate::{Change, open_for};
 use crate::view::View;
 use crate::{Engine, Result};
 
@@ -89,7 +90,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let mut thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let entries: Vec<Entry> = change(thread.record.state())?.into_iter().collect();
                 let (write, record) = tell_one(&thread, expected, &entries)?;
                 thread.record = record;
@@ -107,6 +108,11 @@ impl Engine {
         let at = view.tally.last_state;
         if at == thread.head.tally.last_state {
             return Ok(thread.record.state());
+        }
+        if at > view.bounds.values || view.bounds.values < view.bounds.messages {
+            // The conversation goes back further than what the thread sees of agents: it was spawned with a part of its
+            // parent, and began with what its birth says.
+            return Ok(self.state_at_birth(thread.id).await?.unwrap_or_default());
         }
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads

@@ -9,7 +9,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, Order, StoreError};
 
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::messages::message;
 use crate::{Engine, Error, Result};
 
@@ -172,7 +173,7 @@ impl Engine {
         let (committed, json) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let root = self.locate(&view, insert.before).await?.root;
                 let message = prepared.0.clone();

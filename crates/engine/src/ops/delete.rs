@@ -2,7 +2,8 @@
 
 use threadkeep_model::{Entry, Expect, MessageId, MessagesDeleted, NewEntry, ThreadCommit, ThreadId, Version};
 
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// Deletes a thread: it is gone at once, and its id is never used again.
@@ -57,7 +58,7 @@ impl Engine {
         let deleted = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let root = self.locate(&view, delete.message).await?.root;
                 let entry = Entry::MessagesDeleted(MessagesDeleted { targets: vec![delete.message], root });

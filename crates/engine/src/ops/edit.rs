@@ -6,7 +6,8 @@ use threadkeep_model::{
     Content, Entry, Invalid, Json, Message, MessageBody, MessageEdited, MessageId, NewEntry, ThreadId, Version,
 };
 
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// New content or metadata for a message: a logged change, so as-of reads still show what was.
@@ -69,7 +70,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let located = self.locate(&view, edit.message).await?;
                 let message = self.assemble(&located.base, located.item()).await?;

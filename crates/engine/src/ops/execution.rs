@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use threadkeep_model::{
     Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Invalid, Json,
-    Lifecycle, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId,
-    Uuid, Version,
+    Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId, Uuid,
+    Version,
 };
 
 use super::append::NewMessage;
-use super::{open, tell_one};
+use super::inject::{Injection, Taken, Waiting};
+use super::tell_one;
 use crate::calls::Interrupted;
+use crate::gate::{Change, open_for};
 use crate::messages::shown;
 use crate::{Engine, Error, Result};
 
@@ -85,24 +87,25 @@ pub struct Progressed {
     /// What was appended to the conversation, in order: what the executor said, a message that closes open calls, what
     /// waited in the queue, the draft.
     pub messages: Vec<Message>,
+    /// What was injected and is taken up with it, immediate ones first. It is not part of the conversation.
+    pub injections: Vec<Injection>,
     /// The thread's version.
     pub version: Version,
 }
 
 impl Engine {
-    /// Begins an execution: calls that were left open are closed, and what waits in the queue is delivered.
+    /// Begins an execution: calls that were left open are closed, what waits in the queue is delivered, and what was
+    /// injected is taken up.
     ///
     /// # Errors
-    /// [`Error::ExecutionOpen`] if somebody else works on the thread; [`Error::ThreadClosed`] unless it is active;
-    /// [`Error::ThreadTerminated`]; [`Error::WriterHeld`]; [`Error::VersionConflict`].
+    /// [`Error::ExecutionOpen`] if somebody else works on the thread; [`Error::ThreadClosed`] or
+    /// [`Error::ThreadSuspended`] unless it is active; [`Error::ThreadTerminated`]; [`Error::WriterHeld`]; [`Error::VersionConflict`].
     pub async fn begin(&self, thread: ThreadId, begin: Begin) -> Result<Progressed> {
         let ttl = checked_ttl(begin.ttl_micros)?;
         self.progress(thread, begin.expected, || async {
             let thread = self.thread(thread).await?;
             let record = &thread.record;
-            if record.lifecycle != Lifecycle::Active {
-                return Err(Error::ThreadClosed { state: record.lifecycle });
-            }
+            open_for(&thread, Change::Work)?;
             if record.terminated {
                 return Err(Error::ThreadTerminated);
             }
@@ -124,13 +127,16 @@ impl Engine {
             let mut entries = vec![Entry::ExecutionBegan(began)];
             entries.extend(self.closed_calls(&thread, &[], Interrupted::Crash).await?);
             entries.extend(Self::deliver(&self.waiting(&thread).await?));
+            let injections = self.waiting_injections(&thread).await?;
+            entries.extend(injections.iter().map(|waiting| waiting.taken_by(Some(id))));
             entries.extend(submitted_draft(&thread)?);
-            Ok(Plan { thread, id, entries })
+            Ok(Plan { thread, id, entries, injections })
         })
         .await
     }
 
-    /// Goes one step further: appends what the executor says, then delivers what waits in the queue.
+    /// Goes one step further: appends what the executor says, then delivers what waits in the queue, and takes up what
+    /// was injected.
     ///
     /// # Errors
     /// [`Error::ExecutionOver`] if the execution ended, or was taken over, rolled back or truncated away;
@@ -140,13 +146,15 @@ impl Engine {
         let said = self.prepare_bodies(step.messages)?;
         self.progress_with(thread, None, &said.blobs, || async {
             let thread = self.thread(thread).await?;
-            open(&thread)?;
+            open_for(&thread, Change::Content)?;
             let id = running(&thread, step.execution)?;
             let until = self.shared.world.now().plus_micros(ttl);
             let mut entries = vec![Entry::ExecutionStepped(ExecutionStepped { id, until })];
             entries.extend(said.bodies.iter().cloned().map(Entry::MessageAppended));
             entries.extend(Self::deliver(&self.waiting(&thread).await?));
-            Ok(Plan { thread, id, entries })
+            let injections = self.waiting_injections(&thread).await?;
+            entries.extend(injections.iter().map(|waiting| waiting.taken_by(Some(id))));
+            Ok(Plan { thread, id, entries, injections })
         })
         .await
     }
@@ -168,7 +176,7 @@ impl Engine {
         let plan = async |alone: bool| -> Result<Plan> {
             let thread = self.thread(thread).await?;
             if !said.bodies.is_empty() {
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
             }
             let id = match (end.execution, still_open(&thread)) {
                 (Some(id), _) => running(&thread, id)?,
@@ -185,7 +193,7 @@ impl Engine {
             } else {
                 entries.push(ended);
             }
-            Ok(Plan { thread, id, entries })
+            Ok(Plan { thread, id, entries, injections: Vec::new() })
         };
         match self.progress_with(thread, None, &said.blobs, || plan(false)).await {
             Err(Error::WriterHeld { .. }) if cancels && says_nothing => {
@@ -224,21 +232,25 @@ impl Engine {
     where
         F: Future<Output = Result<Plan>>,
     {
-        let (committed, (id, entries)) = self
+        let (committed, (id, entries, waited)) = self
             .settle(thread, || {
                 let planned = plan();
                 async {
-                    let Plan { thread, id, entries } = planned.await?;
+                    let Plan { thread, id, entries, injections } = planned.await?;
                     let (write, _) = tell_one(&thread, expected, &entries)?;
                     let mut commit = self.commit(vec![write]);
                     commit.blobs.extend(blobs.iter().cloned());
-                    Ok((commit, (id, entries)))
+                    Ok((commit, (id, entries, injections)))
                 }
             })
             .await?;
         let place = committed.threads.first().ok_or(Error::Busy)?;
         let messages = self.told_messages(place, entries);
-        Ok(Progressed { execution: id, messages, version: place.head.version })
+        let by = Arc::new(self.caller.actor.clone());
+        let taken = Taken { execution: Some(id), by, at: place.time };
+        let take = |waiting: Waiting| Injection { taken: Some(taken.clone()), ..waiting.injection };
+        let injections = waited.into_iter().map(take).collect();
+        Ok(Progressed { execution: id, messages, injections, version: place.head.version })
     }
 
     /// The messages among entries that were just committed.
@@ -289,6 +301,7 @@ struct Plan {
     thread: Thread,
     id: Uuid,
     entries: Vec<Entry>,
+    injections: Vec<Waiting>,
 }
 
 /// The execution that is open and was not lost to a rollback or a truncation.

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, Lifecycle,
-    NewEntry, Space, Thread, ThreadId, Timestamp, Version,
+    BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, NewEntry,
+    Space, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::Cell;
 
-use super::{open, write};
+use super::write;
 use crate::files::{FileIs, FileRecord, record};
+use crate::gate::{Change, open_for};
 use crate::lines::{is_text, line_stats, lines_in};
 use crate::view::View;
 use crate::{Engine, Error, Result};
@@ -252,7 +253,7 @@ impl Engine {
         let (committed, changes) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let (entries, changes) = match self.decide_files(&thread, &view, &wanted).await? {
                     Some(Decided { changes, stats }) => {
@@ -343,9 +344,7 @@ impl Engine {
     }
 
     async fn decide_restore(&self, thread: &Thread, view: &View, path: &FilePath, to: Version) -> Result<Decided> {
-        if thread.record.lifecycle != Lifecycle::Active {
-            return Err(Error::ThreadClosed { state: thread.record.lifecycle });
-        }
+        open_for(thread, Change::Work)?;
         let then = self.view(thread.id, &thread.head, Some(to)).await?;
         let (was, is) = (self.stat_in(&then, path).await?, self.stat_in(view, path).await?);
         if [&was, &is].into_iter().flatten().any(FileRecord::is_directory) {

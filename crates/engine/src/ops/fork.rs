@@ -7,7 +7,7 @@ use threadkeep_model::{
 
 use super::cut::{Cut, link};
 use super::write;
-use crate::calls;
+use crate::calls::Interrupted;
 use crate::policy::{Standing, Verb};
 use crate::view::{Located, View};
 use crate::{Engine, Result};
@@ -62,13 +62,13 @@ impl Fork {
 }
 
 /// A decided fork: what the child sees, and what both threads are told.
-struct Decided {
-    segment: NewSegment,
+pub(super) struct Decided {
+    pub(super) segment: NewSegment,
     /// What the child is told first: what to hide, and what closes open calls.
-    first: Vec<NewEntry>,
-    state: AgentState,
-    index: Option<u64>,
-    anchor: Option<Position>,
+    pub(super) first: Vec<NewEntry>,
+    pub(super) state: AgentState,
+    pub(super) index: Option<u64>,
+    pub(super) anchor: Option<Position>,
 }
 
 impl Engine {
@@ -86,7 +86,8 @@ impl Engine {
         let (committed, mut child) = self
             .settle(thread, || async {
                 let (parent, standing) = self.seen(thread, Verb::Fork).await?;
-                let Decided { segment, first, state, index, anchor } = self.decide_fork(&parent, fork.at).await?;
+                let Decided { segment, first, state, index, anchor } =
+                    self.decide_fork(&parent, fork.at, Interrupted::Fork).await?;
                 let id = ThreadId::from_chance(self.shared.world.chance());
                 let title = match &fork.title {
                     Some(title) => title.clone(),
@@ -120,7 +121,8 @@ impl Engine {
         Ok(child)
     }
 
-    async fn decide_fork(&self, parent: &Thread, at: ForkPoint) -> Result<Decided> {
+    /// What a thread that shares its parent's history up to a point sees, and is told first.
+    pub(super) async fn decide_fork(&self, parent: &Thread, at: ForkPoint, why: Interrupted) -> Result<Decided> {
         let version = match at {
             ForkPoint::Version(version) => Some(version),
             ForkPoint::Now | ForkPoint::Index(_) | ForkPoint::Message(_) => None,
@@ -153,7 +155,7 @@ impl Engine {
             None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
         };
         let index = cut.count().checked_sub(1);
-        let closed = self.close_calls(&view, cut.count(), &[], calls::Interrupted::Fork).await?;
+        let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.iter().chain(&closed).map(NewEntry::new).collect();
         let (lineage, bounds) = view.lineage.at(cut.bounds.values, view.bounds.min(cut.bounds));

@@ -121,7 +121,8 @@ fn inherit(parent: &Thread, title: String, agent_id: Option<String>) -> Record {
     }
 }
 
-fn title(goal: &str) -> String {
+/// A title that is made of what a thread is for.
+pub(super) fn title(goal: &str) -> String {
     let line = goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     match line.char_indices().nth(TITLE_CHARS_MAX) {
         Some((at, _)) => format!("{}…", line[..at].trim_end()),
@@ -129,7 +130,7 @@ fn title(goal: &str) -> String {
     }
 }
 
-fn text(field: &str, text: &str) -> Result<String, Invalid> {
+pub(super) fn text(field: &str, text: &str) -> Result<String, Invalid> {
     let text = strip_nulls(text.to_owned());
     if text.trim().is_empty() {
         return Err(Invalid::body(field, "must not be blank"));

@@ -6,17 +6,21 @@ pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod create;
 pub(crate) mod cut;
+pub(crate) mod decide;
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod execution;
 pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod handoff;
+pub(crate) mod inject;
+pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod mention;
 pub(crate) mod owner;
 pub(crate) mod queue;
 pub(crate) mod rollback;
+pub(crate) mod spawn;
 pub(crate) mod subagent;
 pub(crate) mod truncate;
 pub(crate) mod update;
@@ -24,7 +28,7 @@ pub(crate) mod values;
 
 use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// A write to `thread` that was decided at its present era.
 pub(crate) fn write(
@@ -54,9 +58,4 @@ fn tell(
 /// The same without a branch.
 fn tell_one(thread: &Thread, expected: Option<Version>, entries: &[Entry]) -> Result<(ThreadCommit, Record)> {
     tell(thread, expected, None, entries)
-}
-
-/// Refuses a change to the content of a closed thread.
-pub(crate) fn open(thread: &Thread) -> Result<()> {
-    if thread.record.lifecycle.is_open() { Ok(()) } else { Err(Error::ThreadClosed { state: thread.record.lifecycle }) }
 }

@@ -12,7 +12,8 @@ use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::append::{NewMessage, hash};
 use super::edit::merge;
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// A message that shall wait until an execution takes it up.
@@ -136,7 +137,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let mut queued = self.find_queued(&thread, edit.item).await?;
                 let metadata = match &edit.metadata {
                     Some(changes) => Some(merge(queued.message.metadata.as_ref(), changes)?),
@@ -159,11 +160,12 @@ impl Engine {
     /// Withdraws a message that waits; false if it does not wait (any more).
     ///
     /// # Errors
-    /// [`Error::ThreadNotFound`]; [`Error::VersionConflict`].
+    /// [`Error::ThreadNotFound`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn remove_queued(&self, thread: ThreadId, remove: RemoveQueued) -> Result<bool> {
         let removed = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
+                open_for(&thread, Change::Content)?;
                 let silent = self.find_queued(&thread, remove.item).await?.message.silent;
                 let entry = NewEntry::new(&Entry::QueuedRemoved(QueuedRemoved { item: remove.item, silent }));
                 Ok((self.commit(vec![write(&thread, remove.expected, None, vec![entry], None)]), ()))
@@ -225,7 +227,7 @@ impl Engine {
 
     /// Refuses to queue on a thread that takes nothing more.
     pub(crate) async fn refuse_queueing(&self, thread: &Thread, silent: bool) -> Result<()> {
-        open(thread)?;
+        open_for(thread, Change::Content)?;
         if thread.record.terminated {
             return Err(Error::ThreadTerminated);
         }

@@ -2,13 +2,14 @@
 //! version.
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, FilePath, Lifecycle, NewSegment, Position, RolledBack, Segment, Thread,
-    ThreadChanged, ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, FilePath, Invalid, MessageBody, MessageId, NewSegment, Part, Position, Role,
+    RolledBack, Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;
 use super::tell;
 use crate::calls::Interrupted;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// Where to go back to.
@@ -27,9 +28,23 @@ pub enum RollbackTo {
         /// The version of the thread at which it was so.
         version: Version,
     },
+    /// Just after this step: a message of the assistant with the results of its calls.
+    Step(StepName),
     /// Before the last rollback or truncation.
     Undo,
 }
+
+/// A step, by the message of the assistant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepName {
+    /// By its id.
+    Message(MessageId),
+    /// By its index.
+    Index(u64),
+}
+
+/// How many messages after a step its results are looked for in. They stand right after it.
+const RESULTS_LOOK_AHEAD: u64 = 64;
 
 /// Back to an earlier version.
 #[derive(Debug, Clone)]
@@ -51,7 +66,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionInFuture`], [`Error::BeforeBirth`], [`Error::CheckpointNotFound`], [`Error::NothingToUndo`];
-    /// [`Error::ThreadClosed`] unless the thread is active; [`Error::VersionConflict`].
+    /// [`Error::MessageNotFound`], [`Error::IndexOutOfRange`], a message that is not the assistant's;
+    /// [`Error::ThreadClosed`] or [`Error::ThreadSuspended`] unless the thread is active; [`Error::VersionConflict`].
     pub async fn rollback(&self, thread: ThreadId, rollback: impl Into<Rollback>) -> Result<Thread> {
         let rollback = rollback.into();
         if let RollbackTo::ArtifactVersion { path, version } = &rollback.to {
@@ -61,9 +77,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                if thread.record.lifecycle != Lifecycle::Active {
-                    return Err(Error::ThreadClosed { state: thread.record.lifecycle });
-                }
+                open_for(&thread, Change::Work)?;
                 let to = self.version_of(&thread, &rollback.to).await?;
                 let view = self.view(thread.id, &thread.head, Some(to)).await?;
                 let mut birth = view.tally;
@@ -101,6 +115,7 @@ impl Engine {
                 let found = checkpoints.into_iter().find(|checkpoint| checkpoint.name == *name);
                 found.map(|checkpoint| checkpoint.version).ok_or(Error::CheckpointNotFound { name: name.clone() })
             }
+            RollbackTo::Step(step) => self.version_after_step(thread, *step).await,
             RollbackTo::Undo => {
                 // The newest segment begins with the entry that opened it, unless it is the thread's birth.
                 let newest = self.shared.stores.store.segments(thread.id, Position::END, 2).await?;
@@ -110,6 +125,41 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The version just after a step: the position of the last result of its calls, or its own.
+    async fn version_after_step(&self, thread: &Thread, step: StepName) -> Result<Version> {
+        let view = self.view(thread.id, &thread.head, None).await?;
+        let located = match step {
+            StepName::Index(index) => self.locate_index(&view, index).await?,
+            StepName::Message(message) => self.locate(&view, message).await?,
+        };
+        let said = self.assemble(&located.base, located.item()).await?;
+        let body = said.body()?;
+        if body.role != Role::Assistant {
+            let rule =
+                format!("message {} is of the role {}; a step is a message of the assistant", said.id, body.role);
+            return Err(Invalid::body("step", rule).into());
+        }
+        let calls: Vec<String> = calls_of(&body);
+        let first = self.index_of(&view, &located).await? + 1;
+        let last = view.tally.messages().min(first + RESULTS_LOOK_AHEAD);
+        let mut version = said.id.position;
+        if calls.is_empty() || last == first {
+            return Ok(version);
+        }
+        let mut after = self.last_of(&view, last, (last - first) as usize).await?;
+        after.reverse();
+        for message in after {
+            let body = message.body()?;
+            if body.role == Role::Assistant && body.depth == 0 {
+                break;
+            }
+            if results_of(&body).iter().any(|answered| calls.contains(answered)) {
+                version = version.max(message.id.position);
+            }
+        }
+        Ok(version)
     }
 
     /// The version a thread was at, at `time`.
@@ -143,4 +193,16 @@ impl Engine {
         let found = if low > segment.first.0 { self.entry_before(segment, Position(low - 1)).await? } else { None };
         Ok(found.map(|entry| entry.position))
     }
+}
+
+/// The calls that a message makes.
+fn calls_of(body: &MessageBody) -> Vec<String> {
+    let call = |part: Part| if let Part::ToolUse { id, .. } = part { Some(id) } else { None };
+    body.content.to_parts().into_iter().filter_map(call).collect()
+}
+
+/// The calls that a message answers.
+fn results_of(body: &MessageBody) -> Vec<String> {
+    let result = |part: Part| if let Part::ToolResult { tool_use_id, .. } = part { Some(tool_use_id) } else { None };
+    body.content.to_parts().into_iter().filter_map(result).collect()
 }

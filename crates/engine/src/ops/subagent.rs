@@ -13,8 +13,9 @@ use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::append::NewMessage;
 use super::queue::Queued;
-use super::{open, tell_one};
-use crate::{Engine, Error, Result};
+use super::tell_one;
+use crate::gate::{Change, open_for};
+use crate::{Engine, Error, Result, ThreadEvent};
 
 /// A new thread for a subagent of this one.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +68,7 @@ impl Engine {
         let (committed, mut child) = self
             .settle(thread, || async {
                 let parent = self.thread(thread).await?;
-                open(&parent)?;
+                open_for(&parent, Change::Content)?;
                 if parent.record.terminated {
                     return Err(Error::ThreadTerminated);
                 }
@@ -201,7 +202,9 @@ impl Engine {
                 Ok((self.commit(threads), ()))
             })
             .await;
-        done.map(|_| true)
+        done?;
+        self.announce(thread, ThreadEvent::StatusChanged, &serde_json::json!({ "status": status }));
+        Ok(true)
     }
 
     async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {

@@ -3,7 +3,8 @@
 use threadkeep_model::{Bounds, Entry, MessageId, NewEntry, NewSegment, Tally, Thread, ThreadId, Truncated, Version};
 
 use super::cut::link;
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result, calls};
 
 /// From where on to drop messages.
@@ -34,7 +35,7 @@ impl Engine {
         let (committed, mut after) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let index = match truncate.from {
                     TruncateFrom::Index(index) => index,

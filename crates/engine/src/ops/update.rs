@@ -5,6 +5,7 @@ use threadkeep_model::{
 };
 
 use super::tell_one;
+use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
 /// New values for fields of the record: a shallow merge, arrays and objects replaced whole, null clears.
@@ -40,7 +41,8 @@ impl Engine {
     /// Updates the record. Values that are already there change nothing, not even the version.
     ///
     /// # Errors
-    /// [`crate::Error::VersionConflict`]; a field that breaks a rule: nothing has changed then.
+    /// [`crate::Error::VersionConflict`]; [`crate::Error::ThreadClosed`] where another agent is named; a field that breaks
+    /// a rule. Nothing has changed then.
     pub async fn update(&self, thread: ThreadId, update: Update) -> Result<Thread> {
         let asked = update.fields.checked()?;
         let before = self.thread(thread).await?;
@@ -64,9 +66,13 @@ impl Engine {
     }
 }
 
-/// The record after `asked`. A thread that is put away for good is not brought back.
+/// The record after `asked`. A thread that is put away for good is not brought back, and who works on a thread is its
+/// content: it does not change once that is closed.
 pub(crate) fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
     let record = thread.record.merge(asked)?;
+    if record.agent_id != thread.record.agent_id {
+        open_for(thread, Change::Content)?;
+    }
     if thread.record.archived && !record.archived && record.lifecycle == Lifecycle::Archived {
         return Err(Error::ArchivedForGood);
     }

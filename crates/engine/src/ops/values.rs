@@ -6,7 +6,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{Cell, CellNames, StoreError};
 
-use super::{open, write};
+use super::write;
+use crate::gate::{Change, open_for};
 use crate::view::View;
 use crate::{Engine, Error, Result};
 
@@ -77,7 +78,7 @@ impl Engine {
         let (committed, is_new) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
-                open(&thread)?;
+                open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
                 let there = found.filter(|cell| cell.is != CellIs::Gone);

@@ -41,6 +41,7 @@ pages! {
     ThreadNotFound "thread_not_found";
     MessageNotFound "message_not_found";
     QueuedNotFound "queued_not_found";
+    InjectionNotFound "injection_not_found";
     CheckpointNotFound "checkpoint_not_found";
     AttachmentNotFound "attachment_not_found";
     FileNotFound "file_not_found";
@@ -58,9 +59,12 @@ pages! {
     WriterDisposed "writer_disposed";
     UpdatesRefused "updates_refused";
     ThreadClosed "thread_closed";
+    ThreadSuspended "thread_suspended";
     ThreadTerminated "thread_terminated";
     InvalidTransition "invalid_transition";
     QueueFull "queue_full";
+    InjectionsFull "injections_full";
+    DecisionsFull "decisions_full";
     ExecutionOpen "execution_open";
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";

@@ -10,6 +10,7 @@ mod many;
 mod messages;
 mod operation;
 mod owner;
+mod primitives;
 mod projects;
 mod sign_in;
 mod threads;
@@ -33,6 +34,7 @@ pub(crate) fn table() -> Vec<Routes> {
         messages::routes().and(events::routes()),
         tree::routes(),
         work::routes(),
+        primitives::routes(),
         crate::stream::routes().and(many::routes()),
         projects::routes(),
         keys::routes().and(sign_in::routes()),

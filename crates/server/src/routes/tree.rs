@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use threadkeep::{
-    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, SetCheckpoint, TakeWriter, ThreadName, Verb,
+    Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, SetCheckpoint, StepName, TakeWriter, ThreadName,
+    Verb,
 };
 use threadkeep_api as api;
 use threadkeep_api::ErrorCode;
@@ -39,8 +40,7 @@ pub(crate) fn routes() -> Routes {
                 handoff,
                 Gives::created::<api::Thread>("The new thread.").versioned(),
             )
-            .example(r#"{"goal":"Write the tests"}"#)
-            .fails([ErrorCode::ThreadClosed]),
+            .example(r#"{"goal":"Write the tests"}"#),
             table::post(
                 ("mentionThread", "/v1/threads/{thread}/mention"),
                 "Records that a thread mentions another one.",
@@ -51,7 +51,7 @@ pub(crate) fn routes() -> Routes {
             .fails([ErrorCode::ThreadClosed]),
             table::post(
                 ("rollBack", "/v1/threads/{thread}/rollback"),
-                "Goes back to a checkpoint, a time or a version, or undoes the last time somebody did.",
+                "Goes back to a checkpoint, a step, a time or a version, or undoes the last time somebody did.",
                 rollback,
                 Gives::json::<api::Thread>("The thread as it is now.").versioned(),
             )
@@ -60,8 +60,12 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::BeforeBirth,
                 ErrorCode::VersionInFuture,
                 ErrorCode::CheckpointNotFound,
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::MessageNotFound,
                 ErrorCode::NothingToUndo,
                 ErrorCode::ThreadClosed,
+                ErrorCode::ThreadSuspended,
             ]),
             table::post(
                 ("setCheckpoint", "/v1/threads/{thread}/checkpoint"),
@@ -174,12 +178,16 @@ async fn rollback(
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let engine = lease.engine(&access.engine, &thread);
-    let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.undo) {
-        (Some(name), None, None, false) => RollbackTo::Checkpoint(name),
-        (None, Some(time), None, false) => RollbackTo::Timestamp(time),
-        (None, None, Some(version), false) => RollbackTo::Version(version),
-        (None, None, None, true) => RollbackTo::Undo,
-        _ => return Err(Invalid::body("version", "name one of checkpoint, timestamp, version and undo").into()),
+    let to = match (asked.checkpoint, asked.step, asked.timestamp, asked.version, asked.undo) {
+        (Some(name), None, None, None, false) => RollbackTo::Checkpoint(name),
+        (None, Some(api::StepName::Index(index)), None, None, false) => RollbackTo::Step(StepName::Index(index)),
+        (None, Some(api::StepName::Message(message)), None, None, false) => {
+            RollbackTo::Step(StepName::Message(engine.message_id(message).await?))
+        }
+        (None, None, Some(time), None, false) => RollbackTo::Timestamp(time),
+        (None, None, None, Some(version), false) => RollbackTo::Version(version),
+        (None, None, None, None, true) => RollbackTo::Undo,
+        _ => return Err(Invalid::body("version", "name one of checkpoint, step, timestamp, version and undo").into()),
     };
     let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))

@@ -40,13 +40,15 @@ pub(crate) fn routes() -> Routes {
                 edit_queued,
                 Gives::json::<api::Queued>("The message as it is now."),
             )
-            .example(r#"{"content":"And the weather in May?"}"#),
+            .example(r#"{"content":"And the weather in May?"}"#)
+            .fails([ErrorCode::ThreadClosed]),
             table::delete(
                 ("removeQueued", "/v1/threads/{thread}/queue/{item}"),
                 "Takes a message out of the queue.",
                 remove_queued,
                 Gives::json::<api::Deleted>("Whether there was one."),
             )
+            .fails([ErrorCode::ThreadClosed])
             .never(ErrorCode::QueuedNotFound),
             table::post(
                 ("beginExecution", "/v1/threads/{thread}/executions"),
@@ -58,7 +60,12 @@ pub(crate) fn routes() -> Routes {
                 .versioned(),
             )
             .example(r#"{"ttl":600000}"#)
-            .fails([ErrorCode::ExecutionOpen, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            .fails([
+                ErrorCode::ExecutionOpen,
+                ErrorCode::ThreadClosed,
+                ErrorCode::ThreadSuspended,
+                ErrorCode::ThreadTerminated,
+            ]),
             table::post(
                 ("stepExecution", "/v1/threads/{thread}/executions/{execution}/step"),
                 "Goes a step further, and takes up what waits.",

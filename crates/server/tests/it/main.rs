@@ -6,6 +6,7 @@ mod hostile;
 mod jwt;
 mod keys;
 mod matrix;
+mod primitives;
 mod public;
 mod routes;
 mod shared;

@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// What a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 7]);
+struct Ids([(&'static str, String); 8]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -20,6 +20,7 @@ impl Ids {
             ("message", "M-00000000000000011".to_owned()),
             ("item", "queued-00000000-0000-8000-8000-000000000000".to_owned()),
             ("execution", "00000000-0000-4000-8000-000000000000".to_owned()),
+            ("injection", "00000000-0000-4000-8000-000000000001".to_owned()),
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),
@@ -32,6 +33,7 @@ impl Ids {
         let at = format!("/v1/threads/{thread}");
         let said = owner.say(&thread, "more");
         let begun = owner.post(&format!("{at}/executions"), json!({})).ok(201);
+        let injected = owner.post(&format!("{at}/inject"), json!({ "type": "data", "content": "secret" })).ok(201);
         let waits = owner.post(&format!("{at}/queue"), json!({ "role": "user", "content": "waits" })).ok(201);
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
@@ -41,6 +43,7 @@ impl Ids {
             ("message", text(&said["id"])),
             ("item", text(&waits["id"])),
             ("execution", text(&begun["executionId"])),
+            ("injection", text(&injected["injectionId"])),
             ("project", text(&project["id"])),
             ("key", text(&key["id"])),
             ("code", "queue_full".to_owned()),
@@ -240,7 +243,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
             }
         }
         // What lies in somebody else's thread is not found in one's own either.
-        for part in ["message", "item", "execution"] {
+        for part in ["message", "item", "execution", "injection"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);
                 let unknown = foreign.clone().with(part, Ids::unknown().get(part));

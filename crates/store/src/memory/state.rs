@@ -312,9 +312,12 @@ impl State {
             }
             Derived::Item { kind, key, is } => {
                 let key = key.clone().unwrap_or_else(|| QueuedId(place).to_string());
+                if let ItemIs::InsteadOf(before) = is {
+                    self.items.remove(&(thread, *before, key.clone()));
+                }
                 let slot = self.items.entry((thread, *kind, key));
                 match is {
-                    ItemIs::There => slot.or_insert((place, place)).1 = place,
+                    ItemIs::There | ItemIs::InsteadOf(_) => slot.or_insert((place, place)).1 = place,
                     ItemIs::Gone => {
                         if let std::collections::btree_map::Entry::Occupied(item) = slot {
                             item.remove();

@@ -115,6 +115,8 @@ async fn every_operation_is_one_verb(keep: Keep) {
     let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
     let first = keep.engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
     let second = keep.engine.queue(thread, MessageBody::user("r")).await.expect("queued").id;
+    let inject = threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"));
+    let injection = keep.engine.inject(thread, inject).await.expect("injected").id;
     let skill = Skill { name: "pdf".into(), arguments: None };
     let content = Some(Content::text("Q"));
     let path = |text: &str| text.parse().expect("a path");
@@ -145,6 +147,11 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Mention(Mention { target: other.into(), comment: None }),
         Operation::Rollback(Rollback::from(RollbackTo::Undo)),
         Operation::SetCheckpoint(SetCheckpoint::named("x")),
+        Operation::Inject(threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"))),
+        Operation::Acknowledge(threadkeep::Acknowledge { injection }),
+        Operation::Decide(threadkeep::Decide::new("a?", "b")),
+        Operation::Spawn(threadkeep::Spawn::new("x")),
+        Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
         Operation::WriteFiles(NewFile::new("/a/f", "x").expect("a file").into()),
         Operation::MoveFile(MoveFile { from: path("/a/f"), to: path("/a/g"), expected: None }),

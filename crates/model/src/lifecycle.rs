@@ -1,0 +1,173 @@
+//! The life of a thread: its states, and the one table of the ways between them.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Invalid;
+
+/// Where a thread is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// Work goes on.
+    #[default]
+    Active,
+    /// Work rests.
+    Suspended,
+    /// Work is done.
+    Completed,
+    /// Work was given up.
+    Cancelled,
+    /// Put away for good.
+    Archived,
+}
+
+impl Lifecycle {
+    /// The state as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Archived => "archived",
+        }
+    }
+
+    /// Whether the content of the thread may change in this state.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Active | Self::Suspended => true,
+            Self::Completed | Self::Cancelled | Self::Archived => false,
+        }
+    }
+}
+
+/// What moves a thread from one state of its life to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LifecycleAction {
+    /// The work is done.
+    Done,
+    /// It is put away, for good.
+    Archive,
+    /// The work is given up.
+    Cancel,
+    /// The work rests.
+    Suspend,
+    /// The work goes on.
+    Resume,
+}
+
+/// A move that is not on the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the thread is {}, where '{}' leads nowhere: it allows {}",
+    from.as_str(), action.as_str(), from.allowed_in_words())]
+pub struct InvalidTransition {
+    /// The state the thread is in.
+    pub from: Lifecycle,
+    /// What was asked for.
+    pub action: LifecycleAction,
+}
+
+impl Lifecycle {
+    /// The state after `action`.
+    ///
+    /// # Errors
+    /// [`InvalidTransition`] if it does not lead anywhere from this state.
+    pub fn after(self, action: LifecycleAction) -> Result<Self, InvalidTransition> {
+        use LifecycleAction::{Archive, Cancel, Done, Resume, Suspend};
+        match (self, action) {
+            (Self::Active, Suspend) => Ok(Self::Suspended),
+            (Self::Suspended, Resume) => Ok(Self::Active),
+            (Self::Active, Done) => Ok(Self::Completed),
+            (Self::Active, Cancel) => Ok(Self::Cancelled),
+            (Self::Completed | Self::Cancelled, Archive) => Ok(Self::Archived),
+            (Self::Active, Resume | Archive)
+            | (Self::Suspended, Suspend | Done | Cancel | Archive)
+            | (Self::Completed | Self::Cancelled, Suspend | Resume | Done | Cancel)
+            | (Self::Archived, Suspend | Resume | Done | Cancel | Archive) => {
+                Err(InvalidTransition { from: self, action })
+            }
+        }
+    }
+
+    /// The actions that lead somewhere from this state.
+    pub fn allowed(self) -> Vec<LifecycleAction> {
+        LifecycleAction::ALL.into_iter().filter(|action| self.after(*action).is_ok()).collect()
+    }
+
+    /// The same in words: `done, cancel or suspend`; `nothing` where the state is final.
+    pub fn allowed_in_words(self) -> String {
+        let allowed: Vec<&str> = self.allowed().into_iter().map(LifecycleAction::as_str).collect();
+        match &allowed[..] {
+            [] => "nothing".to_owned(),
+            [only] => (*only).to_owned(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
+    }
+}
+
+impl LifecycleAction {
+    /// All actions.
+    pub const ALL: [Self; 5] = [Self::Done, Self::Archive, Self::Cancel, Self::Suspend, Self::Resume];
+
+    /// The action as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Archive => "archive",
+            Self::Cancel => "cancel",
+            Self::Suspend => "suspend",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+impl FromStr for LifecycleAction {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|action| action.as_str() == text).ok_or_else(|| {
+            Invalid::parameter("action", format!("'{text}' is not one of {}", Self::ALL.map(Self::as_str).join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_allows_what_the_drawing_shows_and_nothing_else() {
+        let drawn: Vec<String> =
+            [Lifecycle::Active, Lifecycle::Suspended, Lifecycle::Completed, Lifecycle::Cancelled, Lifecycle::Archived]
+                .map(|state| format!("{}: {}", state.as_str(), state.allowed_in_words()))
+                .to_vec();
+        assert_eq!(
+            drawn,
+            [
+                "active: done, cancel or suspend",
+                "suspended: resume",
+                "completed: archive",
+                "cancelled: archive",
+                "archived: nothing",
+            ]
+        );
+        let refused = Lifecycle::Completed.after(LifecycleAction::Resume);
+        let expected = InvalidTransition { from: Lifecycle::Completed, action: LifecycleAction::Resume };
+        assert_eq!(refused, Err(expected));
+    }
+
+    #[test]
+    fn actions_are_found_by_their_text() {
+        for action in LifecycleAction::ALL {
+            assert_eq!(action.as_str().parse(), Ok(action));
+        }
+        let unknown = "pause".parse::<LifecycleAction>().expect_err("no such action");
+        assert!(unknown.rule.contains("done, archive, cancel, suspend, resume"), "{}", unknown.rule);
+    }
+}
