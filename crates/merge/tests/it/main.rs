@@ -39,6 +39,7 @@ fn a_merge_of_long_texts_is_gits_merge() {
     let folder = tempfile::tempdir().expect("a folder");
     for seed in 0..60 {
         same_as_git(folder.path(), seed, &triple(seed, 5_000));
+        same_as_git(folder.path(), seed, &generate::rewritten(seed, 4_000));
     }
 }
 
@@ -50,6 +51,9 @@ fn a_merge_of_unlike_texts_is_gits_merge() {
         let mut chance = generate::Chance(seed as u64);
         let mut text = || (0..20_000).map(|_| format!("{}\n", chance.below(kinds))).collect::<String>().into_bytes();
         same_as_git(folder.path(), seed as u64, &[text(), text(), text()]);
+    }
+    for seed in 0..6 {
+        same_as_git(folder.path(), seed, &generate::runs(seed, 50_000));
     }
 }
 
