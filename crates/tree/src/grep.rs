@@ -4,9 +4,11 @@
 //! line, and a `\r` before the `\n` is part of the end (`^`, `$` and `.` take a `\r` alone for one too). A pattern that
 //! asks for a line end is refused; a class that would have one among others, such as `\s` or `[^a]`, does without it.
 //!
-//! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match. The
-//! time grows with the length of the file, whatever the pattern is.
+//! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match; or, if
+//! the pattern asks for some text that it does not begin with, once it is known to have that text. The time grows with
+//! the length of the file, whatever the pattern is.
 
+use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
 use thiserror::Error;
 
@@ -53,6 +55,8 @@ pub enum Case {
 #[derive(Clone, Debug)]
 pub struct Grep {
     regex: Regex,
+    /// Text that every match has in it, if looking for it first is worth it.
+    required: Option<Finder<'static>>,
 }
 
 /// A line that matches.
@@ -108,34 +112,35 @@ impl Grep {
             return Err(GrepError::TooLong { bytes: pattern.len() });
         }
         let within_lines = pattern::within_lines(pattern, mode, case)?;
-        let regex =
-            RegexBuilder::new(&within_lines).size_limit(COMPILED_BYTES_MAX).build().map_err(|_| GrepError::TooLarge)?;
-        Ok(Grep { regex })
+        let regex = RegexBuilder::new(&within_lines.regex)
+            .size_limit(COMPILED_BYTES_MAX)
+            .build()
+            .map_err(|_| GrepError::TooLarge)?;
+        let required = within_lines.required.map(|text| Finder::new(&text).into_owned());
+        Ok(Grep { regex, required })
     }
 
     /// The first `limit` lines of a file that match, each once. A binary file, with a NUL among its first 8,000 bytes,
     /// has none.
     pub fn matches(&self, bytes: &[u8], limit: usize) -> Vec<Match> {
         let mut found = Vec::new();
-        // The head is looked at only in files that match: most do not.
         let mut lines_before = 0;
         let mut from = 0;
         while found.len() < limit && from < bytes.len() {
-            let Some(matched) = self.regex.find_at(bytes, from) else { break };
+            let Some(matched) = self.next(bytes, from) else { break };
             // An empty match behind the last line end is in no line.
-            if matched.start() == bytes.len() && bytes.ends_with(b"\n") {
+            if matched == bytes.len() && bytes.ends_with(b"\n") {
                 break;
             }
+            // Asked only of files that match: most do not.
             if found.is_empty() && is_binary(bytes) {
-                return found;
+                break;
             }
-            let skipped = &bytes[from..matched.start()];
-            let start = memchr::memrchr(b'\n', skipped).map_or(from, |end| from + end + 1);
-            let end = memchr::memchr(b'\n', &bytes[matched.start()..]).map_or(bytes.len(), |end| matched.start() + end);
-            lines_before += memchr::memchr_iter(b'\n', skipped).count();
+            let (start, end) = line_around(bytes, from, matched);
+            lines_before += memchr::memchr_iter(b'\n', &bytes[from..start]).count();
             let line = &bytes[start..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let at = (matched.start() - start).min(line.len());
+            let at = (matched - start).min(line.len());
             found.push(Match {
                 line: lines_before + 1,
                 column: shown::characters(&line[..at]) + 1,
@@ -147,10 +152,33 @@ impl Grep {
         found
     }
 
+    /// Where the first match begins in the lines from `from` on, which is the beginning of a line.
+    fn next(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
+        let Some(required) = &self.required else {
+            return self.regex.find_at(bytes, from).map(|matched| matched.start());
+        };
+        while from < bytes.len() {
+            let candidate = from + required.find(&bytes[from..])?;
+            let (start, end) = line_around(bytes, from, candidate);
+            if let Some(matched) = self.regex.find_at(&bytes[..end], start) {
+                return Some(matched.start());
+            }
+            from = end + 1;
+        }
+        None
+    }
+
     /// Whether any line of a file matches: as [`matches`](Self::matches), without looking further.
     pub fn is_match(&self, bytes: &[u8]) -> bool {
         !self.matches(bytes, 1).is_empty()
     }
+}
+
+/// Where the line that has `at` in it begins and ends, without its `\n`. `from` is the beginning of a line before it.
+fn line_around(bytes: &[u8], from: usize, at: usize) -> (usize, usize) {
+    let start = memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |end| from + end + 1);
+    let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+    (start, end)
 }
 
 fn is_binary(bytes: &[u8]) -> bool {

@@ -166,3 +166,48 @@ pub fn triple(seed: u64, size: usize) -> [Vec<u8>; 3] {
     let their_end = if chance.one_in(25) { "\n" } else { end };
     [bytes(&mut chance, &base, end), bytes(&mut chance, &ours, end), bytes(&mut chance, &theirs, their_end)]
 }
+
+/// A text of `count` lines and two others that kept runs of it; what stands between the runs is made of the same lines,
+/// so that it could be matched to many places.
+pub fn runs(seed: u64, count: usize) -> [Vec<u8>; 3] {
+    let mut chance = Chance(seed);
+    let kinds = 50 + chance.below(400);
+    let base = (0..count).map(|_| chance.below(kinds)).collect::<Vec<_>>();
+    let mut side = |kept: usize, new: usize| {
+        let mut text = Vec::new();
+        let mut at = 0;
+        while at < count {
+            let end = (at + 5 + chance.below(kept)).min(count);
+            text.extend_from_slice(&base[at..end]);
+            text.extend((0..chance.below(new)).map(|_| chance.below(kinds)));
+            at = end + chance.below(new);
+        }
+        text
+    };
+    let (ours, theirs) = (side(50, 10), side(90, 30));
+    [base, ours, theirs].map(|text| text.iter().map(|line| format!("line {line}\n")).collect::<String>().into_bytes())
+}
+
+/// A text of `count` lines, mostly different, with a few very common ones among them, and two others where long
+/// stretches were written anew, with the common lines among the new ones.
+pub fn rewritten(seed: u64, count: usize) -> [Vec<u8>; 3] {
+    let mut chance = Chance(seed);
+    let rare = 3 + chance.below(12);
+    let line = |chance: &mut Chance, author: &str| match chance.below(rare) {
+        0 => CODE[chance.below(4)].to_owned(),
+        _ => format!("{author} {}", chance.next()),
+    };
+    let base = (0..count).map(|_| line(&mut chance, "base")).collect::<Vec<_>>();
+    let mut side = |author: &str| {
+        let mut text = base.clone();
+        for _ in 0..1 + chance.below(6) {
+            let at = chance.below(text.len());
+            let end = (at + chance.below(400)).min(text.len());
+            let new = (0..chance.below(400)).map(|_| line(&mut chance, author)).collect::<Vec<_>>();
+            text.splice(at..end, new);
+        }
+        text
+    };
+    let (ours, theirs) = (side("ours"), side("theirs"));
+    [base, ours, theirs].map(|text| (text.join("\n") + "\n").into_bytes())
+}

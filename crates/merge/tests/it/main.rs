@@ -4,11 +4,22 @@ mod generate;
 mod git;
 mod hostile;
 
+use std::path::Path;
+
 use generate::triple;
 use threadkeep_merge::{Labels, Names, merge, unified, union};
 
 const TRIPLES: u64 = 1_000;
 const LABELS: Labels<'_> = Labels { ours: "ours", theirs: "theirs" };
+
+/// Compares a merge with git's, and says whether it was clean.
+fn same_as_git(folder: &Path, seed: u64, texts: &[Vec<u8>; 3]) -> bool {
+    let (conflicts, bytes) = git::merge_file(folder, texts, &[]);
+    let merged = merge(&texts[0], &texts[1], &texts[2], &LABELS);
+    assert_eq!(merged.conflicts.len().min(127), conflicts as usize, "seed {seed}");
+    assert!(merged.bytes == bytes, "{}", told(seed, texts, &bytes, &merged.bytes));
+    merged.is_clean()
+}
 
 fn told(seed: u64, texts: &[Vec<u8>; 3], expected: &[u8], found: &[u8]) -> String {
     let [base, ours, theirs] = texts.each_ref().map(|text| String::from_utf8_lossy(text));
@@ -19,19 +30,31 @@ fn told(seed: u64, texts: &[Vec<u8>; 3], expected: &[u8], found: &[u8]) -> Strin
 #[test]
 fn a_merge_is_gits_merge() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (mut clean, mut conflicting) = (0, 0);
-    for seed in 0..TRIPLES {
-        let texts = triple(seed, 60);
-        let (conflicts, bytes) = git::merge_file(folder.path(), &texts, &[]);
-        let merged = merge(&texts[0], &texts[1], &texts[2], &LABELS);
-        assert_eq!(merged.bytes, bytes, "{}", told(seed, &texts, &bytes, &merged.bytes));
-        assert_eq!(merged.conflicts.len().min(127), conflicts as usize, "seed {seed}");
-        match conflicts {
-            0 => clean += 1,
-            _ => conflicting += 1,
-        }
+    let clean = (0..TRIPLES).filter(|seed| same_as_git(folder.path(), *seed, &triple(*seed, 60))).count() as u64;
+    assert!((100..TRIPLES - 100).contains(&clean), "{clean} of {TRIPLES} are clean: too few of one kind");
+}
+
+#[test]
+fn a_merge_of_long_texts_is_gits_merge() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in 0..60 {
+        same_as_git(folder.path(), seed, &triple(seed, 5_000));
+        same_as_git(folder.path(), seed, &generate::rewritten(seed, 4_000));
     }
-    assert!(clean > 100 && conflicting > 100, "{clean} clean, {conflicting} conflicting: too few of one kind");
+}
+
+/// Texts that have little in common are where the search takes its shortcuts.
+#[test]
+fn a_merge_of_unlike_texts_is_gits_merge() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (seed, kinds) in [2, 3, 10, 100, 1_000, 10_000].into_iter().enumerate() {
+        let mut chance = generate::Chance(seed as u64);
+        let mut text = || (0..20_000).map(|_| format!("{}\n", chance.below(kinds))).collect::<String>().into_bytes();
+        same_as_git(folder.path(), seed as u64, &[text(), text(), text()]);
+    }
+    for seed in 0..6 {
+        same_as_git(folder.path(), seed, &generate::runs(seed, 50_000));
+    }
 }
 
 #[test]
@@ -83,7 +106,7 @@ fn a_unified_difference_is_gits_and_patch_takes_it() {
 }
 
 /// What git makes of `old` with a difference.
-fn patched(folder: &std::path::Path, old: &[u8], difference: &[u8]) -> Vec<u8> {
+fn patched(folder: &Path, old: &[u8], difference: &[u8]) -> Vec<u8> {
     let write =
         |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("a folder can be written to");
     write("old", old);

@@ -6,8 +6,19 @@ use regex_syntax::{Error, ParserBuilder};
 
 use super::{Case, GrepError, Mode};
 
+/// Text that is shorter than this is in too many lines to be worth looking for first.
+const REQUIRED_BYTES_MIN: usize = 3;
+
+/// A pattern that matches within lines only.
+pub(super) struct WithinLines {
+    /// The regular expression.
+    pub(super) regex: String,
+    /// Text that every match has in it, if the regular expression does not begin with it or with something as good.
+    pub(super) required: Option<Vec<u8>>,
+}
+
 /// Rewrites a pattern so that whatever it matches lies within one line.
-pub(super) fn within_lines(pattern: &str, mode: Mode, case: Case) -> Result<String, GrepError> {
+pub(super) fn within_lines(pattern: &str, mode: Mode, case: Case) -> Result<WithinLines, GrepError> {
     let pattern = match mode {
         Mode::Regex => pattern.to_owned(),
         Mode::Literal => regex_syntax::escape(pattern),
@@ -25,7 +36,31 @@ pub(super) fn within_lines(pattern: &str, mode: Mode, case: Case) -> Result<Stri
         .build()
         .parse(&pattern)
         .map_err(syntax)?;
-    Ok(without_line_ends(parsed)?.to_string())
+    let within = without_line_ends(parsed)?;
+    Ok(WithinLines { regex: within.to_string(), required: worth_looking_for(&within) })
+}
+
+/// The crate `regex` looks for what a pattern begins with by itself. What comes later it mostly does not.
+fn worth_looking_for(hir: &Hir) -> Option<Vec<u8>> {
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let begins_well = |part: &Hir| required(part).is_some_and(|text| text.len() >= REQUIRED_BYTES_MIN);
+    if parts.iter().find(|part| !matches!(part.kind(), HirKind::Look(_))).is_some_and(begins_well) {
+        return None;
+    }
+    required(hir).filter(|text| text.len() >= REQUIRED_BYTES_MIN).map(<[u8]>::to_vec)
+}
+
+/// The longest text that every match has in it.
+fn required(hir: &Hir) -> Option<&[u8]> {
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(&literal.0),
+        HirKind::Concat(parts) => parts.iter().filter_map(required).max_by_key(|text| text.len()),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
+        HirKind::Capture(capture) => required(&capture.sub),
+        HirKind::Repetition(_) | HirKind::Alternation(_) | HirKind::Class(_) | HirKind::Look(_) | HirKind::Empty => {
+            None
+        }
+    }
 }
 
 fn syntax(error: Error) -> GrepError {

@@ -141,3 +141,30 @@ fn hostile_patterns_take_time_in_proportion_to_the_file() {
         }
     }
 }
+
+#[test]
+fn a_file_has_the_matches_that_its_lines_have() {
+    let words = ["foo", "bar", "Foo", " ", " ", "ab", "é", "x1", "", "foofoo", "\r"];
+    let patterns = ["foo", r"\w+foo", "[A-Z]oo$", "^.foo", "bar|foo", r"\bfoo\b", "(foo)+$", r"\s*foo\s+bar", "x*"];
+    let compiled = patterns.map(|pattern| {
+        let grep = Grep::new(pattern, Mode::Regex, Case::Sensitive).expect("a pattern");
+        (grep, Regex::new(&format!("(?mR:{pattern})")).expect("a pattern"))
+    });
+    let mut state = 1_u64;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    for round in 0..2_000 {
+        let mut line = || (0..below(6)).map(|_| words[below(words.len())]).collect::<String>();
+        let text = (0..round % 8).map(|_| line()).collect::<Vec<_>>().join("\n") + ["", "\n"][round / 8 % 2];
+        for (grep, regex) in &compiled {
+            let columns = text.lines().enumerate().filter_map(|(index, line)| {
+                let first = regex.find(line.as_bytes())?;
+                Some((index + 1, line[..first.start()].chars().count() + 1))
+            });
+            let found = grep.matches(text.as_bytes(), 100).into_iter().map(|found| (found.line, found.column));
+            assert_eq!(found.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "round {round}, {regex} in {text:?}");
+        }
+    }
+}

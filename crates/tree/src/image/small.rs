@@ -6,9 +6,11 @@ use image::codecs::gif::GifDecoder;
 use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
 use image::codecs::png::{PngDecoder, PngEncoder};
 use image::codecs::webp::WebPDecoder;
+use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, Limits};
 use thiserror::Error;
 
+use super::head::bytes_per_pixel;
 use super::{Format, Probe, probe};
 
 /// How long the longer edge of a thumbnail is, unless somebody asks for another.
@@ -68,44 +70,45 @@ pub enum Refused {
 pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
     let head = probe(bytes).ok_or(Refused::NotAnImage)?;
     let too_large = Refused::TooLarge { width: head.width, height: head.height };
-    if u64::from(head.width) * u64::from(head.height) > PIXELS_MAX {
+    let pixels = u64::from(head.width) * u64::from(head.height);
+    if pixels > PIXELS_MAX || pixels * bytes_per_pixel(bytes, head.format) > DECODED_BYTES_MAX {
         return Err(too_large);
     }
-    let picture = decode(bytes, head).map_err(|error| match error {
+    let (picture, orientation) = decode(bytes, head).map_err(|error| match error {
         ImageError::Limits(_) => too_large,
         other => Refused::Broken { reason: other.to_string() },
     })?;
     let edge = max_edge.clamp(1, EDGE_MAX);
-    let small = match picture.width() > edge || picture.height() > edge {
+    let mut small = match picture.width() > edge || picture.height() > edge {
         true => picture.thumbnail(edge, edge),
         false => picture,
     };
+    // Turned when it is small, as that makes a copy.
+    small.apply_orientation(orientation);
     encode(small).map_err(|error| Refused::Broken { reason: error.to_string() })
 }
 
-fn decode(bytes: &[u8], head: Probe) -> Result<DynamicImage, ImageError> {
+/// The picture as it is in the file, and how it is to be turned to be seen upright.
+fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), ImageError> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODED_BYTES_MAX);
     limits.max_image_width = Some(head.width);
     limits.max_image_height = Some(head.height);
     let source = Cursor::new(bytes);
     match head.format {
-        Format::Png => upright(PngDecoder::with_limits(source, limits.clone())?, limits),
-        Format::Jpeg => upright(JpegDecoder::new(source)?, limits),
-        Format::Gif => upright(GifDecoder::new(source)?, limits),
-        Format::WebP => upright(WebPDecoder::new(source)?, limits),
+        Format::Png => within(PngDecoder::with_limits(source, limits.clone())?, limits),
+        Format::Jpeg => within(JpegDecoder::new(source)?, limits),
+        Format::Gif => within(GifDecoder::new(source)?, limits),
+        Format::WebP => within(WebPDecoder::new(source)?, limits),
     }
 }
 
-/// Decodes, and turns the picture as it says it is to be seen.
-fn upright(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<DynamicImage, ImageError> {
+fn within(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<(DynamicImage, Orientation), ImageError> {
     // What the picture becomes is taken off the limit, and the rest is what the decoder may use on the way.
     limits.reserve(decoder.total_bytes())?;
     decoder.set_limits(limits)?;
     let orientation = decoder.orientation()?;
-    let mut picture = DynamicImage::from_decoder(decoder)?;
-    picture.apply_orientation(orientation);
-    Ok(picture)
+    Ok((DynamicImage::from_decoder(decoder)?, orientation))
 }
 
 fn encode(picture: DynamicImage) -> Result<Thumbnail, ImageError> {

@@ -82,6 +82,17 @@ fn what_is_transparent_stays_so() {
 }
 
 #[test]
+fn a_photograph_is_turned_upright() {
+    let jpeg = encoded(&picture(400, 200), ImageFormat::Jpeg);
+    // A quarter turn, as a camera writes it: one entry, tag 0112, value 6.
+    let turned = b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    let small = thumbnail(&[&jpeg[..2], turned, &jpeg[2..]].concat(), 100).expect("a picture");
+    assert_eq!((small.width, small.height), (50, 100));
+    let seen = decoded(&small).to_rgb8();
+    assert!(seen.get_pixel(25, 10).0[0] > 200 && seen.get_pixel(25, 90).0[2] > 200);
+}
+
+#[test]
 fn of_a_gif_the_first_frame_is_shown() {
     let frame = |color| Frame::new(RgbaImage::from_pixel(40, 40, Rgba(color)));
     let mut bytes = Vec::new();
@@ -164,6 +175,20 @@ fn a_picture_that_claims_to_be_huge_is_refused_before_it_is_decoded() {
     let frame = jpeg.windows(2).position(|two| two == [0xFF, 0xC0]).expect("a frame");
     jpeg[frame + 5..frame + 9].fill(0xFF);
     assert_eq!(refused(&jpeg), Refused::TooLarge { width: 65_535, height: 65_535 });
+}
+
+#[test]
+fn a_picture_that_takes_more_memory_than_it_has_pixels_may_have_fewer() {
+    // 7,000x7,000 in one scan would do; in several, all of it is kept until the last.
+    let mut jpeg = encoded(&picture(10, 10), ImageFormat::Jpeg);
+    let frame = jpeg.windows(2).position(|two| two == [0xFF, 0xC0]).expect("a frame");
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x1B, 0x58, 0x1B, 0x58]);
+    assert!(!matches!(thumbnail(&jpeg, 64), Err(Refused::TooLarge { .. })));
+    jpeg[frame + 1] = 0xC2;
+    assert_eq!(refused(&jpeg), Refused::TooLarge { width: 7_000, height: 7_000 });
+    let mut gif = encoded(&picture(10, 10), ImageFormat::Gif);
+    gif[6..10].copy_from_slice(&[0x58, 0x1B, 0x58, 0x1B]);
+    assert_eq!(refused(&gif), Refused::TooLarge { width: 7_000, height: 7_000 });
 }
 
 #[test]
