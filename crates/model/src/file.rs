@@ -134,7 +134,7 @@ pub struct FilesChanged {
 
 /// What happened at one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", rename_all_fields = "camelCase", tag = "op", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum FileChange {
     /// A file was written, whole.
     Write {

@@ -75,6 +75,12 @@ async fn what_was_written_is_read_and_every_version_stays(keep: Keep) {
     assert_eq!(get(&keep, thread, "/none", None).await, None);
     put(&keep, thread, "/empty", "").await;
     assert_eq!(get(&keep, thread, "/empty", None).await.as_deref(), Some(""), "an empty file is not a missing one");
+    let said =
+        NewFile { metadata: Some(threadkeep::Json::parse("m", r#"{"by": 1.0}"#).expect("json")), ..file("/meta", "x") };
+    keep.engine.write_file(thread, said).await.expect("a file");
+    let record = keep.engine.stat(thread, &path("/meta"), None).await.expect("a read").expect("a file");
+    assert_eq!(record.metadata().expect("metadata").as_str(), r#"{"by": 1.0}"#);
+    keep.engine.delete_file(thread, DeleteFile { path: path("/meta"), expected: None }).await.expect("gone");
     let record = keep.engine.stat(thread, &path("/notes/a.md"), None).await.expect("a read").expect("a file");
     assert_eq!((record.size(), record.version), (4, Some(second)));
     assert_eq!(record.file().expect("a file").mime_type, "text/markdown");
@@ -85,7 +91,7 @@ async fn what_was_written_is_read_and_every_version_stays(keep: Keep) {
     assert_eq!(get(&keep, thread, "/notes/a.md", None).await, None);
     let versions = keep.engine.file_versions(thread, &path("/notes/a.md"), None, None).await.expect("versions");
     let told: Vec<_> = versions.iter().map(|version| (version.version.0, version.record.is_some())).collect();
-    assert_eq!(told, [(5, false), (3, true), (2, true)]);
+    assert_eq!(told, [(7, false), (3, true), (2, true)]);
     assert!(versions.iter().all(|version| version.actor.name == keep.engine.caller().actor.name));
     let diff = keep.engine.file_diff(thread, &path("/notes/a.md"), first, Some(second)).await.expect("a difference");
     assert_eq!(diff, "--- a/notes/a.md\n+++ b/notes/a.md\n@@ -1 +1 @@\n-one\n+two\n");
