@@ -47,8 +47,7 @@ pub(crate) fn routes() -> Routes {
                 mention,
                 Gives::created::<api::Relationship>("The relation that it made."),
             )
-            .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee"}"#)
-            .fails([ErrorCode::ThreadClosed]),
+            .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee"}"#),
             table::post(
                 ("rollBack", "/v1/threads/{thread}/rollback"),
                 "Goes back to a checkpoint, a step, a time or a version, or undoes the last time somebody did.",

@@ -2,8 +2,9 @@
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
 use threadkeep_model::{
-    Account, AgentAssigned, AgentState, Bounds, Child, ChildRemoved, Entry, ItemKind, MessageBody, MessageDelivered,
-    MessageId, MessageQueued, NewEntry, Position, QueuedEdited, QueuedId, QueuedRemoved, Record, ThreadId, Timestamp,
+    Account, AgentAssigned, AgentState, Bounds, Child, ChildRemoved, Entry, Injected, InjectionTaken, InjectionType,
+    ItemKind, Json, MessageBody, MessageDelivered, MessageId, MessageQueued, NewEntry, Position, QueuedEdited,
+    QueuedId, QueuedRemoved, Record, ThreadId, Timestamp, Urgency, Uuid,
 };
 
 use super::Hands;
@@ -76,6 +77,32 @@ pub async fn an_item_may_come_and_go_within_one_commit(hands: Hands) {
     let found = bodies(&hands, thread, ItemKind::Child).await;
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains(&two.to_string()) && found[0].contains(r#""status":"b""#), "{found:?}");
+}
+
+pub async fn an_item_may_take_the_place_of_one_of_another_kind(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let ids = [1, 2, 3].map(Uuid::from_chance);
+    let content = || Json::parse("content", "1").expect("JSON");
+    let (kind, urgency) = (InjectionType::Data, Urgency::NextStep);
+    let injected = |id| NewEntry::new(&Entry::Injected(Injected { id, kind, content: content(), urgency }));
+    let first = write(&hands, thread, vec![injected(ids[0]), injected(ids[1])]).await;
+    let taken = |id, injected| NewEntry::new(&Entry::InjectionTaken(InjectionTaken { id, injected, execution: None }));
+    let place = write(&hands, thread, vec![taken(ids[0], first)]).await;
+    // Within one commit, too.
+    let third = MessageId { position: place.position.next(), ..place };
+    write(&hands, thread, vec![injected(ids[2]), taken(ids[2], third)]).await;
+    let keys = async |kind| -> Vec<String> {
+        items(&hands, thread, kind, None).await.into_iter().map(|item| item.key).collect()
+    };
+    for rebuilt in [false, true] {
+        if rebuilt {
+            hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
+        }
+        assert_eq!(keys(ItemKind::Injection).await, [ids[1].to_string()]);
+        assert_eq!(keys(ItemKind::InjectionTaken).await, [ids[0].to_string(), ids[2].to_string()]);
+        let found = items(&hands, thread, ItemKind::InjectionTaken, Some(&ids[0].to_string())).await;
+        assert_eq!((found[0].born, found[0].entry.position), (place, place.position));
+    }
 }
 
 pub async fn a_delivered_message_is_counted_and_found_by_both_names(hands: Hands) {

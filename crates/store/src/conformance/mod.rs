@@ -101,6 +101,7 @@ macro_rules! conformance_tests {
                  one_of_many_takes_the_lease;
             items: an_item_is_its_newest_entry_in_the_place_of_its_first,
                  an_item_may_come_and_go_within_one_commit,
+                 an_item_may_take_the_place_of_one_of_another_kind,
                  a_delivered_message_is_counted_and_found_by_both_names,
                  items_are_one_threads_own_and_go_with_it,
                  the_tally_says_where_agent_and_skills_are_told,
