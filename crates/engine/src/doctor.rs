@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
     Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId, Tally,
-    Thread, ThreadId, reachable,
+    Thread, ThreadId, Timestamp, reachable,
 };
 use threadkeep_store::{ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow};
 
@@ -55,7 +55,7 @@ struct Told {
     record: Option<Record>,
     checkpoints: BTreeMap<String, Position>,
     relations: HashSet<(SegmentId, Position)>,
-    items: BTreeMap<(ItemKind, String), MessageId>,
+    items: BTreeMap<(ItemKind, String), (MessageId, Option<Timestamp>)>,
     newest: Option<(Position, SegmentId, Position, Tally)>,
 }
 
@@ -190,11 +190,11 @@ async fn segment(
                         told.items.remove(&(kind, item.to_string()));
                     }
                 }
-                Derived::Item { kind, key, is } => {
+                Derived::Item { kind, key, is, due } => {
                     let place = MessageId { segment: id, position: stored.position };
                     let key = (kind, key.unwrap_or_else(|| QueuedId(place).to_string()));
                     match is {
-                        ItemIs::There => drop(told.items.insert(key, place)),
+                        ItemIs::There => drop(told.items.insert(key, (place, due))),
                         ItemIs::Gone => drop(told.items.remove(&key)),
                     }
                 }
@@ -203,7 +203,8 @@ async fn segment(
                     changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
                 }
                 Derived::Relation {
-                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention, ..
+                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention | RelationKind::Reference,
+                    ..
                 } => {
                     told.relations.insert((id, stored.position));
                 }
@@ -267,15 +268,16 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
         report.derived(format!("thread {id}: its checkpoints are not what the log says"));
     }
     let mut items = BTreeMap::new();
-    for kind in [ItemKind::Queued, ItemKind::QueuedSilently, ItemKind::Child] {
+    for kind in ItemKind::ALL {
         let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
         items.extend(found.into_iter().map(|item| {
             let place = MessageId { segment: item.entry.segment, position: item.entry.position };
-            ((kind, item.key), place)
+            ((kind, item.key), (place, item.due))
         }));
     }
     if items != told.items {
-        report.derived(format!("thread {id}: its queue or its subagents are not what the log says"));
+        report
+            .derived(format!("thread {id}: its queue, subagents, approvals or other items are not what the log says"));
     }
     // Relations to threads that are deleted, or not in this store, have no row.
     let relations = store.relations(id).await?;

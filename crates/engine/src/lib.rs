@@ -4,6 +4,8 @@
 //! function of what was read, becomes one commit, and a store keeps it whole or not at all. Reads show the
 //! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
 
+mod approvals;
+mod authority;
 mod cache;
 mod calls;
 mod copy;
@@ -28,10 +30,12 @@ mod projects;
 mod shape;
 mod slot;
 mod summary;
+mod timers;
 mod view;
 mod world;
 mod writer;
 
+pub use approvals::{Answer, Approval, ApprovalAnswer, ApprovalPage, Approvals, Delegated, Revoked, Verdict};
 pub use copy::CopyReport;
 pub use digest::ContentHash;
 pub use doctor::DoctorReport;
@@ -66,6 +70,7 @@ pub use ops::owner::ChangeOwner;
 pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
 pub use ops::rollback::{Rollback, RollbackTo};
 pub use ops::subagent::{NotifyParent, SetStatus, Subagent};
+pub use ops::transfer::{Direction, Transfer, Transferred};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
 pub use policy::{Standing, Verb, standing};

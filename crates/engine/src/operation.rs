@@ -3,10 +3,10 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Create, Delete, DeleteMessage,
-    EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed, Queue, Queued,
-    Relationship, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, Step, Subagent, Truncate, Unarchive,
-    Update,
+    ActivateSkill, Answer, Append, AppendEvent, Approval, Archive, Assign, Begin, ChangeOwner, Create, Delete,
+    DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed,
+    Queue, Queued, Relationship, RemoveQueued, Result, Revoked, Rollback, SetCheckpoint, SetStatus, Step, Subagent,
+    Transfer, Transferred, Truncate, Unarchive, Update, Verdict,
 };
 
 /// Something that changes a thread.
@@ -68,6 +68,14 @@ pub enum Operation {
     SetStatus(SetStatus),
     /// Gives the thread to another account.
     ChangeOwner(ChangeOwner),
+    /// Asks for authority, or gives it to agents.
+    Transfer(Transfer),
+    /// Says yes to an approval.
+    Approve(Answer),
+    /// Says no to an approval.
+    Deny(Answer),
+    /// Takes an approval or a delegation back.
+    Revoke(Answer),
 }
 
 /// What an operation gives.
@@ -95,11 +103,17 @@ pub enum Outcome {
     Notified(Option<Queued>),
     /// Whether there was a parent to tell.
     StatusSet(bool),
+    /// The approval that waits, or the delegation that holds.
+    Transferred(Transferred),
+    /// The approval that was answered.
+    Approval(Box<Approval>),
+    /// What was taken back.
+    Revoked(Revoked),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 32] = [
         "create",
         "update",
         "delete",
@@ -128,6 +142,10 @@ impl Operation {
         "notify-parent",
         "status",
         "change-owner",
+        "transfer",
+        "approve",
+        "deny",
+        "revoke",
     ];
 
     /// The name of this operation.
@@ -161,12 +179,16 @@ impl Operation {
             Self::NotifyParent(_) => "notify-parent",
             Self::SetStatus(_) => "status",
             Self::ChangeOwner(_) => "change-owner",
+            Self::Transfer(_) => "transfer",
+            Self::Approve(_) => "approve",
+            Self::Deny(_) => "deny",
+            Self::Revoke(_) => "revoke",
         }
     }
 }
 
 impl Engine {
-    /// Carries out `operation` on `thread`; [`Operation::Create`] needs none and ignores it.
+    /// Carries out `operation` on `thread`; [`Operation::Create`], and what answers an approval, need none and ignore it.
     ///
     /// # Errors
     /// Whatever the operation refuses; nothing has changed then.
@@ -200,6 +222,10 @@ impl Engine {
             Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
             Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),
+            Operation::Transfer(transfer) => Outcome::Transferred(self.transfer(thread, transfer).await?),
+            Operation::Approve(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Approve, answer).await?)),
+            Operation::Deny(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Deny, answer).await?)),
+            Operation::Revoke(answer) => Outcome::Revoked(self.revoke(answer).await?),
         })
     }
 }

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::{
-    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Derived, Event, ExecutionBegan,
-    ExecutionEnded, ExecutionStepped, Forked, Inserted, ItemIs, ItemKind, MessageBody, MessageDelivered, MessageEdited,
-    MessageQueued, MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved,
+    Delegation, DelegationRevoked, Derived, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked, Inserted,
+    ItemIs, ItemKind, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded,
+    ObserverRemoved, OwnerChanged, QueuedEdited, QueuedRemoved, Referenced, Related, RelationKind, RolledBack,
     SkillActivated, ThreadChanged, Truncated,
 };
 
@@ -62,6 +63,20 @@ pub enum Entry {
     ChildRemoved(ChildRemoved),
     /// The thread belongs to another account.
     OwnerChanged(OwnerChanged),
+    /// This thread reads another one.
+    Referenced(Referenced),
+    /// Somebody asks to be allowed something.
+    ApprovalRequested(ApprovalAsked),
+    /// An approval was answered, by somebody or by its timeout.
+    ApprovalAnswered(ApprovalAnswered),
+    /// Agents may do something without asking.
+    Delegated(Delegation),
+    /// Agents have to ask again.
+    DelegationRevoked(DelegationRevoked),
+    /// This thread wants to be told of another one.
+    Observed(ObserverAdded),
+    /// This thread is not told of another one any more.
+    ObserverRemoved(ObserverRemoved),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -92,6 +107,13 @@ pub enum Kind {
     ChildChanged = 21,
     ChildRemoved = 22,
     OwnerChanged = 23,
+    Referenced = 30,
+    ApprovalRequested = 31,
+    ApprovalAnswered = 32,
+    Delegated = 33,
+    DelegationRevoked = 34,
+    Observed = 35,
+    ObserverRemoved = 36,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -109,7 +131,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 23] = [
+    pub const ALL: [Kind; 30] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -133,6 +155,13 @@ impl Kind {
         Kind::ChildChanged,
         Kind::ChildRemoved,
         Kind::OwnerChanged,
+        Kind::Referenced,
+        Kind::ApprovalRequested,
+        Kind::ApprovalAnswered,
+        Kind::Delegated,
+        Kind::DelegationRevoked,
+        Kind::Observed,
+        Kind::ObserverRemoved,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -174,6 +203,13 @@ impl Kind {
             Self::ChildChanged => "child_changed",
             Self::ChildRemoved => "child_removed",
             Self::OwnerChanged => "owner_changed",
+            Self::Referenced => "referenced",
+            Self::ApprovalRequested => "approval_requested",
+            Self::ApprovalAnswered => "approval_answered",
+            Self::Delegated => "delegated",
+            Self::DelegationRevoked => "delegation_revoked",
+            Self::Observed => "observed",
+            Self::ObserverRemoved => "observer_removed",
         }
     }
 
@@ -201,7 +237,14 @@ impl Kind {
             | Self::ExecutionEnded
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => Class::Record,
+            | Self::OwnerChanged
+            | Self::Referenced
+            | Self::ApprovalRequested
+            | Self::ApprovalAnswered
+            | Self::Delegated
+            | Self::DelegationRevoked
+            | Self::Observed
+            | Self::ObserverRemoved => Class::Record,
             Self::SkillActivated | Self::AgentAssigned => Class::Values,
         }
     }
@@ -229,7 +272,14 @@ impl Kind {
             | Self::AgentAssigned
             | Self::ChildChanged
             | Self::ChildRemoved
-            | Self::OwnerChanged => true,
+            | Self::OwnerChanged
+            | Self::Referenced
+            | Self::ApprovalRequested
+            | Self::ApprovalAnswered
+            | Self::Delegated
+            | Self::DelegationRevoked
+            | Self::Observed
+            | Self::ObserverRemoved => true,
         }
     }
 }
@@ -272,6 +322,13 @@ impl Entry {
             Self::ChildChanged(_) => Kind::ChildChanged,
             Self::ChildRemoved(_) => Kind::ChildRemoved,
             Self::OwnerChanged(_) => Kind::OwnerChanged,
+            Self::Referenced(_) => Kind::Referenced,
+            Self::ApprovalRequested(_) => Kind::ApprovalRequested,
+            Self::ApprovalAnswered(_) => Kind::ApprovalAnswered,
+            Self::Delegated(_) => Kind::Delegated,
+            Self::DelegationRevoked(_) => Kind::DelegationRevoked,
+            Self::Observed(_) => Kind::Observed,
+            Self::ObserverRemoved(_) => Kind::ObserverRemoved,
         }
     }
 
@@ -301,6 +358,13 @@ impl Entry {
             Self::ChildChanged(body) => serde_json::to_vec(body),
             Self::ChildRemoved(body) => serde_json::to_vec(body),
             Self::OwnerChanged(body) => serde_json::to_vec(body),
+            Self::Referenced(body) => serde_json::to_vec(body),
+            Self::ApprovalRequested(body) => serde_json::to_vec(body),
+            Self::ApprovalAnswered(body) => serde_json::to_vec(body),
+            Self::Delegated(body) => serde_json::to_vec(body),
+            Self::DelegationRevoked(body) => serde_json::to_vec(body),
+            Self::Observed(body) => serde_json::to_vec(body),
+            Self::ObserverRemoved(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -340,6 +404,13 @@ impl Entry {
             Kind::ChildChanged => Self::ChildChanged(read(body)?),
             Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
             Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
+            Kind::Referenced => Self::Referenced(read(body)?),
+            Kind::ApprovalRequested => Self::ApprovalRequested(read(body)?),
+            Kind::ApprovalAnswered => Self::ApprovalAnswered(read(body)?),
+            Kind::Delegated => Self::Delegated(read(body)?),
+            Kind::DelegationRevoked => Self::DelegationRevoked(read(body)?),
+            Kind::Observed => Self::Observed(read(body)?),
+            Kind::ObserverRemoved => Self::ObserverRemoved(read(body)?),
         })
     }
 
@@ -381,15 +452,15 @@ impl Entry {
             }
             Self::MessageQueued(queued) => {
                 let kind = ItemKind::of_queued(queued.message.silent);
-                Derived::Item { kind, key: None, is: ItemIs::There }
+                Derived::Item { kind, key: None, is: ItemIs::There, due: None }
             }
             Self::QueuedEdited(edited) => {
                 let kind = ItemKind::of_queued(edited.message.silent);
-                Derived::Item { kind, key: Some(edited.item.to_string()), is: ItemIs::There }
+                Derived::there(kind, edited.item.to_string())
             }
             Self::QueuedRemoved(removed) => {
                 let kind = ItemKind::of_queued(removed.silent);
-                Derived::Item { kind, key: Some(removed.item.to_string()), is: ItemIs::Gone }
+                Derived::gone(kind, removed.item.to_string())
             }
             Self::MessageDelivered(delivered) => Derived::Delivered {
                 item: delivered.item,
@@ -398,12 +469,20 @@ impl Entry {
                 depth: delivered.message.depth,
             },
             Self::SkillActivated(_) | Self::AgentAssigned(_) => Derived::State,
-            Self::ChildChanged(child) => {
-                Derived::Item { kind: ItemKind::Child, key: Some(child.reference.to_string()), is: ItemIs::There }
-            }
-            Self::ChildRemoved(removed) => {
-                Derived::Item { kind: ItemKind::Child, key: Some(removed.reference.to_string()), is: ItemIs::Gone }
-            }
+            Self::ChildChanged(child) => Derived::there(ItemKind::Child, child.reference.to_string()),
+            Self::ChildRemoved(removed) => Derived::gone(ItemKind::Child, removed.reference.to_string()),
+            Self::Referenced(referenced) => Derived::there(ItemKind::Reference, referenced.id.to_string()),
+            Self::ApprovalRequested(asked) => Derived::Item {
+                kind: ItemKind::Approval,
+                key: Some(asked.id.to_string()),
+                is: ItemIs::There,
+                due: asked.due(),
+            },
+            Self::ApprovalAnswered(answered) => Derived::there(ItemKind::Approval, answered.approval.id.to_string()),
+            Self::Delegated(delegation) => Derived::there(ItemKind::Delegation, delegation.id.to_string()),
+            Self::DelegationRevoked(revoked) => Derived::gone(ItemKind::Delegation, revoked.id.to_string()),
+            Self::Observed(added) => Derived::there(ItemKind::Observer, added.id.to_string()),
+            Self::ObserverRemoved(removed) => Derived::gone(ItemKind::Observer, removed.id.to_string()),
             Self::EventLogged(_)
             | Self::Truncated(_)
             | Self::RolledBack(_)
@@ -440,7 +519,14 @@ impl Entry {
             | Self::AgentAssigned(_)
             | Self::ChildChanged(_)
             | Self::ChildRemoved(_)
-            | Self::OwnerChanged(_) => return Vec::new(),
+            | Self::OwnerChanged(_)
+            | Self::Referenced(_)
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalAnswered(_)
+            | Self::Delegated(_)
+            | Self::DelegationRevoked(_)
+            | Self::Observed(_)
+            | Self::ObserverRemoved(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

@@ -282,7 +282,14 @@ impl Record {
             | Entry::MessageDelivered(_)
             | Entry::ChildChanged(_)
             | Entry::ChildRemoved(_)
-            | Entry::OwnerChanged(_) => self,
+            | Entry::OwnerChanged(_)
+            | Entry::Referenced(_)
+            | Entry::ApprovalRequested(_)
+            | Entry::ApprovalAnswered(_)
+            | Entry::Delegated(_)
+            | Entry::DelegationRevoked(_)
+            | Entry::Observed(_)
+            | Entry::ObserverRemoved(_) => self,
         })
     }
 

@@ -58,6 +58,8 @@ pub enum RelationKind {
     Handoff,
     /// The parent names the child.
     Mention,
+    /// The parent reads the child.
+    Reference,
 }
 
 impl RelationKind {
@@ -67,6 +69,7 @@ impl RelationKind {
             Self::Fork => "fork",
             Self::Handoff => "handoff",
             Self::Mention => "mention",
+            Self::Reference => "reference",
         }
     }
 
@@ -77,7 +80,7 @@ impl RelationKind {
 
     /// The kind by its code on disk.
     pub fn from_code(code: u8) -> Option<Self> {
-        [Self::Fork, Self::Handoff, Self::Mention].into_iter().find(|kind| kind.code() == code)
+        [Self::Fork, Self::Handoff, Self::Mention, Self::Reference].into_iter().find(|kind| kind.code() == code)
     }
 }
 

@@ -17,6 +17,7 @@ mod derived;
 mod error;
 mod feed;
 mod import;
+mod items;
 mod lease;
 mod lists;
 mod quick;
@@ -36,12 +37,12 @@ use std::sync::atomic::AtomicI64;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadCommit, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemQuery, ListQuery,
-    MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList, ItemQuery,
+    ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -279,7 +280,15 @@ impl Store for PostgresStore {
     }
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
-        reading!(self, |client, shared| read::items(&client, &shared.actors, &query))
+        reading!(self, |client, shared| items::items(&client, &shared.actors, &query))
+    }
+
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::one(&client, &shared.actors, kind, &key))
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::all(&client, &shared.actors, &list))
     }
 
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery, Result, Store,
-    StoreError, StoredEntry, Stores,
+    Blobs, BoxFuture, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery, MessageQuery, Result,
+    Store, StoreError, StoredEntry, Stores,
 };
 
 use crate::Chance;
@@ -115,6 +115,14 @@ impl Store for Faulty {
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.inner.store.checkpoints(thread)
     }
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        self.inner.store.item(kind, key)
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        self.inner.store.all_items(list)
+    }
+
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.inner.store.items(query)
     }

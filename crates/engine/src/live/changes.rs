@@ -258,7 +258,14 @@ impl ThreadChanges {
             | Kind::AgentAssigned
             | Kind::OwnerChanged
             | Kind::ChildChanged
-            | Kind::ChildRemoved => Vec::new(),
+            | Kind::ChildRemoved
+            | Kind::Referenced
+            | Kind::ApprovalRequested
+            | Kind::ApprovalAnswered
+            | Kind::Delegated
+            | Kind::DelegationRevoked
+            | Kind::Observed
+            | Kind::ObserverRemoved => Vec::new(),
         };
         Ok((messages, None))
     }

@@ -17,6 +17,7 @@ pub(crate) mod owner;
 pub(crate) mod queue;
 pub(crate) mod rollback;
 pub(crate) mod subagent;
+pub(crate) mod transfer;
 pub(crate) mod truncate;
 pub(crate) mod update;
 
