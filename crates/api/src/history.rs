@@ -83,7 +83,14 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::AgentAssigned
         | Kind::OwnerChanged
         | Kind::ChildChanged
-        | Kind::ChildRemoved => false,
+        | Kind::ChildRemoved
+        | Kind::Referenced
+        | Kind::ApprovalRequested
+        | Kind::ApprovalAnswered
+        | Kind::Delegated
+        | Kind::DelegationRevoked
+        | Kind::Observed
+        | Kind::ObserverRemoved => false,
     }
 }
 

@@ -85,6 +85,13 @@ fn is_public(kind: Kind) -> bool {
         | Kind::AgentAssigned
         | Kind::OwnerChanged
         | Kind::ChildChanged
-        | Kind::ChildRemoved => false,
+        | Kind::ChildRemoved
+        | Kind::Referenced
+        | Kind::ApprovalRequested
+        | Kind::ApprovalAnswered
+        | Kind::Delegated
+        | Kind::DelegationRevoked
+        | Kind::Observed
+        | Kind::ObserverRemoved => false,
     }
 }

@@ -183,6 +183,26 @@ pub enum Error {
         /// What is needed.
         capability: String,
     },
+    /// There is no such reference, for this caller.
+    #[error("there is no reference {reference}")]
+    ReferenceNotFound {
+        /// Which one.
+        reference: Uuid,
+    },
+    /// The reference shows nothing any more, or not at present.
+    #[error("reference {reference} shows nothing: {what}")]
+    ReferenceGone {
+        /// Which one.
+        reference: Uuid,
+        /// Why.
+        what: String,
+    },
+    /// The thread has no such observer.
+    #[error("the thread has no observer {observer}")]
+    ObserverNotFound {
+        /// Which one.
+        observer: Uuid,
+    },
     /// Whoever asks may not do that.
     #[error("{what}")]
     NotAllowed {
@@ -246,6 +266,9 @@ impl Error {
             Self::ApprovalAnswered { .. } => "approval_answered",
             Self::ApprovalUndone { .. } => "approval_undone",
             Self::ApprovalRequired { .. } => "approval_required",
+            Self::ReferenceNotFound { .. } => "reference_not_found",
+            Self::ReferenceGone { .. } => "reference_gone",
+            Self::ObserverNotFound { .. } => "observer_not_found",
             Self::NotAllowed { .. } => "forbidden",
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",

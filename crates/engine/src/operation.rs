@@ -4,9 +4,10 @@ use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
     ActivateSkill, Answer, Append, AppendEvent, Approval, Archive, Assign, Begin, ChangeOwner, Create, Delete,
-    DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Progressed,
-    Queue, Queued, Relationship, RemoveQueued, Result, Revoked, Rollback, SetCheckpoint, SetStatus, Step, Subagent,
-    Transfer, Transferred, Truncate, Unarchive, Update, Verdict,
+    DeleteMessage, EditMessage, EditQueued, End, Engine, Fork, Handoff, Insert, Mention, NotifyParent, Observe,
+    Progressed, Queue, Queued, Reference, Relationship, RemoveQueued, Result, Revoked, Rollback, SetCheckpoint,
+    SetStatus, Step, Subagent, ThreadObserver, ThreadReference, Transfer, Transferred, Truncate, Unarchive, Unobserve,
+    Update, Verdict,
 };
 
 /// Something that changes a thread.
@@ -76,6 +77,12 @@ pub enum Operation {
     Deny(Answer),
     /// Takes an approval or a delegation back.
     Revoke(Answer),
+    /// Reads another thread.
+    Reference(Reference),
+    /// Is told of another thread.
+    Observe(Observe),
+    /// Is told no more of another thread.
+    Unobserve(Unobserve),
 }
 
 /// What an operation gives.
@@ -109,11 +116,15 @@ pub enum Outcome {
     Approval(Box<Approval>),
     /// What was taken back.
     Revoked(Revoked),
+    /// The reference.
+    Reference(Box<ThreadReference>),
+    /// The observer.
+    Observer(Box<ThreadObserver>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 32] = [
+    pub const NAMES: [&'static str; 35] = [
         "create",
         "update",
         "delete",
@@ -146,6 +157,9 @@ impl Operation {
         "approve",
         "deny",
         "revoke",
+        "reference",
+        "observe",
+        "unobserve",
     ];
 
     /// The name of this operation.
@@ -183,6 +197,9 @@ impl Operation {
             Self::Approve(_) => "approve",
             Self::Deny(_) => "deny",
             Self::Revoke(_) => "revoke",
+            Self::Reference(_) => "reference",
+            Self::Observe(_) => "observe",
+            Self::Unobserve(_) => "unobserve",
         }
     }
 }
@@ -226,6 +243,9 @@ impl Engine {
             Operation::Approve(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Approve, answer).await?)),
             Operation::Deny(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Deny, answer).await?)),
             Operation::Revoke(answer) => Outcome::Revoked(self.revoke(answer).await?),
+            Operation::Reference(reference) => Outcome::Reference(Box::new(self.reference(thread, reference).await?)),
+            Operation::Observe(observe) => Outcome::Observer(Box::new(self.observe_thread(thread, observe).await?)),
+            Operation::Unobserve(unobserve) => Outcome::Deleted(self.unobserve(thread, unobserve).await?),
         })
     }
 }

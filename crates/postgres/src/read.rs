@@ -7,15 +7,15 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, Item, ItemQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
-    StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
+    Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{
-    self, Actors, ENTRY_WIDTH, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position,
-    segment_id, segment_key, thread_columns,
+    self, Actors, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position, segment_id,
+    segment_key, thread_columns,
 };
 use crate::error::from_postgres;
 

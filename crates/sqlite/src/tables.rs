@@ -89,7 +89,7 @@ pub(crate) fn insert_derived(
     };
     written.map_err(from_sqlite)?;
     match derived {
-        Derived::Delivered { item, .. } => deliver(connection, place, *item, seq).map_err(from_sqlite),
+        Derived::Delivered { item, .. } => deliver(connection, place, *item).map_err(from_sqlite),
         _ => Ok(()),
     }
 }
@@ -130,7 +130,7 @@ fn remove_item(connection: &Connection, place: &EntryPlace, kind: ItemKind, name
 }
 
 /// What a delivery changes beside the message: the item is gone, and its name is another name of the message.
-fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId, seq: i64) -> rusqlite::Result<()> {
+fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId) -> rusqlite::Result<()> {
     for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
         remove_item(connection, place, kind, &item.to_string())?;
     }

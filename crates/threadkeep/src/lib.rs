@@ -85,13 +85,17 @@ pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Changed, ContentHash, CopyReport, Create,
-    Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter,
-    Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged, Mention,
-    MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue,
-    Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
-    SetStatus, Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate, TruncateFrom,
-    Unarchive, Update, Verb, World, standing,
+    ActivateSkill, Answer, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Changed, ContentHash, CopyReport,
+    Create, Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem,
+    Exporter, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry, Importer, Insert, Limits, List, Logged,
+    Mention, MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed,
+    Queue, Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection,
+    SetCheckpoint, SetStatus, Standing, Step, Subagent, Subscription, TakeWriter, ThreadPage, ThreadSummary, Truncate,
+    TruncateFrom, Unarchive, Update, Verb, World, standing,
+};
+pub use threadkeep_engine::{
+    Approval, ApprovalAnswer, ApprovalPage, Approvals, Courier, Delegated, Delivery, Direction, Observe, Reference,
+    References, Revoked, ThreadObserver, ThreadReference, Transfer, Transferred, Unobserve, Verdict,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
@@ -100,15 +104,16 @@ pub use threadkeep_engine::{
 pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus,
-    IdempotencyKey, Invalid, Json, Lease, Message, MessageBody, MessageId, MessageName, ParentCommunication, Part,
-    Position, QueuedId, Record, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Uuid, Version,
+    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, Event,
+    EventKind, Execution, ExecutionStatus, Fallback, IdempotencyKey, Invalid, Json, Lease, Message, MessageBody,
+    MessageId, MessageName, ParentCommunication, Part, Position, QueuedId, Record, ReferenceScope, Role, Skill, Thread,
+    ThreadId, ThreadName, Timestamp, Uuid, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
-    Archived, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
+    Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
 };
 pub use world::SystemWorld;
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use threadkeep_model::{Actor, Code, Entry, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls};
+use threadkeep_model::{
+    Actor, Code, Entry, ExecutionStatus, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls,
+};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -154,8 +156,14 @@ impl ThreadEvent {
         }
     }
 
-    /// The events that an entry of the log stands for. Files, approvals and failures are not logged yet.
+    /// The events that an entry of the log stands for. Files are not logged yet.
     pub fn of(entry: &Entry) -> Vec<Self> {
+        if matches!(entry, Entry::ApprovalRequested(_)) {
+            return vec![Self::ApprovalRequested];
+        }
+        if matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed) {
+            return vec![Self::ErrorOccurred];
+        }
         let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
         let mut events = Vec::new();
         if changed.fields.0.contains_key("status") || changed.fields.0.contains_key("lifecycle") {

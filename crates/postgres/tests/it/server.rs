@@ -24,7 +24,7 @@ fn any_number_may_start_at_once() {
             }
         });
     });
-    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("4".to_owned())]]);
+    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("5".to_owned())]]);
 }
 
 #[test]
