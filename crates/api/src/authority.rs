@@ -29,7 +29,7 @@ pub struct Transfer {
         feature = "schema",
         schemars(
             regex(pattern = r"^P([0-9]{1,4}D)?(T([0-9]{1,6}H)?([0-9]{1,6}M)?([0-9]{1,6}S)?)?$"),
-            example = "PT30S"
+            example = &"PT30S"
         )
     )]
     pub timeout: Option<String>,

@@ -17,8 +17,8 @@ use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, backup, branch, config, copy, demo, emit, events, follow, health, keys, list, message, owner, projects,
-    relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
+    agent, authority, backup, branch, config, copy, demo, emit, events, follow, health, keys, list, message, owner,
+    projects, refer, relate, say, serve, shell, show, thread, transfer, tree, upkeep, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -112,6 +112,18 @@ enum Command {
     NotifyParent(agent::NotifyParent),
     Status(agent::Status),
     ChangeOwner(owner::ChangeOwner),
+    Transfer(authority::Transfer),
+    Approvals(authority::Approvals),
+    Approve(authority::Approve),
+    Deny(authority::Deny),
+    Revoke(authority::Revoke),
+    Delegations(authority::Delegations),
+    Reference(refer::Reference),
+    References(refer::References),
+    ReadReference(refer::ReadReference),
+    Observe(refer::Observe),
+    Observers(refer::Observers),
+    Unobserve(refer::Unobserve),
     Writer(writer::Writer),
     Tail(follow::Tail),
     Watch(watch::Watch),
@@ -204,6 +216,18 @@ impl Command {
             Self::NotifyParent(notify_parent) => notify_parent.run(context).await,
             Self::Status(status) => status.run(context).await,
             Self::ChangeOwner(change) => change.run(context).await,
+            Self::Transfer(transfer) => transfer.run(context).await,
+            Self::Approvals(approvals) => approvals.run(context).await,
+            Self::Approve(approve) => approve.run(context).await,
+            Self::Deny(deny) => deny.run(context).await,
+            Self::Revoke(revoke) => revoke.run(context).await,
+            Self::Delegations(delegations) => delegations.run(context).await,
+            Self::Reference(reference) => reference.run(context).await,
+            Self::References(references) => references.run(context).await,
+            Self::ReadReference(read) => read.run(context).await,
+            Self::Observe(observe) => observe.run(context).await,
+            Self::Observers(observers) => observers.run(context).await,
+            Self::Unobserve(unobserve) => unobserve.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Tail(tail) => tail.run(context).await,
             Self::Watch(watch) => watch.run(context).await,

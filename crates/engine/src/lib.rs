@@ -28,6 +28,7 @@ mod operation;
 mod ops;
 mod policy;
 mod projects;
+mod secrets;
 mod shape;
 mod slot;
 mod summary;

@@ -36,6 +36,7 @@ pages! {
     ExportCutOff "export_cut_off";
     Unauthorized "unauthorized";
     Forbidden "forbidden";
+    ApprovalRequired "approval_required";
     RouteNotFound "route_not_found";
     ThreadNotFound "thread_not_found";
     MessageNotFound "message_not_found";
@@ -45,6 +46,11 @@ pages! {
     ProjectNotFound "project_not_found";
     KeyNotFound "key_not_found";
     StoreNotFound "store_not_found";
+    ApprovalNotFound "approval_not_found";
+    DelegationNotFound "delegation_not_found";
+    ReferenceNotFound "reference_not_found";
+    ObserverNotFound "observer_not_found";
+    ReferenceGone "reference_gone";
     MethodNotAllowed "method_not_allowed";
     NotAcceptable "not_acceptable";
     RequestTimeout "request_timeout";
@@ -57,6 +63,8 @@ pages! {
     ThreadTerminated "thread_terminated";
     InvalidTransition "invalid_transition";
     QueueFull "queue_full";
+    ApprovalAnswered "approval_answered";
+    ApprovalUndone "approval_undone";
     ExecutionOpen "execution_open";
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";

@@ -1,6 +1,7 @@
 //! The routes, one file a resource.
 
 mod admin;
+mod approvals;
 mod backup;
 mod docs;
 mod events;
@@ -11,6 +12,7 @@ mod messages;
 mod operation;
 mod owner;
 mod projects;
+mod references;
 mod sign_in;
 mod threads;
 mod tree;
@@ -32,6 +34,8 @@ pub(crate) fn table() -> Vec<Routes> {
         threads::routes().and(list::routes()).and(owner::routes()),
         messages::routes().and(events::routes()),
         tree::routes(),
+        approvals::routes(),
+        references::routes(),
         work::routes(),
         crate::stream::routes().and(many::routes()),
         projects::routes(),
