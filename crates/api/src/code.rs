@@ -74,6 +74,8 @@ codes! {
     Unauthorized = "unauthorized": Unauthorized;
     /// Whoever asks may not do that.
     Forbidden = "forbidden": Forbidden;
+    /// The agent may not do that before somebody approves.
+    ApprovalRequired = "approval_required": Forbidden;
     /// There is no such path.
     RouteNotFound = "route_not_found": NotFound;
     /// There is no such thread, for whoever asks.
@@ -100,6 +102,16 @@ codes! {
     KeyNotFound = "key_not_found": NotFound;
     /// There is no store at that place.
     StoreNotFound = "store_not_found": NotFound;
+    /// There is no such approval, for whoever asks.
+    ApprovalNotFound = "approval_not_found": NotFound;
+    /// There is no such delegation, or it was revoked.
+    DelegationNotFound = "delegation_not_found": NotFound;
+    /// There is no such reference, for whoever asks.
+    ReferenceNotFound = "reference_not_found": NotFound;
+    /// The thread has no such observer.
+    ObserverNotFound = "observer_not_found": NotFound;
+    /// The reference shows nothing any more.
+    ReferenceGone = "reference_gone": Gone;
     /// The path does not take that method.
     MethodNotAllowed = "method_not_allowed": MethodNotAllowed;
     /// The path does not answer in words that the request accepts.
@@ -146,6 +158,10 @@ codes! {
     DirectoryNotEmpty = "directory_not_empty": Conflict;
     /// The thread would write more to files than it may.
     QuotaExceeded = "quota_exceeded": TooLarge;
+    /// The approval was answered before.
+    ApprovalAnswered = "approval_answered": Conflict;
+    /// What asked for the approval was undone.
+    ApprovalUndone = "approval_undone": Conflict;
     /// There is a project of that id already.
     ProjectExists = "project_exists": Conflict;
     /// There is, or was, a thread of that id already.
@@ -246,6 +262,15 @@ impl ErrorCode {
             Error::ExecutionOpen { .. } => Self::ExecutionOpen,
             Error::ExecutionOver { .. } => Self::ExecutionOver,
             Error::NothingToCancel => Self::NothingToCancel,
+            Error::ApprovalNotFound { .. } => Self::ApprovalNotFound,
+            Error::DelegationNotFound { .. } => Self::DelegationNotFound,
+            Error::ApprovalAnswered { .. } => Self::ApprovalAnswered,
+            Error::ApprovalUndone { .. } => Self::ApprovalUndone,
+            Error::ApprovalRequired { .. } => Self::ApprovalRequired,
+            Error::ReferenceNotFound { .. } => Self::ReferenceNotFound,
+            Error::ReferenceGone { .. } => Self::ReferenceGone,
+            Error::ObserverNotFound { .. } => Self::ObserverNotFound,
+            Error::NotAllowed { .. } => Self::Forbidden,
             Error::NothingToUndo => Self::NothingToUndo,
             Error::AttachmentNotFound { .. } => Self::AttachmentNotFound,
             Error::FileNotFound { .. } => Self::FileNotFound,

@@ -89,7 +89,15 @@ fn brings_message(kind: Kind) -> bool {
         | Kind::InjectionTaken
         | Kind::Decided
         | Kind::ChildChanged
-        | Kind::ChildRemoved => false,
+        | Kind::ChildRemoved
+        | Kind::Referenced
+        | Kind::ApprovalRequested
+        | Kind::ApprovalAnswered
+        | Kind::Delegated
+        | Kind::DelegationRevoked
+        | Kind::Observed
+        | Kind::ObserverRemoved
+        | Kind::Merged => false,
     }
 }
 

@@ -7,6 +7,7 @@
 mod access;
 mod actor;
 mod amp;
+mod authority;
 mod checkpoint;
 mod code;
 mod event;
@@ -15,12 +16,14 @@ mod export;
 mod family;
 mod history;
 mod message;
+mod observer;
 mod page;
 mod parse;
 mod patch;
 mod primitives;
 mod problem;
 mod public;
+mod reference;
 mod report;
 mod request;
 #[cfg(feature = "schema")]
@@ -34,6 +37,7 @@ mod writer;
 pub use access::{CreatedKey, Key, NewKey, NewTicket, Project, ProjectChanges, Revoked, SignIn, Ticket};
 pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
 pub use amp::{AmpSource, from_amp, to_amp};
+pub use authority::{Answer, Approval, Delegation, Direction, Transfer, Transferred};
 pub use checkpoint::Checkpoint;
 pub use code::ErrorCode;
 pub use event::{LoggedEvent, SaidMessage};
@@ -42,6 +46,7 @@ pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWrit
 pub use family::{Family, Relation, Relationship, Role as RelationshipRole, Subagent};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
+pub use observer::{Deliver, NewObserver, ObservedEvent, Observer, WebhookEvent};
 pub use page::Page;
 pub use parse::parse;
 pub use patch::{Patch, PatchOperation, Patches};
@@ -49,6 +54,7 @@ pub use primitives::{
     ChangeLifecycle, Decide, Decision, Inherit, Inject, Injected, Injection, InjectionState, Spawn, Spawned,
 };
 pub use problem::{HeldBy, Problem, Status};
+pub use reference::{NewReference, Reference, References};
 pub use report::{Copied, Deleted, Doctor, EmitTold, Gc, Imported, Logged, Notified, Released, StatusSet, Summary};
 pub use request::{
     Assign, ChangeOwner, CreateThread, EditMessage, Emit, Fork, Handoff, Mention, NewEvent, NewMessage, NewMessages,

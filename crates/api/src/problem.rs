@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use threadkeep_engine::Error;
-use threadkeep_model::{Invalid, Lifecycle, LifecycleAction, Timestamp, Version};
+use threadkeep_model::{Invalid, Lifecycle, LifecycleAction, Timestamp, Uuid, Version};
 
 use crate::ErrorCode;
 
-/// What went wrong: `{code, detail, hint?, field?, currentVersion?, holder?, expiresAt?, lifecycle?, allowed?}`.
+/// What went wrong: `{code, detail, hint?, field?, currentVersion?, approvalId?, holder?, expiresAt?, lifecycle?, allowed?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +31,9 @@ pub struct Problem {
     /// Where the thread is, for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<Version>,
+    /// The approval that has to be given first, where that is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Box<Uuid>>,
     /// Who is the thread's exclusive writer, where that is the reason.
     #[serde(flatten, default)]
     pub writer: Option<Box<HeldBy>>,
@@ -73,6 +76,8 @@ pub enum Status {
     Forbidden,
     /// What it names is not there.
     NotFound,
+    /// What it names was there, and is not any more.
+    Gone,
     /// The path does not take the method.
     MethodNotAllowed,
     /// The path does not answer in words that the request accepts.
@@ -110,7 +115,8 @@ impl From<u16> for Status {
         match http {
             401 => Self::Unauthorized,
             403 => Self::Forbidden,
-            404 | 410 => Self::NotFound,
+            404 => Self::NotFound,
+            410 => Self::Gone,
             405 => Self::MethodNotAllowed,
             406 => Self::NotAcceptable,
             408 => Self::RequestTimeout,
@@ -138,6 +144,7 @@ impl Status {
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
+            Self::Gone => 410,
             Self::MethodNotAllowed => 405,
             Self::NotAcceptable => 406,
             Self::RequestTimeout => 408,
@@ -168,7 +175,7 @@ impl Status {
             | Self::UriTooLong
             | Self::HeadersTooLarge
             | Self::UnsupportedMediaType => 2,
-            Self::NotFound => 3,
+            Self::NotFound | Self::Gone => 3,
             Self::Unauthorized | Self::Forbidden => 4,
             Self::Conflict | Self::PreconditionFailed => 5,
             Self::RateLimited | Self::Unavailable | Self::InsufficientStorage => 6,
@@ -187,6 +194,7 @@ impl Problem {
             hint: None,
             field: None,
             current_version: None,
+            approval_id: None,
             writer: None,
             life: None,
         }
@@ -214,6 +222,10 @@ impl From<&Error> for Problem {
             Error::WriterLost { to } => to.as_ref(),
             _ => None,
         };
+        let approval_id = match error {
+            Error::ApprovalRequired { approval, .. } => Some(Box::new(*approval)),
+            _ => None,
+        };
         let code = ErrorCode::of(error);
         debug_assert_eq!(code.as_str(), error.code(), "the wire and the engine say the same");
         Self {
@@ -223,6 +235,7 @@ impl From<&Error> for Problem {
             hint: error.hint().map(str::to_owned),
             field,
             current_version,
+            approval_id,
             writer: writer.map(|lease| Box::new(HeldBy { holder: lease.holder.clone(), expires_at: lease.until })),
             life: error.lifecycle().map(|lifecycle| Box::new(Life { lifecycle, allowed: lifecycle.allowed() })),
         }
@@ -253,6 +266,7 @@ mod tests {
         let invalid = |code| Error::from(Invalid::new(code, "field", "rule"));
         let message = "M-00000000000000011".parse().expect("a message id");
         let thread: threadkeep_model::ThreadName = "4e36442142ee".parse().expect("a short id");
+        let id: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
         for (error, http, code, exit) in [
             (invalid(Code::InvalidThreadId), 400, "invalid_thread_id", 2),
             (invalid(Code::JsonTooDeep), 400, "json_too_deep", 2),
@@ -266,6 +280,8 @@ mod tests {
             (Error::FlushTimeout { target: Position(2), durable: Position(1), pending: 1 }, 503, "flush_timeout", 6),
             (Error::ThreadSuspended, 409, "thread_suspended", 5),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
+            (Error::ReferenceGone { reference: id, what: "x".into() }, 410, "reference_gone", 3),
+            (Error::ApprovalRequired { approval: id, capability: "deploy".into() }, 403, "approval_required", 4),
             (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
             (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
             (StoreError::DiskFull.into(), 507, "disk_full", 6),
@@ -280,10 +296,10 @@ mod tests {
 
     #[test]
     fn a_status_is_read_as_it_is_told() {
-        for http in [400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 414, 415, 422, 429, 431, 500, 503, 507] {
+        for http in [400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 429, 431, 500, 503, 507] {
             assert_eq!(Status::from(http).http(), http);
         }
-        assert_eq!([410, 418, 502].map(|http| Status::from(http).http()), [404, 400, 503]);
+        assert_eq!([418, 502].map(|http| Status::from(http).http()), [400, 503]);
     }
 
     #[test]
@@ -294,6 +310,10 @@ mod tests {
             Error::ThreadSuspended,
             Error::ArchivedForGood,
             Error::VersionConflict { expected: Position(3), current: Position(7) },
+            Error::ApprovalRequired {
+                approval: "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid"),
+                capability: "deploy".into(),
+            },
             Error::from(Invalid::new(Code::TooLarge, "field", "rule")),
         ] {
             let problem = Problem::from(&error);

@@ -91,6 +91,14 @@ fn is_public(kind: Kind) -> bool {
         | Kind::InjectionTaken
         | Kind::Decided
         | Kind::ChildChanged
-        | Kind::ChildRemoved => false,
+        | Kind::ChildRemoved
+        | Kind::Referenced
+        | Kind::ApprovalRequested
+        | Kind::ApprovalAnswered
+        | Kind::Delegated
+        | Kind::DelegationRevoked
+        | Kind::Observed
+        | Kind::ObserverRemoved
+        | Kind::Merged => false,
     }
 }

@@ -258,6 +258,10 @@ pub(crate) fn in_a_line(entry: &HistoryEntry<'_>) -> Result<String, Failure> {
     Ok(format!("{version:>6}  {}  {actor}  {kind}  {what}", moment(*time)))
 }
 
+fn scope(scope: &[threadkeep::Capability]) -> String {
+    scope.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
 fn in_words(fact: Entry) -> String {
     match fact {
         Entry::MessageAppended(body) => in_brief(&body, ENTRY_SHOWN_MAX),
@@ -309,6 +313,39 @@ fn in_words(fact: Entry) -> String {
         }
         Entry::InjectionTaken(taken) => taken.id.to_string(),
         Entry::Decided(decided) => brief(&format!("{} {}", decided.question.trim(), decided.answer), ENTRY_SHOWN_MAX),
+        Entry::FilesChanged(changed) => {
+            let told = |change: &FileChange| match change {
+                FileChange::Write { path, file } => format!("{path} ({} bytes)", file.size),
+                FileChange::Remove { path } => format!("{path} removed"),
+                FileChange::MakeDirectory { path } => format!("{path}/ made"),
+                FileChange::RemoveDirectory { path } => format!("{path}/ removed"),
+            };
+            brief(&changed.changes.iter().map(told).collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
+        }
+        Entry::ValuesChanged(changed) => {
+            let told = |change: &ValueChange| match &change.value {
+                Some(value) => format!("{} = {}", change.key, value.as_str()),
+                None => format!("{} removed", change.key),
+            };
+            brief(&changed.changes.iter().map(told).collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
+        }
+        Entry::Merged(merged) => {
+            let from: Vec<String> = merged.sources.iter().map(|source| source.thread_id.to_string()).collect();
+            brief(&format!("{} {} from {}", merged.id, merged.status.as_str(), from.join(", ")), ENTRY_SHOWN_MAX)
+        }
+        Entry::Referenced(referenced) => format!("{} {}", referenced.binding.as_str(), referenced.target),
+        Entry::ApprovalRequested(asked) => brief(&format!("{} {}", asked.id, scope(&asked.scope)), ENTRY_SHOWN_MAX),
+        Entry::ApprovalAnswered(answered) => {
+            let timed_out = if answered.timed_out { " (timed out)" } else { "" };
+            format!("{} {}{timed_out}", answered.approval.id, answered.state.as_str())
+        }
+        Entry::Delegated(given) => {
+            let to = given.to.as_deref().unwrap_or("every agent");
+            brief(&format!("{} {} to {to}", given.id, scope(&given.scope)), ENTRY_SHOWN_MAX)
+        }
+        Entry::DelegationRevoked(revoked) => revoked.id.to_string(),
+        Entry::Observed(added) => format!("{} {}", added.id, added.target),
+        Entry::ObserverRemoved(removed) => removed.id.to_string(),
         Entry::OwnerChanged(changed) => {
             brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
         }

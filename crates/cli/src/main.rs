@@ -7,6 +7,7 @@
 mod agent;
 mod amp;
 mod attached;
+mod authority;
 mod backup;
 mod branch;
 mod cli;
@@ -37,6 +38,7 @@ mod place;
 mod progress;
 mod projects;
 mod reach;
+mod refer;
 mod relate;
 mod retry;
 mod say;

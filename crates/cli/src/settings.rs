@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use threadkeep::{Invalid, Limits};
 use threadkeep_api::{ErrorCode, Problem, Status};
-use threadkeep_server::{Connections, JwtSettings, Settings};
+use threadkeep_server::{Connections, JwtSettings, Settings, WebhookSettings};
 
 use crate::duration::duration;
 use crate::failure::Failure;
@@ -59,6 +59,9 @@ pub(crate) struct ServerSettings {
     /// How long requests that are under way may go on when it is to stop
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", env = "THREADKEEP_DRAIN", hide_env = true)]
     drain: Duration,
+    /// Webhooks may lead to this machine and to private networks, too
+    #[arg(long, env = "THREADKEEP_WEBHOOKS_ALLOW_PRIVATE", hide_env = true)]
+    webhooks_allow_private: bool,
     /// A file with the public keys (JWKS) that tokens are signed with: RS256, ES256
     #[arg(long, value_name = "FILE", env = "THREADKEEP_JWT_JWKS", hide_env = true)]
     jwt_jwks: Option<PathBuf>,
@@ -104,6 +107,7 @@ impl ServerSettings {
             heartbeat: self.heartbeat.max(Duration::from_millis(100)),
             public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             log: self.log == LogTo::Json,
+            webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }
     }

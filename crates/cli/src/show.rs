@@ -173,7 +173,7 @@ fn begin(context: &mut Context, thread: &Thread, version: Version, total: u64) -
     context.out.line(format!("{title}  ({}, version {version}, {messages})", thread.id.short()))
 }
 
-fn print(context: &mut Context, message: &Message<'_>, first: bool) -> Result<(), Failure> {
+pub(crate) fn print(context: &mut Context, message: &Message<'_>, first: bool) -> Result<(), Failure> {
     if context.json {
         if !first {
             context.out.bytes(b",")?;

@@ -72,6 +72,7 @@ impl Hangs {
     const SPAWN: u8 = 2;
     const SUBAGENT: u8 = 3;
     const MENTION: u8 = 4;
+    const REFERENCE: u8 = 5;
 
     fn related(relation: &Relation) -> Self {
         let group = match relation.kind {
@@ -79,6 +80,7 @@ impl Hangs {
             RelationKind::Handoff => 1,
             RelationKind::Spawn => Self::SPAWN,
             RelationKind::Mention => Self::MENTION,
+            RelationKind::Reference => Self::REFERENCE,
         };
         let at = relation.message_index.map(|index| format!(" after message {index}")).unwrap_or_default();
         let label = format!("{}{at}: ", relation.kind.as_str());
@@ -99,7 +101,7 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
     let related = family.relations.iter().map(|relation| (relation.parent_id, Hangs::related(relation)));
     let subagents = family.subagents.iter().map(|subagent| (subagent.parent_id, Hangs::subagent(&subagent.child)));
     for (parent, hangs) in related.chain(subagents) {
-        if hangs.group != Hangs::MENTION {
+        if hangs.group < Hangs::MENTION {
             has_parent.insert(hangs.child);
         }
         below.entry(parent).or_default().push(hangs);
@@ -148,7 +150,7 @@ fn draw_below<'a>(
         for (at, hangs) in siblings.iter().enumerate().rev() {
             if let Some(thread) = threads.get(&hangs.child) {
                 let (indent, label) = (indent.clone(), hangs.label.clone());
-                let (is_last, named_only) = (at + 1 == siblings.len(), hangs.group == Hangs::MENTION);
+                let (is_last, named_only) = (at + 1 == siblings.len(), hangs.group >= Hangs::MENTION);
                 waiting.push(Waiting { thread, indent, depth: depth + 1, is_last, label, named_only });
             }
         }

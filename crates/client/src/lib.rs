@@ -32,6 +32,7 @@
 mod access;
 mod admin;
 mod ask;
+mod authority;
 mod client;
 mod error;
 mod http;
@@ -50,6 +51,7 @@ mod tree;
 mod work;
 
 pub use admin::Export;
+pub use authority::ListApprovals;
 pub use client::{Client, Key, Settings};
 pub use error::Error;
 pub use list::{Archived, ListThreads, Sort};

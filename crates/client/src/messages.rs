@@ -51,7 +51,7 @@ pub struct MessagePage {
 }
 
 impl ListMessages {
-    fn query(&self) -> Query {
+    pub(crate) fn query(&self) -> Query {
         let order = match self.order {
             Order::OldestFirst => None,
             Order::NewestFirst => Some("desc"),

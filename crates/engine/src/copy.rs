@@ -75,10 +75,10 @@ impl Engine {
         Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
     }
 
-    /// Copies keys and projects. What the target has already stays: a key that was revoked there does not come back.
+    /// Copies keys, projects and secrets. What the target has already stays: a key that was revoked there does not come back.
     async fn copy_registry(&self, target: &Engine) -> Result<()> {
         let (from, to) = (&self.shared.stores.registry, &target.shared.stores.registry);
-        for kind in RegistryKind::ALL {
+        for kind in RegistryKind::COPIED {
             let mut after = None;
             loop {
                 let query = RegistryQuery { kind, account: None, after: after.take(), limit: MOVED_AT_ONCE };

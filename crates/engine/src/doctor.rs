@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
     CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId,
-    Space, Tally, Thread, ThreadId, reachable,
+    Space, Tally, Thread, ThreadId, Timestamp, reachable,
 };
 use threadkeep_store::{
     CellNames, CellQuery, ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow,
@@ -57,7 +57,7 @@ struct Told {
     record: Option<Record>,
     checkpoints: BTreeMap<String, Position>,
     relations: HashSet<(SegmentId, Position)>,
-    items: BTreeMap<(ItemKind, String), MessageId>,
+    items: BTreeMap<(ItemKind, String), (MessageId, Option<Timestamp>)>,
     newest: Option<(Position, SegmentId, Position, Tally)>,
 }
 
@@ -196,15 +196,15 @@ async fn segment(
                         told.items.remove(&(kind, item.to_string()));
                     }
                 }
-                Derived::Item { kind, key, is } => {
+                Derived::Item { kind, key, is, due } => {
                     let place = MessageId { segment: id, position: stored.position };
                     let key = (kind, key.unwrap_or_else(|| QueuedId(place).to_string()));
                     match is {
                         ItemIs::InsteadOf(before) => {
                             told.items.remove(&(before, key.1.clone()));
-                            told.items.insert(key, place);
+                            told.items.insert(key, (place, due));
                         }
-                        ItemIs::There => drop(told.items.insert(key, place)),
+                        ItemIs::There => drop(told.items.insert(key, (place, due))),
                         ItemIs::Gone => drop(told.items.remove(&key)),
                     }
                 }
@@ -213,7 +213,12 @@ async fn segment(
                     changes.extend(change.targets.iter().map(|target| (change.root, stored.position, *target, op)));
                 }
                 Derived::Relation {
-                    kind: RelationKind::Fork | RelationKind::Handoff | RelationKind::Mention | RelationKind::Spawn,
+                    kind:
+                        RelationKind::Fork
+                        | RelationKind::Handoff
+                        | RelationKind::Mention
+                        | RelationKind::Spawn
+                        | RelationKind::Reference,
                     ..
                 } => {
                     told.relations.insert((id, stored.position));
@@ -296,11 +301,12 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
         let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
         items.extend(found.into_iter().map(|item| {
             let place = MessageId { segment: item.entry.segment, position: item.entry.position };
-            ((kind, item.key), place)
+            ((kind, item.key), (place, item.due))
         }));
     }
     if items != told.items {
-        report.derived(format!("thread {id}: its queue, its subagents or other items are not what the log says"));
+        report
+            .derived(format!("thread {id}: its queue, subagents, approvals or other items are not what the log says"));
     }
     // Relations to threads that are deleted, or not in this store, have no row.
     let relations = store.relations(id).await?;

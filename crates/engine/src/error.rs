@@ -1,8 +1,8 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
 use threadkeep_model::{
-    Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId, ThreadName,
-    Uuid, ValueKey, Version,
+    ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
+    ThreadName, Uuid, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -172,6 +172,70 @@ pub enum Error {
     /// No execution is open.
     #[error("there is nothing to cancel: no execution is open on the thread")]
     NothingToCancel,
+    /// There is no such approval, for this caller.
+    #[error("there is no approval {approval}")]
+    ApprovalNotFound {
+        /// Which one.
+        approval: Uuid,
+    },
+    /// There is no such delegation, for this caller, or it was revoked.
+    #[error("there is no delegation {delegation}: it is unknown, or revoked already")]
+    DelegationNotFound {
+        /// Which one.
+        delegation: Uuid,
+    },
+    /// The approval was answered before.
+    #[error("approval {approval} is {} since {at}, by {by}: it is answered once", state.as_str())]
+    ApprovalAnswered {
+        /// Which one.
+        approval: Uuid,
+        /// How it stands.
+        state: ApprovalState,
+        /// Who answered.
+        by: String,
+        /// When.
+        at: threadkeep_model::Timestamp,
+    },
+    /// What asked for the approval was undone by a rollback.
+    #[error("approval {approval} does not hold: what asked for it was rolled back; it holds again once that is undone")]
+    ApprovalUndone {
+        /// Which one.
+        approval: Uuid,
+    },
+    /// The agent may not do this before somebody approves.
+    #[error("{capability} needs an approval: {approval} is pending until a human answers it")]
+    ApprovalRequired {
+        /// The approval that is pending.
+        approval: Uuid,
+        /// What is needed.
+        capability: String,
+    },
+    /// There is no such reference, for this caller.
+    #[error("there is no reference {reference}")]
+    ReferenceNotFound {
+        /// Which one.
+        reference: Uuid,
+    },
+    /// The reference shows nothing any more, or not at present.
+    #[error("reference {reference} shows nothing: {what}")]
+    ReferenceGone {
+        /// Which one.
+        reference: Uuid,
+        /// Why.
+        what: String,
+    },
+    /// The thread has no such observer.
+    #[error("the thread has no observer {observer}")]
+    ObserverNotFound {
+        /// Which one.
+        observer: Uuid,
+    },
+    /// Whoever asks may not do that.
+    #[error("{what}")]
+    NotAllowed {
+        /// What, and who may.
+        what: String,
+    },
     /// There was no rollback or truncation.
     #[error("there is nothing to undo: the thread was not rolled back or truncated")]
     NothingToUndo,
@@ -283,6 +347,15 @@ impl Error {
             Self::ExecutionOpen { .. } => "execution_open",
             Self::ExecutionOver { .. } => "execution_over",
             Self::NothingToCancel => "nothing_to_cancel",
+            Self::ApprovalNotFound { .. } => "approval_not_found",
+            Self::DelegationNotFound { .. } => "delegation_not_found",
+            Self::ApprovalAnswered { .. } => "approval_answered",
+            Self::ApprovalUndone { .. } => "approval_undone",
+            Self::ApprovalRequired { .. } => "approval_required",
+            Self::ReferenceNotFound { .. } => "reference_not_found",
+            Self::ReferenceGone { .. } => "reference_gone",
+            Self::ObserverNotFound { .. } => "observer_not_found",
+            Self::NotAllowed { .. } => "forbidden",
             Self::NothingToUndo => "nothing_to_undo",
             Self::AttachmentNotFound { .. } => "attachment_not_found",
             Self::FileNotFound { .. } => "file_not_found",
@@ -334,6 +407,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),
+            Self::ApprovalRequired { .. } => {
+                Some("wait for the answer, then try again; `threadkeep approve ID` gives it")
+            }
             Self::CopyDiffers { .. } => {
                 Some("copy into an empty store, and let nobody write to it meanwhile; `threadkeep doctor` finds damage")
             }

@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use threadkeep_model::{
-    Account, AgentState, CheckpointSet, Content, Entry, FileChange, Forked, Inserted, Invalid, Json, MessageBody,
-    MessageEdited, MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally, ThreadChanged, ThreadId,
+    Account, AgentState, ApprovalAsked, CheckpointSet, Content, Deliver, Entry, FileChange, Forked, Inserted, Invalid,
+    Json, MergeConflict, MessageBody, MessageEdited, MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally,
+    ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
 
@@ -156,8 +157,38 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
                 Err(Invalid::body("child", "holds null bytes"))
             }
         }
+        Entry::ApprovalRequested(asked) => check_asked(asked),
+        Entry::ApprovalAnswered(answered) => {
+            answered.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))?;
+            check_asked(&answered.approval)
+        }
+        Entry::Delegated(given) => {
+            given.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))?;
+            given.to.as_ref().map_or(Ok(()), |to| refuse_nulls("to", to))
+        }
+        Entry::DelegationRevoked(revoked) => {
+            revoked.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))
+        }
+        Entry::Observed(added) => match &added.deliver {
+            Deliver::Thread => Ok(()),
+            Deliver::Webhook(url) => refuse_nulls("webhook", url),
+        },
+        Entry::ObserverRemoved(removed) => {
+            removed.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))
+        }
+        Entry::Merged(merged) => {
+            let said = |conflict: &MergeConflict| {
+                let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
+                sides.into_iter().flatten().try_for_each(|side| check_json("conflicts", side))
+            };
+            merged.conflicts.iter().try_for_each(said)
+        }
         Entry::ExecutionBegan(began) => refuse_nulls("by", &began.execution.by),
-        Entry::Truncated(_) | Entry::ExecutionStepped(_) | Entry::ExecutionEnded(_) | Entry::ChildRemoved(_) => Ok(()),
+        Entry::Truncated(_)
+        | Entry::ExecutionStepped(_)
+        | Entry::ExecutionEnded(_)
+        | Entry::ChildRemoved(_)
+        | Entry::Referenced(_) => Ok(()),
     }
 }
 
@@ -190,6 +221,11 @@ fn check_object(metadata: &Json) -> Result<(), Invalid> {
 
 fn check_json(field: &str, json: &Json) -> Result<(), Invalid> {
     if Json::parse(field, json.as_str())? == *json { Ok(()) } else { Err(Invalid::body(field, "holds null bytes")) }
+}
+
+fn check_asked(asked: &ApprovalAsked) -> Result<(), Invalid> {
+    asked.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))?;
+    refuse_nulls("askedBy", &asked.asked_by.name)
 }
 
 fn refuse_nulls(field: &str, text: &str) -> Result<(), Invalid> {

@@ -4,6 +4,8 @@
 //! function of what was read, becomes one commit, and a store keeps it whole or not at all. Reads show the
 //! *view* (what a thread shows, now or as of a version) or the *history* (all that was logged to it).
 
+mod approvals;
+mod authority;
 mod cache;
 mod calls;
 mod copy;
@@ -24,17 +26,21 @@ mod lines;
 mod live;
 mod messages;
 mod model_view;
+mod observers;
 mod operation;
 mod ops;
 mod policy;
 mod projects;
+mod secrets;
 mod shape;
 mod slot;
 mod summary;
+mod timers;
 mod view;
 mod world;
 mod writer;
 
+pub use approvals::{Answer, Approval, ApprovalAnswer, ApprovalPage, Approvals, Delegated, Revoked, Verdict};
 pub use copy::CopyReport;
 pub use digest::ContentHash;
 pub use doctor::DoctorReport;
@@ -53,6 +59,7 @@ pub use live::{
 };
 pub use messages::{MessagePage, Page};
 pub use model_view::ModelMessage;
+pub use observers::{Courier, Delivery};
 pub use operation::{Operation, Outcome};
 pub use ops::agent::{ActivateSkill, Assign};
 pub use ops::append::{Append, AppendEvent, Insert, NewAttachment, NewMessage};
@@ -70,11 +77,14 @@ pub use ops::inject::{Acknowledge, Inject, Injection, InjectionState, Taken};
 pub use ops::lifecycle::ChangeLifecycle;
 pub use ops::list::{Changed, DiffStats, List, ThreadPage, ThreadSummary};
 pub use ops::mention::Mention;
+pub use ops::observe::{Observe, ThreadObserver, Unobserve};
 pub use ops::owner::ChangeOwner;
 pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
+pub use ops::reference::{Reference, References, ThreadReference};
 pub use ops::rollback::{Rollback, RollbackTo, StepName};
 pub use ops::spawn::{Inherit, InheritItem, Spawn};
 pub use ops::subagent::{NotifyParent, SetStatus, Subagent};
+pub use ops::transfer::{Direction, Transfer, Transferred};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
 pub use ops::values::{SetValue, StoredValue, Values};

@@ -3,11 +3,12 @@
 use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 
 use crate::{
-    Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Create,
-    Decide, Decision, Delete, DeleteFile, DeleteMessage, EditMessage, EditQueued, End, Engine, FileRecord, Fork,
-    Handoff, Inject, Injection, Insert, MakeDirectory, Mention, MoveFile, NotifyParent, Progressed, Queue, Queued,
-    Relationship, RemoveDirectory, RemoveQueued, Result, Rollback, SetCheckpoint, SetStatus, SetValue, Spawn, Step,
-    StoredValue, Subagent, Truncate, Unarchive, Update, WriteFiles,
+    Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, Archive, Assign, Begin, ChangeLifecycle,
+    ChangeOwner, Create, Decide, Decision, Delete, DeleteFile, DeleteMessage, EditMessage, EditQueued, End, Engine,
+    FileRecord, Fork, Handoff, Inject, Injection, Insert, MakeDirectory, Mention, MoveFile, NotifyParent, Observe,
+    Progressed, Queue, Queued, Reference, Relationship, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback,
+    SetCheckpoint, SetStatus, SetValue, Spawn, Step, StoredValue, Subagent, ThreadObserver, ThreadReference, Transfer,
+    Transferred, Truncate, Unarchive, Unobserve, Update, Verdict, WriteFiles,
 };
 
 /// Something that changes a thread.
@@ -91,6 +92,20 @@ pub enum Operation {
     Decide(Decide),
     /// A new thread for an intent of its own.
     Spawn(Spawn),
+    /// Asks for authority, or gives it to agents.
+    Transfer(Transfer),
+    /// Says yes to an approval.
+    Approve(Answer),
+    /// Says no to an approval.
+    Deny(Answer),
+    /// Takes an approval or a delegation back.
+    Revoke(Answer),
+    /// Reads another thread.
+    Reference(Reference),
+    /// Is told of another thread.
+    Observe(Observe),
+    /// Is told no more of another thread.
+    Unobserve(Unobserve),
 }
 
 /// What an operation gives.
@@ -130,11 +145,21 @@ pub enum Outcome {
     Injection(Box<Injection>),
     /// The answer that counts.
     Decision(Box<Decision>),
+    /// The approval that waits, or the delegation that holds.
+    Transferred(Transferred),
+    /// The approval that was answered.
+    Approval(Box<Approval>),
+    /// What was taken back.
+    Revoked(Revoked),
+    /// The reference.
+    Reference(Box<ThreadReference>),
+    /// The observer.
+    Observer(Box<ThreadObserver>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 39] = [
+    pub const NAMES: [&'static str; 46] = [
         "create",
         "update",
         "delete",
@@ -174,6 +199,13 @@ impl Operation {
         "ack",
         "decide",
         "spawn",
+        "transfer",
+        "approve",
+        "deny",
+        "revoke",
+        "reference",
+        "observe",
+        "unobserve",
     ];
 
     /// The name of this operation.
@@ -218,12 +250,19 @@ impl Operation {
             Self::Acknowledge(_) => "ack",
             Self::Decide(_) => "decide",
             Self::Spawn(_) => "spawn",
+            Self::Transfer(_) => "transfer",
+            Self::Approve(_) => "approve",
+            Self::Deny(_) => "deny",
+            Self::Revoke(_) => "revoke",
+            Self::Reference(_) => "reference",
+            Self::Observe(_) => "observe",
+            Self::Unobserve(_) => "unobserve",
         }
     }
 }
 
 impl Engine {
-    /// Carries out `operation` on `thread`; [`Operation::Create`] needs none and ignores it.
+    /// Carries out `operation` on `thread`; [`Operation::Create`], and what answers an approval, need none and ignore it.
     ///
     /// # Errors
     /// Whatever the operation refuses; nothing has changed then.
@@ -268,6 +307,13 @@ impl Engine {
             Operation::Acknowledge(ack) => Outcome::Injection(Box::new(self.acknowledge(thread, ack).await?)),
             Operation::Decide(decide) => Outcome::Decision(Box::new(self.decide(thread, decide).await?)),
             Operation::Spawn(spawn) => Outcome::Thread(Box::new(self.spawn(thread, spawn).await?)),
+            Operation::Transfer(transfer) => Outcome::Transferred(self.transfer(thread, transfer).await?),
+            Operation::Approve(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Approve, answer).await?)),
+            Operation::Deny(answer) => Outcome::Approval(Box::new(self.answer(Verdict::Deny, answer).await?)),
+            Operation::Revoke(answer) => Outcome::Revoked(self.revoke(answer).await?),
+            Operation::Reference(reference) => Outcome::Reference(Box::new(self.reference(thread, reference).await?)),
+            Operation::Observe(observe) => Outcome::Observer(Box::new(self.observe_thread(thread, observe).await?)),
+            Operation::Unobserve(unobserve) => Outcome::Deleted(self.unobserve(thread, unobserve).await?),
         })
     }
 }

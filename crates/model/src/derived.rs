@@ -1,6 +1,6 @@
 //! The rows that follow from entries: what stores index.
 
-use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, ThreadId, Version};
+use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, ThreadId, Timestamp, Version};
 
 /// The rows that follow from an entry. They can be rebuilt from the log at any time.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,8 @@ pub enum Derived {
         key: Option<String>,
         /// Whether it is there from now on, or gone.
         is: ItemIs,
+        /// When something has to happen with it, unless it changes before.
+        due: Option<Timestamp>,
     },
     /// A message that waited in the queue: a message row, another name for it, and one item less.
     Delivered {
@@ -87,14 +89,40 @@ pub enum ItemKind {
     Injection = 4,
     /// An answer to a question.
     Decision = 5,
+    /// What the thread reads of another one.
+    Reference = 6,
+    /// Something that somebody wants to be allowed.
+    Approval = 7,
+    /// Something that agents may do without asking.
+    Delegation = 8,
+    /// What the thread is told of another one.
+    Observer = 9,
+    /// What became of a merge.
+    Merge = 10,
     /// Something injected that was taken up.
     InjectionTaken = 11,
 }
 
 impl ItemKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Queued, Self::QueuedSilently, Self::Child, Self::Injection, Self::Decision, Self::InjectionTaken];
+    pub const ALL: [ItemKind; 11] = [
+        Self::Queued,
+        Self::QueuedSilently,
+        Self::Child,
+        Self::Injection,
+        Self::Decision,
+        Self::Reference,
+        Self::Approval,
+        Self::Delegation,
+        Self::Observer,
+        Self::Merge,
+        Self::InjectionTaken,
+    ];
+
+    /// The kind by its code on disk.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
 
     /// The code on disk.
     pub fn code(self) -> u8 {
@@ -119,6 +147,16 @@ pub enum ItemIs {
 }
 
 impl Derived {
+    /// An item that is there from now on, and waits for no time.
+    pub(crate) fn there(kind: ItemKind, key: String) -> Self {
+        Self::Item { kind, key: Some(key), is: ItemIs::There, due: None }
+    }
+
+    /// An item that is gone.
+    pub(crate) fn gone(kind: ItemKind, key: String) -> Self {
+        Self::Item { kind, key: Some(key), is: ItemIs::Gone, due: None }
+    }
+
     /// Role, silence and depth, if it adds a message to the end of the conversation.
     pub fn message(&self) -> Option<(Role, bool, u8)> {
         match self {

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::{
-    AgentAssigned, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved, Decided, Derived, DiffStats, Event,
-    ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Injected, InjectionTaken, Inserted, ItemIs,
-    ItemKind, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted,
-    OwnerChanged, QueuedEdited, QueuedRemoved, Related, RelationKind, RolledBack, SkillActivated, Space, ThreadChanged,
-    Truncated, ValuesChanged,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved,
+    Decided, Delegation, DelegationRevoked, Derived, DiffStats, Event, ExecutionBegan, ExecutionEnded,
+    ExecutionStepped, FilesChanged, Forked, Injected, InjectionTaken, Inserted, ItemIs, ItemKind, LifecycleChanged,
+    Merged, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded,
+    ObserverRemoved, OwnerChanged, QueuedEdited, QueuedRemoved, Referenced, Related, RelationKind, RolledBack,
+    SkillActivated, Space, ThreadChanged, Truncated, ValuesChanged,
 };
 
 /// A fact about a thread.
@@ -75,6 +76,22 @@ pub enum Entry {
     InjectionTaken(InjectionTaken),
     /// A question was answered.
     Decided(Decided),
+    /// This thread reads another one.
+    Referenced(Referenced),
+    /// Somebody asks to be allowed something.
+    ApprovalRequested(ApprovalAsked),
+    /// An approval was answered, by somebody or by its timeout.
+    ApprovalAnswered(ApprovalAnswered),
+    /// Agents may do something without asking.
+    Delegated(Delegation),
+    /// Agents have to ask again.
+    DelegationRevoked(DelegationRevoked),
+    /// This thread wants to be told of another one.
+    Observed(ObserverAdded),
+    /// This thread is not told of another one any more.
+    ObserverRemoved(ObserverRemoved),
+    /// What other threads made was merged into this one, or would have been.
+    Merged(Box<Merged>),
 }
 
 /// The kind of an entry, by its code on disk.
@@ -111,6 +128,14 @@ pub enum Kind {
     Injected = 27,
     InjectionTaken = 28,
     Decided = 29,
+    Referenced = 30,
+    ApprovalRequested = 31,
+    ApprovalAnswered = 32,
+    Delegated = 33,
+    DelegationRevoked = 34,
+    Observed = 35,
+    ObserverRemoved = 36,
+    Merged = 37,
 }
 
 /// What bounds an entry when it is seen through a link.
@@ -130,7 +155,7 @@ pub enum Class {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 29] = [
+    pub const ALL: [Kind; 37] = [
         Kind::MessageAppended,
         Kind::EventLogged,
         Kind::MessageInserted,
@@ -160,6 +185,14 @@ impl Kind {
         Kind::Injected,
         Kind::InjectionTaken,
         Kind::Decided,
+        Kind::Referenced,
+        Kind::ApprovalRequested,
+        Kind::ApprovalAnswered,
+        Kind::Delegated,
+        Kind::DelegationRevoked,
+        Kind::Observed,
+        Kind::ObserverRemoved,
+        Kind::Merged,
     ];
 
     /// The format in which this program writes entries of this kind.
@@ -207,6 +240,14 @@ impl Kind {
             Self::Injected => "injected",
             Self::InjectionTaken => "injection_taken",
             Self::Decided => "decided",
+            Self::Referenced => "referenced",
+            Self::ApprovalRequested => "approval_requested",
+            Self::ApprovalAnswered => "approval_answered",
+            Self::Delegated => "delegated",
+            Self::DelegationRevoked => "delegation_revoked",
+            Self::Observed => "observed",
+            Self::ObserverRemoved => "observer_removed",
+            Self::Merged => "merged",
         }
     }
 
@@ -238,7 +279,15 @@ impl Kind {
             | Self::LifecycleChanged
             | Self::Injected
             | Self::InjectionTaken
-            | Self::Decided => Class::Record,
+            | Self::Decided
+            | Self::Referenced
+            | Self::ApprovalRequested
+            | Self::ApprovalAnswered
+            | Self::Delegated
+            | Self::DelegationRevoked
+            | Self::Observed
+            | Self::ObserverRemoved
+            | Self::Merged => Class::Record,
             Self::FilesChanged => Class::Files,
             Self::SkillActivated | Self::AgentAssigned | Self::ValuesChanged => Class::Values,
         }
@@ -273,7 +322,15 @@ impl Kind {
             | Self::LifecycleChanged
             | Self::Injected
             | Self::InjectionTaken
-            | Self::Decided => true,
+            | Self::Decided
+            | Self::Referenced
+            | Self::ApprovalRequested
+            | Self::ApprovalAnswered
+            | Self::Delegated
+            | Self::DelegationRevoked
+            | Self::Observed
+            | Self::ObserverRemoved
+            | Self::Merged => true,
         }
     }
 }
@@ -322,6 +379,14 @@ impl Entry {
             Self::Injected(_) => Kind::Injected,
             Self::InjectionTaken(_) => Kind::InjectionTaken,
             Self::Decided(_) => Kind::Decided,
+            Self::Referenced(_) => Kind::Referenced,
+            Self::ApprovalRequested(_) => Kind::ApprovalRequested,
+            Self::ApprovalAnswered(_) => Kind::ApprovalAnswered,
+            Self::Delegated(_) => Kind::Delegated,
+            Self::DelegationRevoked(_) => Kind::DelegationRevoked,
+            Self::Observed(_) => Kind::Observed,
+            Self::ObserverRemoved(_) => Kind::ObserverRemoved,
+            Self::Merged(_) => Kind::Merged,
         }
     }
 
@@ -357,6 +422,14 @@ impl Entry {
             Self::Injected(body) => serde_json::to_vec(body),
             Self::InjectionTaken(body) => serde_json::to_vec(body),
             Self::Decided(body) => serde_json::to_vec(body),
+            Self::Referenced(body) => serde_json::to_vec(body),
+            Self::ApprovalRequested(body) => serde_json::to_vec(body),
+            Self::ApprovalAnswered(body) => serde_json::to_vec(body),
+            Self::Delegated(body) => serde_json::to_vec(body),
+            Self::DelegationRevoked(body) => serde_json::to_vec(body),
+            Self::Observed(body) => serde_json::to_vec(body),
+            Self::ObserverRemoved(body) => serde_json::to_vec(body),
+            Self::Merged(body) => serde_json::to_vec(body),
         };
         encoded.expect("entry bodies have text keys and plain values").into()
     }
@@ -402,6 +475,14 @@ impl Entry {
             Kind::Injected => Self::Injected(read(body)?),
             Kind::InjectionTaken => Self::InjectionTaken(read(body)?),
             Kind::Decided => Self::Decided(read(body)?),
+            Kind::Referenced => Self::Referenced(read(body)?),
+            Kind::ApprovalRequested => Self::ApprovalRequested(read(body)?),
+            Kind::ApprovalAnswered => Self::ApprovalAnswered(read(body)?),
+            Kind::Delegated => Self::Delegated(read(body)?),
+            Kind::DelegationRevoked => Self::DelegationRevoked(read(body)?),
+            Kind::Observed => Self::Observed(read(body)?),
+            Kind::ObserverRemoved => Self::ObserverRemoved(read(body)?),
+            Kind::Merged => Self::Merged(read(body)?),
         })
     }
 
@@ -443,15 +524,15 @@ impl Entry {
             }
             Self::MessageQueued(queued) => {
                 let kind = ItemKind::of_queued(queued.message.silent);
-                Derived::Item { kind, key: None, is: ItemIs::There }
+                Derived::Item { kind, key: None, is: ItemIs::There, due: None }
             }
             Self::QueuedEdited(edited) => {
                 let kind = ItemKind::of_queued(edited.message.silent);
-                Derived::Item { kind, key: Some(edited.item.to_string()), is: ItemIs::There }
+                Derived::there(kind, edited.item.to_string())
             }
             Self::QueuedRemoved(removed) => {
                 let kind = ItemKind::of_queued(removed.silent);
-                Derived::Item { kind, key: Some(removed.item.to_string()), is: ItemIs::Gone }
+                Derived::gone(kind, removed.item.to_string())
             }
             Self::MessageDelivered(delivered) => Derived::Delivered {
                 item: delivered.item,
@@ -460,12 +541,8 @@ impl Entry {
                 depth: delivered.message.depth,
             },
             Self::SkillActivated(_) | Self::AgentAssigned(_) => Derived::State,
-            Self::ChildChanged(child) => {
-                Derived::Item { kind: ItemKind::Child, key: Some(child.reference.to_string()), is: ItemIs::There }
-            }
-            Self::ChildRemoved(removed) => {
-                Derived::Item { kind: ItemKind::Child, key: Some(removed.reference.to_string()), is: ItemIs::Gone }
-            }
+            Self::ChildChanged(child) => Derived::there(ItemKind::Child, child.reference.to_string()),
+            Self::ChildRemoved(removed) => Derived::gone(ItemKind::Child, removed.reference.to_string()),
             Self::FilesChanged(changed) => {
                 let (cells, stats, bytes) = (changed.cells(), changed.stats, changed.bytes());
                 Derived::Cells { space: Space::Files, cells, stats, bytes }
@@ -474,16 +551,28 @@ impl Entry {
                 let (cells, stats) = (changed.cells(), DiffStats::default());
                 Derived::Cells { space: Space::Values, cells, stats, bytes: 0 }
             }
-            Self::Injected(injected) => {
-                Derived::Item { kind: ItemKind::Injection, key: Some(injected.id.to_string()), is: ItemIs::There }
-            }
+            Self::Injected(injected) => Derived::there(ItemKind::Injection, injected.id.to_string()),
             Self::InjectionTaken(taken) => Derived::Item {
                 kind: ItemKind::InjectionTaken,
                 key: Some(taken.id.to_string()),
                 is: ItemIs::InsteadOf(ItemKind::Injection),
+                due: None,
             },
             // Each has its own place, not its question's: where one is undone, the answer before it holds again.
-            Self::Decided(_) => Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There },
+            Self::Decided(_) => Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There, due: None },
+            Self::Referenced(referenced) => Derived::there(ItemKind::Reference, referenced.id.to_string()),
+            Self::ApprovalRequested(asked) => Derived::Item {
+                kind: ItemKind::Approval,
+                key: Some(asked.id.to_string()),
+                is: ItemIs::There,
+                due: asked.due(),
+            },
+            Self::ApprovalAnswered(answered) => Derived::there(ItemKind::Approval, answered.approval.id.to_string()),
+            Self::Delegated(delegation) => Derived::there(ItemKind::Delegation, delegation.id.to_string()),
+            Self::DelegationRevoked(revoked) => Derived::gone(ItemKind::Delegation, revoked.id.to_string()),
+            Self::Observed(added) => Derived::there(ItemKind::Observer, added.id.to_string()),
+            Self::ObserverRemoved(removed) => Derived::gone(ItemKind::Observer, removed.id.to_string()),
+            Self::Merged(merged) => Derived::there(ItemKind::Merge, merged.id.to_string()),
             Self::EventLogged(_)
             | Self::Truncated(_)
             | Self::RolledBack(_)
@@ -527,7 +616,15 @@ impl Entry {
             | Self::LifecycleChanged(_)
             | Self::Injected(_)
             | Self::InjectionTaken(_)
-            | Self::Decided(_) => return Vec::new(),
+            | Self::Decided(_)
+            | Self::Referenced(_)
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalAnswered(_)
+            | Self::Delegated(_)
+            | Self::DelegationRevoked(_)
+            | Self::Observed(_)
+            | Self::ObserverRemoved(_)
+            | Self::Merged(_) => return Vec::new(),
         };
         message.attachments.iter().map(|attachment| attachment.id).collect()
     }

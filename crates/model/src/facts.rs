@@ -102,7 +102,7 @@ pub struct Forked {
 pub struct Related {
     /// The other thread.
     pub child: ThreadId,
-    /// What kind of relation: a handoff, a mention or a spawn.
+    /// What kind of relation: a handoff, a mention, a spawn or a reference.
     #[serde(rename = "type")]
     pub kind: RelationKind,
     /// The index of the message where it was made; none if there was none.

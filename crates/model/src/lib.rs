@@ -24,14 +24,18 @@ mod json;
 mod lease;
 mod lifecycle;
 mod lineage;
+mod merge;
 mod message;
+mod observer;
 mod record;
+mod reference;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod segment;
 mod tally;
 mod thread;
 mod time;
+mod transfer;
 
 pub use actor::{Account, Actor, ActorKind, Caller};
 pub use agent::{AgentState, Child, Execution, ExecutionStatus, ParentCommunication, Skill};
@@ -63,9 +67,20 @@ pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
 pub use lease::Lease;
 pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
+pub use merge::{
+    Choice, ConflictStrategy, ConflictType, DecisionStrategy, FileConflict, FileOrigin, FileStrategy, MergeAction,
+    MergeBase, MergeConflict, MergePlan, MergeSource, MergeStatus, Merged, MergedFile, MergedValue, Resolved,
+    StateStrategy, Take, Validation, ValidationResult,
+};
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
+pub use observer::{Deliver, ObserverAdded, ObserverRemoved};
 pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
+pub use reference::{Binding, ReferenceScope, Referenced};
 pub use segment::{Bounds, Link, Position, Segment, Version};
 pub use tally::{Tally, Work};
 pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};
-pub use time::Timestamp;
+pub use time::{Timestamp, parse_duration};
+pub use transfer::{
+    ApprovalAnswered, ApprovalAsked, ApprovalState, Authorisation, Capability, Delegation, DelegationRevoked, Fallback,
+    REASON_BYTES_MAX, checked_agent, checked_reason,
+};

@@ -253,7 +253,15 @@ impl Record {
             | Entry::ValuesChanged(_)
             | Entry::Injected(_)
             | Entry::InjectionTaken(_)
-            | Entry::Decided(_) => self,
+            | Entry::Decided(_)
+            | Entry::Referenced(_)
+            | Entry::ApprovalRequested(_)
+            | Entry::ApprovalAnswered(_)
+            | Entry::Delegated(_)
+            | Entry::DelegationRevoked(_)
+            | Entry::Observed(_)
+            | Entry::ObserverRemoved(_)
+            | Entry::Merged(_) => self,
         })
     }
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Account, BlobId, Content, FieldChanges, Json, MessageId, MessageName, Position, QueuedId, ShortId, ThreadId,
-    ThreadName, Timestamp, Uuid, Visibility,
+    Account, BlobId, Capability, Content, FieldChanges, FilePath, Json, MessageId, MessageName, Position, QueuedId,
+    ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
 /// What a text that must not be blank matches: something that is neither white space (as `str::trim` has it) nor a null
@@ -34,6 +34,19 @@ macro_rules! schema {
 }
 
 schema! {
+    FilePath, "FilePath", {
+        "description": "Where a file or a directory is, from the root of the thread's files.",
+        "type": "string",
+        "maxLength": 1024,
+        "examples": ["/src/main.rs"]
+    };
+    ValueKey, "ValueKey", {
+        "description": "Under what a value lies.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 512,
+        "examples": ["user/name"]
+    };
     ThreadId, "ThreadId", {
         "description": "The identity of a thread: `T-` and a uuid.",
         "type": "string",
@@ -93,6 +106,20 @@ schema! {
         "minimum": 0,
         "maximum": u64::MAX,
         "examples": [12]
+    };
+    Capability, "Capability", {
+        "description": "Something that an agent may do: one of the standard list, or `tool:` and the name of a tool.",
+        "type": "string",
+        "maxLength": Capability::TOOL_BYTES_MAX,
+        "pattern": r"^(read|search|analyze|code_edit|test_run|delete_file|execute_command|approve_merge|deploy|tool:[!-~]+)$",
+        "examples": ["code_edit", "tool:web_search"]
+    };
+    ReferenceScope, "ReferenceScope", {
+        "description": "What of a thread is read: `all`, `messages`, `files`, `kv`, or a pattern for paths of files.",
+        "type": "string",
+        "maxLength": ReferenceScope::PATTERN_BYTES_MAX,
+        "pattern": NOT_BLANK,
+        "examples": ["messages", "src/**"]
     };
     Account, "Account", {
         "description": "An account, by its name.",

@@ -60,6 +60,8 @@ pub enum RelationKind {
     Mention,
     /// The child was derived from the parent, for an intent of its own.
     Spawn,
+    /// The parent reads the child.
+    Reference,
 }
 
 impl RelationKind {
@@ -70,6 +72,7 @@ impl RelationKind {
             Self::Handoff => "handoff",
             Self::Mention => "mention",
             Self::Spawn => "spawn",
+            Self::Reference => "reference",
         }
     }
 
@@ -80,7 +83,8 @@ impl RelationKind {
 
     /// The kind by its code on disk.
     pub fn from_code(code: u8) -> Option<Self> {
-        [Self::Fork, Self::Handoff, Self::Mention, Self::Spawn].into_iter().find(|kind| kind.code() == code)
+        let all = [Self::Fork, Self::Handoff, Self::Mention, Self::Spawn, Self::Reference];
+        all.into_iter().find(|kind| kind.code() == code)
     }
 }
 

@@ -37,6 +37,20 @@ impl Timestamp {
     }
 }
 
+/// The length of time that an ISO 8601 duration names, such as `PT30S` or `P1D`. A day has 24 hours; months and years
+/// have no length of their own.
+///
+/// # Errors
+/// Names the rule, and `field`.
+pub fn parse_duration(field: &str, text: &str) -> Result<std::time::Duration, Invalid> {
+    let parsed = Some(text).filter(|text| text.starts_with('P')).and_then(|text| text.parse::<jiff::Span>().ok());
+    let length = parsed.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
+    length.and_then(|length| std::time::Duration::try_from(length).ok()).ok_or_else(|| {
+        let shown: String = text.chars().take(64).collect();
+        Invalid::body(field, format!("'{shown}' is not an ISO 8601 duration of days and less, such as PT30S or P1D"))
+    })
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
@@ -76,6 +90,18 @@ mod tests {
         assert_eq!(time.to_string(), "2026-11-15T08:00:00.000001Z");
         assert_eq!(Timestamp::from_micros(0).to_string(), "1970-01-01T00:00:00.000000Z");
         assert_eq!("2026-11-15T09:00:00.000001+01:00".parse::<Timestamp>(), Ok(time));
+    }
+
+    #[test]
+    fn durations_are_iso_8601_and_have_one_length() {
+        let seconds = |text: &str| parse_duration("timeout", text).map(|length| length.as_millis() as u64);
+        assert_eq!(seconds("PT30S"), Ok(30_000));
+        assert_eq!(seconds("P1D"), Ok(86_400_000));
+        assert_eq!(seconds("P1W"), Ok(7 * 86_400_000));
+        assert_eq!(seconds("PT0.5S"), Ok(500));
+        for wrong in ["", "30", "30s", "10m", "P", "PT", "P1M", "P1Y", "-PT1S", "PT-1S", " PT1S", "1 day"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -5,13 +5,15 @@
 use std::path::PathBuf;
 
 use threadkeep_model::{
-    Account, AgentAssigned, AgentState, Attachment, BlobId, CheckpointSet, Child, ChildRemoved, Content, Decided,
-    DiffStats, Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
-    FieldChanges, FileCell, FileChange, FilesChanged, Forked, Injected, InjectionTaken, InjectionType, Inserted, Json,
-    Kind, Lifecycle, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited, MessageId, MessageQueued,
-    MessageStatus, MessagesDeleted, OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved,
-    Related, RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp,
-    Truncated, Urgency, Uuid, ValueChange, ValuesChanged,
+    Account, Actor, ActorKind, AgentAssigned, AgentState, ApprovalAnswered, ApprovalAsked, ApprovalState, Attachment,
+    Binding, BlobId, Capability, CheckpointSet, Child, ChildRemoved, Content, Decided, Delegation, DelegationRevoked,
+    Deliver, DiffStats, Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus,
+    ExecutionStepped, Fallback, FieldChanges, FileCell, FileChange, FilesChanged, Forked, Injected, InjectionTaken,
+    InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited,
+    MessageId, MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged,
+    ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced, Related,
+    RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated,
+    Urgency, Uuid, ValueChange, ValuesChanged,
 };
 
 fn json(text: &str) -> Json {
@@ -150,6 +152,54 @@ fn full(kind: Kind) -> Entry {
             let account = |name: &str| Account::new(name).expect("an account");
             Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })
         }
+        Kind::Referenced => Entry::Referenced(Referenced {
+            id: uuid,
+            target: thread,
+            scope: vec![ReferenceScope::Messages, ReferenceScope::Values, ReferenceScope::Paths("src/**".into())],
+            binding: Binding::Live,
+            snapshot_version: Position(12),
+        }),
+        Kind::ApprovalRequested => Entry::ApprovalRequested(asked(uuid, time)),
+        Kind::ApprovalAnswered => Entry::ApprovalAnswered(ApprovalAnswered {
+            approval: asked(uuid, time),
+            state: ApprovalState::Denied,
+            timed_out: true,
+            reason: Some("nobody was there".into()),
+        }),
+        Kind::Delegated => Entry::Delegated(Delegation {
+            id: uuid,
+            scope: vec![Capability::CodeEdit, Capability::Tool("web.fetch".into())],
+            to: Some("coder".into()),
+            reason: Some("over the weekend".into()),
+            until: Some(time),
+            can_revoke: true,
+        }),
+        Kind::DelegationRevoked => {
+            Entry::DelegationRevoked(DelegationRevoked { id: uuid, reason: Some("it is Monday".into()) })
+        }
+        Kind::Observed => Entry::Observed(ObserverAdded {
+            id: uuid,
+            target: thread,
+            events: vec!["status_changed".into(), "done".into()],
+            deliver: Deliver::Webhook("https://example.com/hook".into()),
+        }),
+        Kind::ObserverRemoved => {
+            Entry::ObserverRemoved(ObserverRemoved { id: uuid, reason: Some("nobody answers there".into()) })
+        }
+    }
+}
+
+/// An approval that uses every field it has.
+fn asked(id: Uuid, time: Timestamp) -> ApprovalAsked {
+    ApprovalAsked {
+        id,
+        scope: vec![Capability::DeleteFile],
+        reason: Some("it is old".into()),
+        timeout_at: Some(time),
+        fallback: Fallback::Skip,
+        can_revoke: true,
+        asked_by: Actor::new(ActorKind::Agent, "coder").expect("an actor"),
+        asked_at: time,
     }
 }
 

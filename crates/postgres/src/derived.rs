@@ -29,6 +29,8 @@ struct Item {
     key: String,
     place: [i64; 2],
     is: ItemIs,
+    made: i64,
+    due: Option<i64>,
 }
 
 #[derive(Default)]
@@ -108,11 +110,13 @@ impl DerivedRows {
                     });
                 }
             }
-            Derived::Item { kind, key, is: ItemIs::InsteadOf(before) } => {
-                self.push_item(place, &[*before], key.clone(), ItemIs::Gone);
-                self.push_item(place, &[*kind], key.clone(), ItemIs::There);
+            Derived::Item { kind, key, is: ItemIs::InsteadOf(before), due } => {
+                self.push_item(place, &[*before], key.clone(), ItemIs::Gone, (time, None));
+                self.push_item(place, &[*kind], key.clone(), ItemIs::There, (time, *due));
             }
-            Derived::Item { kind, key, is } => self.push_item(place, &[*kind], key.clone(), *is),
+            Derived::Item { kind, key, is, due } => {
+                self.push_item(place, &[*kind], key.clone(), *is, (time, *due));
+            }
             Derived::Delivered { item, .. } => {
                 let QueuedId(queued) = item;
                 let columns = [
@@ -125,12 +129,19 @@ impl DerivedRows {
                     column.push(value);
                 }
                 let kinds = [ItemKind::Queued, ItemKind::QueuedSilently];
-                self.push_item(place, &kinds, Some(item.to_string()), ItemIs::Gone);
+                self.push_item(place, &kinds, Some(item.to_string()), ItemIs::Gone, (time, None));
             }
         }
     }
 
-    fn push_item(&mut self, place: &Place, kinds: &[ItemKind], name: Option<String>, is: ItemIs) {
+    fn push_item(
+        &mut self,
+        place: &Place,
+        kinds: &[ItemKind],
+        name: Option<String>,
+        is: ItemIs,
+        (made, due): (Timestamp, Option<Timestamp>),
+    ) {
         let own = MessageId { segment: place.segment, position: place.position };
         self.items.push(Item {
             thread: key(place.thread),
@@ -138,6 +149,8 @@ impl DerivedRows {
             key: name.unwrap_or_else(|| QueuedId(own).to_string()),
             place: [segment_key(place.segment), place.position.0 as i64],
             is,
+            made: made.as_micros(),
+            due: due.map(Timestamp::as_micros),
         });
     }
 
@@ -173,9 +186,17 @@ impl DerivedRows {
         for item in &self.items {
             statements.push(match item.is {
                 ItemIs::There | ItemIs::InsteadOf(_) => Statement::new(
-                    "INSERT INTO items VALUES ($1, $2, $3, $4, $5, $4, $5) ON CONFLICT (thread, kind, key)
-                     DO UPDATE SET segment = excluded.segment, position = excluded.position",
-                    vec![&item.thread, &item.kinds[0], &item.key, &item.place[0], &item.place[1]],
+                    "INSERT INTO items VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7) ON CONFLICT (thread, kind, key)
+                     DO UPDATE SET segment = excluded.segment, position = excluded.position, due = excluded.due",
+                    vec![
+                        &item.thread,
+                        &item.kinds[0],
+                        &item.key,
+                        &item.place[0],
+                        &item.place[1],
+                        &item.made,
+                        &item.due,
+                    ],
                 ),
                 ItemIs::Gone => Statement::new(
                     "DELETE FROM items WHERE thread = $1 AND kind = ANY($2::smallint[]) AND key = $3",

@@ -18,6 +18,7 @@ mod derived;
 mod error;
 mod feed;
 mod import;
+mod items;
 mod lease;
 mod lists;
 mod quick;
@@ -37,12 +38,12 @@ use std::sync::atomic::AtomicI64;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadCommit, ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    ItemList, ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -280,7 +281,15 @@ impl Store for PostgresStore {
     }
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
-        reading!(self, |client, shared| read::items(&client, &shared.actors, &query))
+        reading!(self, |client, shared| items::items(&client, &shared.actors, &query))
+    }
+
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::one(&client, &shared.actors, kind, &key))
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::all(&client, &shared.actors, &list))
     }
 
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {

@@ -6,15 +6,15 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, Item, ItemQuery, MessageQuery, Order, Result, SegmentRow, StoreError,
-    StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
+    Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{
-    self, Actors, ENTRY_WIDTH, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position,
-    segment_id, segment_key, thread_columns,
+    self, Actors, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position, segment_id,
+    segment_key, thread_columns,
 };
 use crate::error::from_postgres;
 
@@ -182,31 +182,6 @@ pub(crate) async fn checkpoints(client: &Object, thread: ThreadId) -> Result<Vec
         Ok(Checkpoint { name: get(row, 0)?, version: position(get(row, 1)?), created })
     };
     rows(client, sql, &[&key(thread)]).await?.iter().map(read).collect()
-}
-
-pub(crate) async fn items(client: &Object, actors: &Actors, query: &ItemQuery) -> Result<Vec<Item>> {
-    let columns = entry_columns();
-    let one = if query.key.is_some() { "AND i.key = $4" } else { "" };
-    let sql = format!(
-        "SELECT {columns}, i.key, i.born_segment, i.born FROM items i
-         JOIN entries e ON e.segment = i.segment AND e.position = i.position
-         WHERE i.thread = $1 AND i.kind = $2 {one} ORDER BY i.born LIMIT $3"
-    );
-    let (thread, kind, most) = (key(query.thread), i16::from(query.kind.code()), limit(query.limit));
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&thread, &kind, &most];
-    if let Some(key) = &query.key {
-        params.push(key);
-    }
-    let found = rows(client, &sql, &params).await?;
-    let entries = actors.entries(client, &found).await?;
-    let item = |(row, entry): (&Row, StoredEntry)| -> Result<Item> {
-        let born = MessageId {
-            segment: segment_id(get(row, ENTRY_WIDTH + 1)?),
-            position: position(get(row, ENTRY_WIDTH + 2)?),
-        };
-        Ok(Item { key: get(row, ENTRY_WIDTH)?, born, entry })
-    };
-    found.iter().zip(entries).map(item).collect()
 }
 
 pub(crate) async fn delivered(client: &Object, queued: QueuedId) -> Result<Option<MessageId>> {

@@ -14,6 +14,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
+use crate::webhooks::WebhookSettings;
 use crate::{edge, routes};
 
 /// What all handlers share.
@@ -50,6 +51,8 @@ pub struct Settings {
     pub scratch: PathBuf,
     /// Where people reach it, such as https://keep.example, for links that it gives; where it listens unless it is set.
     pub public_url: Option<String>,
+    /// Where webhooks may lead.
+    pub webhooks: WebhookSettings,
     /// Whether a line about each request goes to stderr.
     pub log: bool,
 }
@@ -65,6 +68,7 @@ impl Default for Settings {
             loopback: true,
             scratch: std::env::temp_dir(),
             public_url: None,
+            webhooks: WebhookSettings::default(),
             log: true,
         }
     }

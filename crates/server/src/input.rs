@@ -61,6 +61,7 @@ macro_rules! from_body {
 from_body! {
     FieldChanges: api::parse_update;
     Skill: api::parse_body;
+    api::Answer: api::parse_body;
     api::Assign: api::parse_body;
     api::ChangeLifecycle: api::parse_body;
     api::ChangeOwner: api::parse_body;
@@ -78,6 +79,8 @@ from_body! {
     api::NewKey: api::parse_body;
     api::NewMessage: api::parse_body;
     api::NewMessages: api::NewMessages::parse;
+    api::NewObserver: api::parse_body;
+    api::NewReference: api::parse_body;
     api::NewSubagent: api::parse_body;
     api::NewTicket: api::parse_body;
     api::Nothing: api::parse_body;
@@ -93,6 +96,7 @@ from_body! {
     api::Spawn: api::parse_body;
     api::Step: api::parse_body;
     api::TakeWriter: api::parse_body;
+    api::Transfer: api::parse_body;
     api::Truncate: api::parse_body;
 }
 

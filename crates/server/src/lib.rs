@@ -28,6 +28,7 @@ mod start;
 mod stream;
 mod table;
 mod tickets;
+mod webhooks;
 
 pub use app::{App, Settings};
 pub use jwt::JwtSettings;
@@ -35,3 +36,4 @@ pub use keys::Keys;
 pub use local::Local;
 pub use serve::Connections;
 pub use start::{Start, Started};
+pub use webhooks::WebhookSettings;

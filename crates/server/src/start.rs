@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use threadkeep::{Engine, SystemWorld, World};
+use threadkeep::{Courier, Engine, SystemWorld, World};
 use threadkeep_api::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::app::{App, Settings};
 use crate::folder::Folder;
 use crate::jwt::{JwtSettings, Tokens};
 use crate::keys::Keys;
 use crate::serve::{Connections, serve};
+use crate::webhooks::Webhooks;
 
 /// Where a server listens unless somebody says otherwise: THRD on a phone's keys.
 const PORT: u16 = 8473;
@@ -114,6 +116,13 @@ async fn bind_free() -> io::Result<(TcpListener, SocketAddr)> {
     }
 }
 
+/// What goes on beside requests: timeouts, and telling observers.
+fn follow(app: &App) -> [JoinHandle<()>; 2] {
+    let courier: Arc<dyn Courier> = Arc::new(Webhooks::new(app.engine.clone(), app.settings.webhooks.clone()));
+    let engine = app.engine.clone();
+    [tokio::spawn(app.engine.clone().run_timers()), tokio::spawn(engine.run_observers(Some(courier)))]
+}
+
 impl Started {
     /// Where it is reached.
     pub fn url(&self) -> &str {
@@ -145,7 +154,13 @@ impl Started {
             stopping.send_replace(true);
         };
         let log = Arc::clone(&app.log);
+        let followers = follow(&app);
         serve(listener, app.router(), connections, stop).await;
+        for follower in followers {
+            follower.abort();
+            // It ends where it waits; what it holds goes with it.
+            drop(follower.await);
+        }
         drop(folder);
         log.flush();
     }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery,
     MessageQuery, Result, Store, StoreError, StoredEntry, Stores,
 };
 
@@ -117,6 +117,14 @@ impl Store for Faulty {
     }
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
         self.inner.store.cells(query)
+    }
+
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        self.inner.store.item(kind, key)
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        self.inner.store.all_items(list)
     }
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {

@@ -9,6 +9,7 @@ mod cells;
 mod codec;
 mod commit;
 mod error;
+mod items;
 mod lease;
 mod lists;
 mod read;
@@ -32,12 +33,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadId, ThreadName,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadId, ThreadName,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    ItemList, ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -362,7 +363,15 @@ impl Store for SqliteStore {
     }
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
-        self.read(|connection, actors| read::items(connection, actors, &query))
+        self.read(|connection, actors| items::items(connection, actors, &query))
+    }
+
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        self.read(|connection, actors| items::one(connection, actors, kind, &key))
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        self.read(|connection, actors| items::all(connection, actors, &list))
     }
 
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {

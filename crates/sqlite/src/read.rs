@@ -8,8 +8,8 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, Item, ItemQuery, MessageQuery, Order,
-    Result, SegmentRow, StoreError, StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, MessageQuery, Order, Result,
+    SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
 use crate::codec::{self, Actors, ENTRY_COLUMNS, SEGMENT_COLUMNS, THREAD_COLUMNS, key, position, segment_key};
@@ -32,11 +32,11 @@ pub(crate) fn rows<T>(
 }
 
 /// Joins the parts of a statement. Statements are cached by their text.
-fn joined(parts: &[&str]) -> String {
+pub(crate) fn joined(parts: &[&str]) -> String {
     parts.concat()
 }
 
-fn limit(limit: usize) -> i64 {
+pub(crate) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -258,25 +258,6 @@ pub(crate) fn checkpoints(connection: &Connection, thread: ThreadId) -> Result<V
             })
         };
         read().map_err(from_sqlite)
-    })
-}
-
-pub(crate) fn items(connection: &Connection, actors: &Actors, query: &ItemQuery) -> Result<Vec<Item>> {
-    let sql = joined(&[
-        "SELECT ",
-        ENTRY_COLUMNS,
-        ", i.key, i.born_segment, i.born FROM items i CROSS JOIN entries e ON e.seq = i.seq
-          WHERE i.thread = ?1 AND i.kind = ?2",
-        if query.key.is_some() { " AND i.key = ?4" } else { " AND ?4 IS NULL" },
-        " ORDER BY i.born LIMIT ?3",
-    ]);
-    let params = params![key(query.thread), query.kind.code(), limit(query.limit), query.key];
-    rows(connection, &sql, params, |row| {
-        let entry = actors.entry(connection, row)?;
-        let read = || -> rusqlite::Result<_> { Ok((row.get(10)?, row.get::<_, i64>(11)?, row.get(12)?)) };
-        let (key, segment, born) = read().map_err(from_sqlite)?;
-        let born = MessageId { segment: SegmentId::from_bits(segment as u64), position: position(born) };
-        Ok(Item { key, born, entry })
     })
 }
 

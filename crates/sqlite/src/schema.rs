@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 6] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS];
+const MIGRATIONS: [&str; 7] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -232,6 +232,17 @@ CREATE TABLE cells (
     cell TEXT,
     PRIMARY KEY (segment, space, name, position)
 ) WITHOUT ROWID;
+";
+
+/// When items were made and when they are due, and items by their key alone.
+const TIMERS: &str = "
+ALTER TABLE items ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE items ADD COLUMN due INTEGER;
+UPDATE items SET made = coalesce(
+    (SELECT e.time FROM entries e WHERE e.segment = items.born_segment AND e.position = items.born), 0);
+CREATE INDEX items_key ON items (kind, key);
+CREATE INDEX items_made ON items (kind, made, key);
+CREATE INDEX items_due ON items (due, key) WHERE due IS NOT NULL;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -87,56 +87,63 @@ pub(crate) fn insert_derived(
                 insert.execute(params![segment, space.code(), cell.name, position, time.as_micros(), text])
             })
         }
-        Derived::Item { kind, key: name, is } => {
+        Derived::Item { kind, key: name, is, due } => {
             let own = MessageId { segment: place.segment, position: place.position };
             let name = name.clone().unwrap_or_else(|| QueuedId(own).to_string());
-            set_item(connection, place, *kind, &name, *is, seq)
+            match is {
+                ItemIs::There => put_item(connection, place, (*kind, &name), seq, time, *due),
+                ItemIs::InsteadOf(before) => remove_item(connection, place, *before, &name)
+                    .and_then(|_| put_item(connection, place, (*kind, &name), seq, time, *due)),
+                ItemIs::Gone => remove_item(connection, place, *kind, &name),
+            }
         }
     };
     written.map_err(from_sqlite)?;
     match derived {
-        Derived::Delivered { item, .. } => deliver(connection, place, *item, seq).map_err(from_sqlite),
+        Derived::Delivered { item, .. } => deliver(connection, place, *item).map_err(from_sqlite),
         _ => Ok(()),
     }
 }
 
-/// Puts an item in its place, or takes it away.
-fn set_item(
+/// Puts an item in its place.
+fn put_item(
     connection: &Connection,
     place: &EntryPlace,
-    kind: ItemKind,
-    name: &str,
-    is: ItemIs,
+    (kind, name): (ItemKind, &str),
     seq: i64,
+    time: Timestamp,
+    due: Option<Timestamp>,
 ) -> rusqlite::Result<usize> {
-    match is {
-        ItemIs::There => connection
-            .prepare_cached(
-                "INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                 ON CONFLICT (thread, kind, key) DO UPDATE SET seq = excluded.seq",
-            )?
-            .execute(params![
-                key(place.thread),
-                kind.code(),
-                name,
-                segment_key(place.segment),
-                place.position.0 as i64,
-                seq
-            ]),
-        ItemIs::InsteadOf(before) => {
-            set_item(connection, place, before, name, ItemIs::Gone, seq)?;
-            set_item(connection, place, kind, name, ItemIs::There, seq)
-        }
-        ItemIs::Gone => connection
-            .prepare_cached("DELETE FROM items WHERE thread = ?1 AND kind = ?2 AND key = ?3")?
-            .execute(params![key(place.thread), kind.code(), name]),
-    }
+    connection
+        .prepare_cached(
+            "INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (thread, kind, key) DO UPDATE SET seq = excluded.seq, due = excluded.due",
+        )?
+        .execute(params![
+            key(place.thread),
+            kind.code(),
+            name,
+            segment_key(place.segment),
+            place.position.0 as i64,
+            seq,
+            time.as_micros(),
+            due.map(Timestamp::as_micros),
+        ])
+}
+
+/// Takes an item away.
+fn remove_item(connection: &Connection, place: &EntryPlace, kind: ItemKind, name: &str) -> rusqlite::Result<usize> {
+    connection.prepare_cached("DELETE FROM items WHERE thread = ?1 AND kind = ?2 AND key = ?3")?.execute(params![
+        key(place.thread),
+        kind.code(),
+        name
+    ])
 }
 
 /// What a delivery changes beside the message: the item is gone, and its name is another name of the message.
-fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId, seq: i64) -> rusqlite::Result<()> {
+fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId) -> rusqlite::Result<()> {
     for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
-        set_item(connection, place, kind, &item.to_string(), ItemIs::Gone, seq)?;
+        remove_item(connection, place, kind, &item.to_string())?;
     }
     let QueuedId(queued) = item;
     connection.prepare_cached("INSERT OR REPLACE INTO aliases VALUES (?1, ?2, ?3, ?4)")?.execute(params![

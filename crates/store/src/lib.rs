@@ -1,7 +1,7 @@
 //! The promise of durability: what every store keeps.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Upkeep`] and [`Registry`] are one
-//! ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`] and [`Registry`]
+//! are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod cells;
 mod error;
@@ -15,6 +15,7 @@ mod registry;
 mod rows;
 mod signals;
 pub mod terms;
+mod timers;
 
 pub mod conformance;
 
@@ -24,8 +25,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadId, ThreadName, Timestamp,
+    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
+    Thread, ThreadId, ThreadName, Timestamp,
 };
 
 pub use cells::{Cell, CellNames, CellPage, CellQuery};
@@ -34,10 +35,11 @@ pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
 pub use memory::MemoryStore;
-pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemQuery, MessageFilter, MessageQuery, Order};
+pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, MessageFilter, MessageQuery, Order};
 pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use signals::{Signal, Signals};
+pub use timers::{Due, DueQuery, Timers};
 
 /// What a store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -106,6 +108,12 @@ pub trait Store: Send + Sync {
 
     /// Files and values as a lineage shows them.
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>>;
+    /// The item of this kind with this key, in whichever living thread it is, with the thread.
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>>;
+
+    /// Items of all living threads of an account, or of all accounts, in the order in which they were made, with their
+    /// threads.
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>>;
 
     /// Where a message lies that waited in a queue, once it was delivered.
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>>;
@@ -207,13 +215,15 @@ pub struct Stores {
     pub feed: Arc<dyn Feed>,
     /// Upkeep.
     pub upkeep: Arc<dyn Upkeep>,
+    /// Items that wait for a time.
+    pub timers: Arc<dyn Timers>,
     /// Documents beside threads.
     pub registry: Arc<dyn Registry>,
 }
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(store: S) -> Self {
         let store = Arc::new(store);
         Self {
             store: store.clone(),
@@ -221,6 +231,7 @@ impl Stores {
             leases: store.clone(),
             feed: store.clone(),
             upkeep: store.clone(),
+            timers: store.clone(),
             registry: store,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use threadkeep_model::{ItemKind, Position, Role, SegmentId, ThreadId};
+use threadkeep_model::{Account, ItemKind, Position, Role, SegmentId, ThreadId, Timestamp};
 
 /// In which direction to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,6 +83,19 @@ pub struct ItemQuery {
     pub kind: ItemKind,
     /// Only the one with this key.
     pub key: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Items of one kind, in whatever thread.
+#[derive(Debug, Clone)]
+pub struct ItemList {
+    /// What kind of items.
+    pub kind: ItemKind,
+    /// Only those in threads of this account.
+    pub account: Option<Account>,
+    /// Only those made after this one: when that was, and its key.
+    pub after: Option<(Timestamp, String)>,
     /// At most so many.
     pub limit: usize,
 }

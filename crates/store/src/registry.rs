@@ -12,11 +12,18 @@ pub enum RegistryKind {
     Key = 1,
     /// A project: what groups threads.
     Project = 2,
+    /// How far somebody came who follows the feed of this store.
+    Follower = 3,
+    /// Something that only the service knows.
+    Secret = 4,
 }
 
 impl RegistryKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Key, Self::Project];
+    pub const ALL: [Self; 4] = [Self::Key, Self::Project, Self::Follower, Self::Secret];
+
+    /// The kinds that a copy of the store has, too: the feed of each store is its own.
+    pub const COPIED: [Self; 3] = [Self::Key, Self::Project, Self::Secret];
 
     /// The code on disk.
     pub fn code(self) -> u8 {

@@ -57,6 +57,10 @@ pub struct Item {
     pub key: String,
     /// The place of its first entry.
     pub born: MessageId,
+    /// When that was.
+    pub made: Timestamp,
+    /// When something has to happen with it.
+    pub due: Option<Timestamp>,
     /// Its newest entry.
     pub entry: StoredEntry,
 }

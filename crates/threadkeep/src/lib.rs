@@ -85,18 +85,18 @@ pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_engine::{
-    Acknowledge, ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, ChangeOwner, Changed,
-    ContentHash, CopyReport, Create, Decide, Decision, Delete, DeleteMessage, DiffStats, DoctorReport, EditMessage,
-    EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, Fork, ForkPoint, Handoff, HistoryEntry,
-    Importer, Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, Mention,
-    MessagePage, ModelMessage, NewAttachment, NewMessage, NotifyParent, Operation, Outcome, Page, Progressed, Queue,
-    Queued, Relationship, RelationshipRole, RemoveQueued, Result, Rollback, RollbackTo, Selection, SetCheckpoint,
-    SetStatus, Spawn, Standing, Step, StepName, Subagent, Subscription, TakeWriter, Taken, ThreadPage, ThreadSummary,
-    Truncate, TruncateFrom, Unarchive, Update, Verb, World, standing,
-};
-pub use threadkeep_engine::{
-    Case, DeleteFile, FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped, MakeDirectory, Match,
-    Mode, MoveFile, NewFile, RemoveDirectory, SetValue, StoredValue, Values, WriteFiles,
+    Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, ApprovalAnswer, ApprovalPage, Approvals,
+    Archive, Assign, Begin, Case, ChangeLifecycle, ChangeOwner, Changed, ContentHash, CopyReport, Courier, Create,
+    Decide, Decision, Delegated, Delete, DeleteFile, DeleteMessage, Delivery, DiffStats, Direction, DoctorReport,
+    EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileIs, FileRecord,
+    FileStats, FileVersion, Files, Find, Fork, ForkPoint, Grep, Grepped, Handoff, HistoryEntry, Importer, Inherit,
+    InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, MakeDirectory, Match, Mention,
+    MessagePage, Mode, ModelMessage, MoveFile, NewAttachment, NewFile, NewMessage, NotifyParent, Observe, Operation,
+    Outcome, Page, Progressed, Queue, Queued, Reference, References, Relationship, RelationshipRole, RemoveDirectory,
+    RemoveQueued, Result, Revoked, Rollback, RollbackTo, Selection, SetCheckpoint, SetStatus, SetValue, Spawn,
+    Standing, Step, StepName, StoredValue, Subagent, Subscription, TakeWriter, Taken, ThreadObserver, ThreadPage,
+    ThreadReference, ThreadSummary, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update,
+    Values, Verb, Verdict, World, WriteFiles, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
@@ -105,16 +105,17 @@ pub use threadkeep_engine::{
 pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Child, Content, Entry, Event, EventKind, Execution, ExecutionStatus, FileCell,
-    FilePath, IdempotencyKey, InjectionType, Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody,
-    MessageId, MessageName, ParentCommunication, Part, Position, QueuedId, Record, Role, Skill, Thread, ThreadId,
-    ThreadName, Timestamp, Urgency, Uuid, ValueKey, Version,
+    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, Event,
+    EventKind, Execution, ExecutionStatus, Fallback, FileCell, FilePath, IdempotencyKey, InjectionType, Invalid, Json,
+    Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName, ParentCommunication, Part,
+    Position, QueuedId, Record, ReferenceScope, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Urgency, Uuid,
+    ValueKey, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
-    Archived, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
+    Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
 };
 pub use world::SystemWorld;
 

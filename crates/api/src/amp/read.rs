@@ -233,7 +233,7 @@ fn relation(field: &str, value: &Value, shown: u64) -> Result<Option<(Option<Tim
     let anchor = index.map(Position);
     let entry = match kind {
         RelationKind::Fork => Entry::Forked(Forked { child, index, anchor }),
-        RelationKind::Handoff | RelationKind::Mention | RelationKind::Spawn => {
+        RelationKind::Handoff | RelationKind::Mention | RelationKind::Spawn | RelationKind::Reference => {
             Entry::Related(Related { child, kind, index, anchor, comment })
         }
     };

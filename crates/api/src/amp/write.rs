@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use threadkeep_engine::{Queued, Relationship, RelationshipRole};
-use threadkeep_model::{Damaged, Json, Message, MessageBody, Record, Thread, Timestamp};
+use threadkeep_model::{Damaged, Json, Message, MessageBody, Record, RelationKind, Thread, Timestamp};
 
 use super::{KEPT, MESSAGE_ID, NEXT_MESSAGE_ID};
 
@@ -153,7 +153,8 @@ fn queued_item(queued: &Queued, next: &mut u64) -> Value {
 fn all_relations(relationships: &[Relationship], kept: &Map<String, Value>) -> (Vec<Value>, usize) {
     let told: &[Value] = kept.get("relationships").and_then(Value::as_array).map_or(&[], Vec::as_slice);
     let mut all: Vec<Value> = told.to_vec();
-    for relationship in relationships {
+    // Amp knows no references.
+    for relationship in relationships.iter().filter(|it| it.kind != RelationKind::Reference) {
         let ours = relation(relationship);
         let same = |other: &Value| ["threadID", "type", "role"].iter().all(|field| other.get(field) == ours.get(field));
         if !told.iter().any(same) {

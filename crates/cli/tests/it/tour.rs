@@ -143,9 +143,33 @@ fn tour(keep: &Keep) {
     keep.ok(&["spawn", &thread, "Fix the flaky test", "--inherit", "full"]);
     keep.ok(&["lifecycle", &other, "suspend", "--reason", "later"]);
     keep.ok(&["resume", &other]);
+    authority(keep, &thread, &other);
     follow(keep, &thread, &other);
     keep.ok(&["rm", &other]);
     keep.ok(&["projects", "delete", "p"]);
+}
+
+/// Approvals, delegations, references and observers.
+fn authority(keep: &Keep, thread: &str, other: &str) {
+    let ask =
+        || keep.ok(&["transfer", thread, "--request-approval", "deploy", "--timeout", "10m", "--fallback", "skip"]);
+    let asked = [ask(), ask(), ask()];
+    assert_eq!(keep.json(&["approvals"]).as_array().expect("a list").len(), 3);
+    keep.ok(&["approvals", &asked[0]]);
+    for (command, id) in ["approve", "deny", "revoke"].into_iter().zip(&asked) {
+        keep.ok(&[command, id, "--reason", "because"]);
+    }
+    keep.run(&["approve", &asked[1]]).refused(5, &["denied"]);
+    let given = keep.ok(&["transfer", thread, "--delegate", "code_edit,tool:web", "--to", "coder", "--timeout", "P1D"]);
+    assert!(keep.ok(&["delegations", thread]).contains("to coder"));
+    keep.ok(&["revoke", &given]);
+    let reference = keep.ok(&["reference", thread, other, "--binding", "live", "--scope", "messages"]);
+    assert!(keep.ok(&["references", other]).contains("read by"));
+    assert!(keep.ok(&["read-reference", &reference]).contains("Go on"));
+    let observer = keep.ok(&["observe", thread, other, "--events", "done"]);
+    keep.ok(&["observers", thread]);
+    keep.ok(&["observers", thread, &observer]);
+    keep.ok(&["unobserve", thread, &observer]);
 }
 
 /// One thread, several, and those of a project.

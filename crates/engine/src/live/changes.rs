@@ -264,7 +264,15 @@ impl ThreadChanges {
             | Kind::InjectionTaken
             | Kind::Decided
             | Kind::ChildChanged
-            | Kind::ChildRemoved => Vec::new(),
+            | Kind::ChildRemoved
+            | Kind::Referenced
+            | Kind::ApprovalRequested
+            | Kind::ApprovalAnswered
+            | Kind::Delegated
+            | Kind::DelegationRevoked
+            | Kind::Observed
+            | Kind::ObserverRemoved
+            | Kind::Merged => Vec::new(),
         };
         Ok((messages, None))
     }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use threadkeep_model::{Actor, Code, Entry, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls};
+use threadkeep_model::{
+    Actor, Code, Entry, ExecutionStatus, FileChange, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls,
+};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -163,11 +165,24 @@ impl ThreadEvent {
         }
     }
 
-    /// The events that an entry of the log stands for. Files, approvals and failures are not logged yet.
+    /// The events that an entry of the log stands for.
     pub fn of(entry: &Entry) -> Vec<Self> {
         if let Entry::LifecycleChanged(changed) = entry {
             let done = (changed.to == Lifecycle::Completed).then_some(Self::Done);
             return [Self::StatusChanged].into_iter().chain(done).collect();
+        }
+        if let Entry::FilesChanged(changed) = entry {
+            let is_new =
+                |change: &FileChange| matches!(change, FileChange::Write { file, .. } if file.created.is_none());
+            let created = changed.changes.iter().any(is_new).then_some(Self::ArtifactCreated);
+            let updated = (!changed.changes.iter().all(is_new)).then_some(Self::ArtifactUpdated);
+            return created.into_iter().chain(updated).collect();
+        }
+        if matches!(entry, Entry::ApprovalRequested(_)) {
+            return vec![Self::ApprovalRequested];
+        }
+        if matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed) {
+            return vec![Self::ErrorOccurred];
         }
         let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
         let mut events = Vec::new();

@@ -46,6 +46,8 @@ pub(crate) struct Live {
     flusher: Arc<Flusher>,
     watch: Arc<Watch>,
     emitter: Emitter,
+    /// Told when a thread was rolled back here: what was undone may hold again.
+    pub(crate) rewound: Arc<tokio::sync::Notify>,
     writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,
 }
 

@@ -265,7 +265,7 @@ impl Engine {
         }
         let missing = || StoreError::corrupt(format!("injection {} is not where it was taken up from", taken.id));
         let entry = self.entry_at(taken.injected).await?.ok_or_else(missing)?;
-        let waiting = self.read_waiting(&Item { key: item.key.clone(), born: taken.injected, entry }).await?;
+        let waiting = self.read_waiting(&Item { born: taken.injected, entry, ..item.clone() }).await?;
         let (execution, by, at) = (taken.execution, Arc::clone(&item.entry.actor), item.entry.time);
         Ok(Some(Injection { taken: Some(Taken { execution, by, at }), ..waiting.injection }))
     }

@@ -100,6 +100,7 @@ impl Engine {
                 Ok((self.commit(vec![write]), Thread { record, ..thread }))
             })
             .await?;
+        self.shared.live.rewound.notify_one();
         if let Some(committed) = committed.threads.first() {
             after.head = committed.head;
         }

@@ -37,6 +37,7 @@ pages! {
     ExportCutOff "export_cut_off";
     Unauthorized "unauthorized";
     Forbidden "forbidden";
+    ApprovalRequired "approval_required";
     RouteNotFound "route_not_found";
     ThreadNotFound "thread_not_found";
     MessageNotFound "message_not_found";
@@ -50,6 +51,11 @@ pages! {
     ProjectNotFound "project_not_found";
     KeyNotFound "key_not_found";
     StoreNotFound "store_not_found";
+    ApprovalNotFound "approval_not_found";
+    DelegationNotFound "delegation_not_found";
+    ReferenceNotFound "reference_not_found";
+    ObserverNotFound "observer_not_found";
+    ReferenceGone "reference_gone";
     MethodNotAllowed "method_not_allowed";
     NotAcceptable "not_acceptable";
     RequestTimeout "request_timeout";
@@ -65,6 +71,8 @@ pages! {
     QueueFull "queue_full";
     InjectionsFull "injections_full";
     DecisionsFull "decisions_full";
+    ApprovalAnswered "approval_answered";
+    ApprovalUndone "approval_undone";
     ExecutionOpen "execution_open";
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";

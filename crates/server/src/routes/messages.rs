@@ -144,7 +144,7 @@ struct Shown<'a> {
 /// Which messages to read.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Which {
+pub(super) struct Which {
     /// How many items at most.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
@@ -171,7 +171,12 @@ struct Which {
 }
 
 impl Which {
-    fn page(self) -> Result<Page, Refused> {
+    /// Whether all messages are counted in the page, and whether that is asked for.
+    pub(super) fn counts(&self) -> (bool, bool) {
+        (self.role.is_none() && self.max_depth.is_none(), self.total.unwrap_or(true))
+    }
+
+    pub(super) fn page(self) -> Result<Page, Refused> {
         let mut page = self.cursor.map_or_else(Page::first, Page::after);
         match self.order.as_deref() {
             None | Some("asc") => {}
@@ -206,8 +211,7 @@ async fn list(reader: Reader, Path(name): Path<String>, Query(mut which): Query<
         let from = named(&access, &from).await?;
         access.engine.mention(from.id, Mention { target: thread.id.into(), comment: None }).await?;
     }
-    let counted = which.role.is_none() && which.max_depth.is_none();
-    let wanted = which.total.unwrap_or(true);
+    let (counted, wanted) = which.counts();
     let page = reader.engine.messages(thread.id, which.page()?).await?;
     let items = page.items.iter().map(|message| shown(message, standing)).collect::<Result<Vec<_>, _>>()?;
     let total = counted.then_some(page.total).filter(|_| wanted);

@@ -1,6 +1,7 @@
 //! The routes, one file a resource.
 
 mod admin;
+mod approvals;
 mod backup;
 mod docs;
 mod events;
@@ -12,6 +13,7 @@ mod operation;
 mod owner;
 mod primitives;
 mod projects;
+mod references;
 mod sign_in;
 mod threads;
 mod tree;
@@ -33,6 +35,8 @@ pub(crate) fn table() -> Vec<Routes> {
         threads::routes().and(list::routes()).and(owner::routes()),
         messages::routes().and(events::routes()),
         tree::routes(),
+        approvals::routes(),
+        references::routes(),
         work::routes(),
         primitives::routes(),
         crate::stream::routes().and(many::routes()),

@@ -110,6 +110,10 @@ impl<T> Describe for Path<T> {
                 "message" => &[ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound],
                 "item" => &[ErrorCode::InvalidMessageId, ErrorCode::QueuedNotFound],
                 "project" => &[ErrorCode::ProjectNotFound],
+                "approval" => &[ErrorCode::ApprovalNotFound],
+                "delegation" => &[ErrorCode::DelegationNotFound],
+                "reference" => &[ErrorCode::ReferenceNotFound],
+                "observer" => &[ErrorCode::ObserverNotFound],
                 _ => &[],
             };
             codes.iter().for_each(|code| operation.fail(*code));

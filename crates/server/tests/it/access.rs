@@ -5,7 +5,7 @@ use crate::support::{Client, Server};
 const UNKNOWN: &str = "T-00000000-0000-4000-8000-000000000000";
 
 /// The route of each operation: method, and path behind the thread unless it stands alone.
-const OF_AN_OPERATION: [(&str, &str, &str); 33] = [
+const OF_AN_OPERATION: [(&str, &str, &str); 40] = [
     ("create", "POST", "/v1/threads"),
     ("update", "PATCH", ""),
     ("delete", "DELETE", ""),
@@ -39,6 +39,13 @@ const OF_AN_OPERATION: [(&str, &str, &str); 33] = [
     ("ack", "POST", "/injections/00000000-0000-4000-8000-000000000000/ack"),
     ("decide", "POST", "/decide"),
     ("spawn", "POST", "/spawn"),
+    ("transfer", "POST", "/transfer"),
+    ("approve", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/approve"),
+    ("deny", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/deny"),
+    ("revoke", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/revoke"),
+    ("reference", "POST", "/reference"),
+    ("observe", "POST", "/observe"),
+    ("unobserve", "DELETE", "/observers/00000000-0000-4000-8000-000000000000"),
 ];
 
 #[test]

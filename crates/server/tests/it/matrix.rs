@@ -11,6 +11,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 /// What a path can name.
 #[derive(Clone)]
 struct Ids([(&'static str, String); 8]);
+struct Ids([(&'static str, String); 11]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -24,6 +25,10 @@ impl Ids {
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),
+            ("approval", "00000000-0000-4000-8000-000000000001".to_owned()),
+            ("delegation", "00000000-0000-4000-8000-000000000002".to_owned()),
+            ("reference", "00000000-0000-4000-8000-000000000003".to_owned()),
+            ("observer", "00000000-0000-4000-8000-000000000004".to_owned()),
         ])
     }
 
@@ -37,6 +42,13 @@ impl Ids {
         let waits = owner.post(&format!("{at}/queue"), json!({ "role": "user", "content": "waits" })).ok(201);
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
+        let target = owner.thread(&["seen"]);
+        let transfer = |direction: &str| {
+            owner.post(&format!("{at}/transfer"), json!({ "direction": direction, "scope": ["deploy"] })).ok(201)
+        };
+        let (approval, delegation) = (transfer("request_approval"), transfer("delegate"));
+        let reference = owner.post(&format!("{at}/reference"), json!({ "target": target })).ok(201);
+        let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
             ("thread", thread),
@@ -47,6 +59,10 @@ impl Ids {
             ("project", text(&project["id"])),
             ("key", text(&key["id"])),
             ("code", "queue_full".to_owned()),
+            ("approval", text(&approval["approvalId"])),
+            ("delegation", text(&delegation["delegationId"])),
+            ("reference", text(&reference["refId"])),
+            ("observer", text(&observer["id"])),
         ])
     }
 
@@ -242,8 +258,16 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
                 stranger.delete(&format!("/v1/projects/{id}"));
             }
         }
+        for part in ["approval", "delegation", "reference"] {
+            if route.names(part) {
+                let (found, unknown) = (route.ask(&stranger, &ids), route.ask(&stranger, &Ids::unknown()));
+                assert_eq!(found, unknown, "{}", route.id);
+                assert_eq!(found.status, 404, "{}: {found:?}", route.id);
+                assert!(found.body.contains(&format!("{part}_not_found")), "{}: {found:?}", route.id);
+            }
+        }
         // What lies in somebody else's thread is not found in one's own either.
-        for part in ["message", "item", "execution", "injection"] {
+        for part in ["message", "item", "execution", "injection", "observer"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);
                 let unknown = foreign.clone().with(part, Ids::unknown().get(part));

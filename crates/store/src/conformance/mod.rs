@@ -18,6 +18,7 @@ pub mod lists;
 pub mod log;
 pub mod registry;
 pub mod threads;
+pub mod timers;
 pub mod upkeep;
 
 pub use hands::Hands;
@@ -25,7 +26,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Leases, Registry, Store, Stores, Upkeep};
+use crate::{Blobs, Feed, Leases, Registry, Store, Stores, Timers, Upkeep};
 
 /// A fresh, empty store to try, with whatever has to live as long as it does.
 pub struct Subject {
@@ -36,12 +37,15 @@ pub struct Subject {
 
 impl Subject {
     /// A store that needs nothing beside it.
-    pub fn of<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(store: S) -> Self {
         Self::guarded(store, ())
     }
 
     /// A store that lives as long as `guard`, such as a temporary folder.
-    pub fn guarded<S: Store + Blobs + Leases + Feed + Upkeep + Registry + 'static>(store: S, guard: impl Any) -> Self {
+    pub fn guarded<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(
+        store: S,
+        guard: impl Any,
+    ) -> Self {
         Self { stores: Stores::of(store), _guard: Box::new(guard) }
     }
 }
@@ -113,6 +117,11 @@ macro_rules! conformance_tests {
                  large_values_are_found_in_their_entry,
                  files_keep_their_content_while_they_are_seen_and_parts_of_it_are_read,
                  a_rebuild_brings_cells_back;
+            timers: an_item_is_found_by_its_key_in_whichever_thread_it_is,
+                 items_of_an_account_are_listed_in_the_order_they_were_made,
+                 what_is_due_comes_soonest_first_in_pages,
+                 an_item_that_changed_or_went_is_not_due_any_more,
+                 a_rebuild_keeps_when_things_are_due_and_made;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
                  a_signal_is_there_by_the_time_the_commit_returns,

@@ -12,15 +12,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, CellIs, Checkpoint, Commit, Committed, Head, Lease, MessageId, Position, QueuedId, Relation, Segment,
-    SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    BlobId, CellIs, Checkpoint, Commit, Committed, Head, ItemKind, Lease, MessageId, Position, QueuedId, Relation,
+    Segment, SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 
 use self::state::{News, State};
 use crate::{
-    Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem,
-    FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemQuery, LeaseAsk, Leases, ListQuery, MessageQuery, Order,
-    Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry, Tombstone, Upkeep,
+    Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
+    FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, LeaseAsk, Leases, ListQuery,
+    MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry, Timers, Tombstone,
+    Upkeep,
 };
 
 /// A store in memory.
@@ -212,11 +213,7 @@ impl Store for MemoryStore {
             let own = state.items.iter().filter(|((thread, kind, key), _)| {
                 *thread == query.thread && *kind == query.kind && query.key.as_ref().is_none_or(|wanted| wanted == key)
             });
-            let found = own.filter_map(|((.., key), (born, place))| {
-                let (entry, ..) = state.segments.get(&place.segment)?.entries.get(&place.position)?;
-                Some(Item { key: key.clone(), born: *born, entry: entry.clone() })
-            });
-            let mut items: Vec<Item> = found.collect();
+            let mut items: Vec<Item> = own.filter_map(|((.., key), row)| state.item(key, row)).collect();
             items.sort_by_key(|item| item.born.position);
             items.truncate(query.limit);
             Ok(items)
@@ -264,6 +261,33 @@ impl Store for MemoryStore {
         })
     }
 
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        self.read(|state| {
+            let lives = |thread: &ThreadId| state.living(*thread).is_ok();
+            let of_key = |own: &ItemKind, name: &String| *own == kind && *name == key;
+            let mut own = state.items.iter().filter(|((thread, own, name), _)| of_key(own, name) && lives(thread));
+            Ok(own.find_map(|((thread, ..), row)| Some((*thread, state.item(&key, row)?))))
+        })
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        self.read(|state| {
+            let of_kind = state.items.iter().filter(|((_, kind, _), _)| *kind == list.kind);
+            let of_account = of_kind.filter(|((thread, ..), _)| {
+                let owner = state.living(*thread).ok().map(|thread| &thread.account);
+                owner.is_some_and(|owner| list.account.as_ref().is_none_or(|account| account == owner))
+            });
+            let mut items: Vec<(ThreadId, Item)> =
+                of_account.filter_map(|((thread, _, key), row)| Some((*thread, state.item(key, row)?))).collect();
+            items.sort_by(|(_, one), (_, other)| (one.made, &one.key).cmp(&(other.made, &other.key)));
+            items.retain(|(_, item)| {
+                list.after.as_ref().is_none_or(|(made, key)| (item.made, &item.key) > (*made, key))
+            });
+            items.truncate(list.limit);
+            Ok(items)
+        })
+    }
+
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         self.read(|state| Ok(state.aliases.get(&queued.0).copied()))
     }
@@ -274,6 +298,29 @@ impl Store for MemoryStore {
             let mut threads: Vec<Thread> = own.cloned().collect();
             threads.sort_by_key(|thread| (thread.created, thread.id.short()));
             Ok(threads)
+        })
+    }
+}
+
+impl Timers for MemoryStore {
+    fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>> {
+        self.read(|state| {
+            let waiting = state.items.iter().filter_map(|((thread, kind, key), row)| {
+                let due = row.due.filter(|due| *due <= query.until && state.living(*thread).is_ok())?;
+                Some(Due { due, thread: *thread, kind: *kind, key: key.clone() })
+            });
+            let after = |due: &Due| query.after.as_ref().is_none_or(|(at, key)| (due.due, &due.key) > (*at, key));
+            let mut found: Vec<Due> = waiting.filter(after).collect();
+            found.sort_by(|one, other| (one.due, &one.key).cmp(&(other.due, &other.key)));
+            found.truncate(query.limit);
+            Ok(found)
+        })
+    }
+
+    fn next_due(&self, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
+        self.read(|state| {
+            let living = state.items.iter().filter(|((thread, ..), _)| state.living(*thread).is_ok());
+            Ok(living.filter_map(|(_, row)| row.due).filter(|due| *due > after).min())
         })
     }
 }

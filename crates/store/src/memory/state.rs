@@ -10,7 +10,7 @@ use threadkeep_model::{
     ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 
-use crate::{LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
+use crate::{Item, LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -21,8 +21,8 @@ pub(super) struct State {
     pub(super) segments: BTreeMap<SegmentId, SegmentState>,
     pub(super) relations: Vec<Relation>,
     pub(super) checkpoints: HashMap<ThreadId, Vec<Checkpoint>>,
-    /// Items by thread, kind and key: where each was born, and the newest entry of it.
-    pub(super) items: BTreeMap<(ThreadId, ItemKind, String), (MessageId, MessageId)>,
+    /// Items by thread, kind and key.
+    pub(super) items: BTreeMap<(ThreadId, ItemKind, String), ItemRow>,
     /// Messages that waited in a queue: where each lies now.
     pub(super) aliases: BTreeMap<MessageId, MessageId>,
     /// The last lease on each thread, held or not.
@@ -44,6 +44,15 @@ pub(super) struct SegmentState {
     pub(super) messages: BTreeMap<u64, (Position, Role, bool, u8)>,
     pub(super) changes: BTreeMap<(u64, Position, Position), ChangeOp>,
     pub(super) cells: BTreeMap<(Space, String, Position), (Timestamp, CellIs)>,
+}
+
+/// An item: where and when it was born, its newest entry, and when it is due.
+#[derive(Debug)]
+pub(super) struct ItemRow {
+    pub(super) born: MessageId,
+    pub(super) made: Timestamp,
+    pub(super) newest: MessageId,
+    pub(super) due: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -73,6 +82,11 @@ impl State {
     pub(super) fn living(&self, id: ThreadId) -> Result<&Thread> {
         let thread = self.threads.get(&id.short().bits()).filter(|thread| thread.id == id);
         thread.ok_or(StoreError::ThreadNotFound { thread: id })
+    }
+
+    pub(super) fn item(&self, key: &str, row: &ItemRow) -> Option<Item> {
+        let (entry, ..) = self.segments.get(&row.newest.segment)?.entries.get(&row.newest.position)?;
+        Some(Item { key: key.to_owned(), born: row.born, made: row.made, due: row.due, entry: entry.clone() })
     }
 
     fn expect(&self, id: ThreadId, expect: &Expect) -> Result<Head> {
@@ -310,14 +324,18 @@ impl State {
                 }
                 self.aliases.insert(item.0, place);
             }
-            Derived::Item { kind, key, is } => {
+            Derived::Item { kind, key, is, due } => {
                 let key = key.clone().unwrap_or_else(|| QueuedId(place).to_string());
                 if let ItemIs::InsteadOf(before) = is {
                     self.items.remove(&(thread, *before, key.clone()));
                 }
                 let slot = self.items.entry((thread, *kind, key));
                 match is {
-                    ItemIs::There | ItemIs::InsteadOf(_) => slot.or_insert((place, place)).1 = place,
+                    ItemIs::There | ItemIs::InsteadOf(_) => {
+                        let new = ItemRow { born: place, made: entry.time, newest: place, due: None };
+                        let row = slot.or_insert(new);
+                        (row.newest, row.due) = (place, *due);
+                    }
                     ItemIs::Gone => {
                         if let std::collections::btree_map::Entry::Occupied(item) = slot {
                             item.remove();

@@ -1,6 +1,7 @@
 //! What users of the crate can rely on, on every store.
 
 mod agent;
+mod approvals;
 mod calls;
 mod contract;
 mod copy;
@@ -15,15 +16,18 @@ mod list;
 mod live;
 mod log;
 mod observe;
+mod observers;
 mod patches;
 mod policy;
 mod queue;
 mod reads;
 mod record;
+mod references;
 mod relate;
 mod resume;
 mod rewind;
 mod spawn;
+mod timers;
 mod transfer;
 mod unflushed;
 mod values;

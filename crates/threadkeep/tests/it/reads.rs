@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use threadkeep::model::{Checkpoint, Commit, Committed, Head, Relation, Segment, SegmentId, ThreadName};
+use threadkeep::model::{Checkpoint, Commit, Committed, Head, ItemKind, Relation, Segment, SegmentId, ThreadName};
 use threadkeep::{
     Clock, Engine, Fork, Limits, List, MemoryStore, MessageBody, MessageId, Position, PostgresStore, QueuedId,
     SqliteStore, Stores, SystemWorld, Thread, ThreadId,
 };
 use threadkeep_store::{
-    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemQuery, ListQuery, MessageQuery,
-    Result, Store, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery,
+    MessageQuery, Result, Store, StoredEntry,
 };
 
 /// Counts what is asked of a store.
@@ -74,6 +74,12 @@ impl Store for Counting {
     }
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.ask().items(query)
+    }
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        self.ask().item(kind, key)
+    }
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        self.ask().all_items(list)
     }
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         self.ask().delivered(queued)

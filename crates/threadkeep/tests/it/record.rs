@@ -104,10 +104,11 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 
 async fn every_operation_is_one_verb(keep: Keep) {
     use threadkeep::{
-        ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeOwner, Content, DeleteFile, DeleteMessage,
-        EditMessage, EditQueued, End, Event, EventKind, ExecutionStatus, Fork, Handoff, Insert, MakeDirectory, Mention,
-        MessageBody, MoveFile, NewFile, NotifyParent, Operation, Outcome, RemoveDirectory, RemoveQueued, Rollback,
-        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Truncate, TruncateFrom, Unarchive,
+        ActivateSkill, Answer, Append, AppendEvent, Archive, Assign, Begin, Capability, ChangeOwner, Content,
+        DeleteFile, DeleteMessage, Deliver, EditMessage, EditQueued, End, Event, EventKind, ExecutionStatus, Fork,
+        Handoff, Insert, MakeDirectory, Mention, MessageBody, MoveFile, NewFile, NotifyParent, Observe, Operation,
+        Outcome, Reference, RemoveDirectory, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, SetValue,
+        Skill, Step, Subagent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
@@ -120,6 +121,13 @@ async fn every_operation_is_one_verb(keep: Keep) {
     let skill = Skill { name: "pdf".into(), arguments: None };
     let content = Some(Content::text("Q"));
     let path = |text: &str| text.parse().expect("a path");
+    let ask = async || match keep.engine.transfer(thread, Transfer::request_approval([Capability::Deploy])).await {
+        Ok(Transferred::Approval(approval)) => approval.asked.id,
+        other => panic!("{other:?}"),
+    };
+    let answer = |id| Answer { id, reason: None };
+    let observe = Observe { target: other.into(), events: Vec::new(), deliver: Deliver::Thread };
+    let observed = keep.engine.observe_thread(thread, observe.clone()).await.expect("an observer").added.id;
     let operations = [
         Operation::Archive(Archive::default()),
         Operation::Unarchive(Unarchive::default()),
@@ -159,6 +167,13 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Spawn(threadkeep::Spawn::new("x")),
         Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
+        Operation::Transfer(Transfer::delegate([Capability::CodeEdit])),
+        Operation::Approve(answer(ask().await)),
+        Operation::Deny(answer(ask().await)),
+        Operation::Revoke(answer(ask().await)),
+        Operation::Reference(Reference::to(other)),
+        Operation::Observe(observe.clone()),
+        Operation::Unobserve(Unobserve { id: observed }),
         Operation::Delete(Delete::default()),
     ];
     let mut names: Vec<&str> = Vec::new();

@@ -1,0 +1,265 @@
+//! What threads read and are told of each other: `reference`, `references`, `read-reference`, `observe`, `observers`,
+//! `unobserve`.
+
+use clap::{Args, ValueEnum};
+use threadkeep::{Binding, ReferenceScope, Uuid};
+use threadkeep_api as api;
+use threadkeep_client::{ListMessages, Order};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::show;
+use crate::text::{moment, visible};
+
+/// Refer to another thread, to read it as it is now, or to follow it; print the id of the reference
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reference keeps nothing alive: if the other thread is deleted, there is nothing to read any more.
+
+Examples:
+  threadkeep reference 4e36 77ab                      as it is now, for good
+  threadkeep reference 4e36 77ab --binding live --scope messages
+  threadkeep read-reference ID")]
+pub(crate) struct Reference {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The thread that is read, in the same spellings
+    target: String,
+    /// What of it: all, messages, files, kv, or patterns for paths of files; several with commas [default: all]
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    scope: Vec<ReferenceScope>,
+    /// Whether it follows
+    #[arg(long, default_value = "frozen")]
+    binding: Bound,
+}
+
+/// Whether a reference follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Bound {
+    /// It shows the thread as it is now
+    Frozen,
+    /// It shows the thread as it is then
+    Live,
+}
+
+impl Reference {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let target = context.thread(&self.target).await?.id.to_string();
+        let thread = context.thread(&self.thread).await?.id;
+        let binding = match self.binding {
+            Bound::Frozen => Binding::Frozen,
+            Bound::Live => Binding::Live,
+        };
+        let new = api::NewReference { target, scope: self.scope, binding };
+        let made = context.client.reference(thread, &new).await?;
+        if context.json { context.out.json(&made) } else { context.out.line(made.ref_id) }
+    }
+}
+
+/// List what a thread reads, and what reads it
+#[derive(Debug, Args)]
+pub(crate) struct References {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+}
+
+impl References {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let all = context.client.references(thread).await?;
+        if context.json {
+            return context.out.json(&all);
+        }
+        if all.outgoing.is_empty() && all.incoming.is_empty() {
+            context.note("it reads no other thread, and none reads it");
+        }
+        for reference in &all.outgoing {
+            context.out.line(line("reads", &reference.target.short().to_string(), reference))?;
+        }
+        for reference in &all.incoming {
+            context.out.line(line("read by", &reference.thread_id.short().to_string(), reference))?;
+        }
+        Ok(())
+    }
+}
+
+/// `ID  reads  4e36442142ee  frozen at version 12  all  2026-01-31 12:00:00Z`
+fn line(how: &str, other: &str, reference: &api::Reference) -> String {
+    let binding = match reference.binding {
+        Binding::Frozen => format!("frozen at version {}", reference.snapshot_version),
+        Binding::Live => "live".to_owned(),
+    };
+    let scope: Vec<String> = reference.scope.iter().map(|part| visible(&part.to_string()).into_owned()).collect();
+    let (id, when) = (reference.ref_id, moment(reference.created_at));
+    format!("{id}  {how}  {other}  {binding}  {}  {when}", scope.join(","))
+}
+
+/// Show the messages that a reference shows
+#[derive(Debug, Args)]
+pub(crate) struct ReadReference {
+    /// The reference, by its id
+    id: Uuid,
+    /// At most so many messages [default: 50]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The newest message first
+    #[arg(long)]
+    newest_first: bool,
+    /// Silent messages too
+    #[arg(long)]
+    include_silent: bool,
+    /// Go on where an earlier page ended
+    #[arg(long, conflicts_with = "newest_first")]
+    cursor: Option<String>,
+}
+
+impl ReadReference {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let reference = context.client.reference_by_id(self.id).await?;
+        let order = if self.newest_first { Order::NewestFirst } else { Order::OldestFirst };
+        let Self { limit, cursor, include_silent, .. } = self;
+        let which = ListMessages { limit, cursor, order, include_silent, ..ListMessages::default() };
+        let page = context.client.reference_messages(self.id, &which).await?.page;
+        if context.json {
+            #[derive(serde::Serialize)]
+            struct Shown<'a> {
+                reference: &'a api::Reference,
+                messages: &'a api::Page<api::Message<'static>>,
+            }
+            return context.out.json(&Shown { reference: &reference, messages: &page });
+        }
+        context.out.line(line("reads", &reference.target.short().to_string(), &reference))?;
+        for message in &page.items {
+            show::print(context, message, true)?;
+        }
+        if let Some(cursor) = page.next_cursor {
+            context.out.flush()?;
+            context.note(format!("\ngo on with: --cursor {cursor}"));
+        }
+        Ok(())
+    }
+}
+
+/// Have a thread told of what happens to another one; print the id of the observer
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A server delivers, while one runs on the store. A thread is told by a silent message in its queue. Posts to a webhook are \
+signed: Threadkeep-Signature: t=SECONDS,v1=HEX, the HMAC-SHA256 of SECONDS.BODY under the secret that is printed once.
+
+Examples:
+  threadkeep observe 4e36 77ab --events done,error_occurred
+  threadkeep observe 4e36 77ab --webhook https://example.com/hook")]
+pub(crate) struct Observe {
+    /// The thread that is told: its id, its short id, or the beginning of either
+    thread: String,
+    /// The thread that is observed, in the same spellings
+    target: String,
+    /// Of what; several with commas [default: everything]
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
+    events: Vec<Event>,
+    /// To this address instead of the thread
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+}
+
+/// What can happen to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Event {
+    /// Its lifecycle or its status changed
+    StatusChanged,
+    /// A file came into being
+    ArtifactCreated,
+    /// A file changed
+    ArtifactUpdated,
+    /// Something went wrong
+    ErrorOccurred,
+    /// Somebody has to approve something
+    ApprovalRequested,
+    /// The work is done
+    Done,
+}
+
+impl From<Event> for api::ObservedEvent {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::StatusChanged => Self::StatusChanged,
+            Event::ArtifactCreated => Self::ArtifactCreated,
+            Event::ArtifactUpdated => Self::ArtifactUpdated,
+            Event::ErrorOccurred => Self::ErrorOccurred,
+            Event::ApprovalRequested => Self::ApprovalRequested,
+            Event::Done => Self::Done,
+        }
+    }
+}
+
+impl Observe {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let target = context.thread(&self.target).await?.id.to_string();
+        let thread = context.thread(&self.thread).await?.id;
+        let deliver = Some(api::Deliver { thread: self.webhook.is_none(), webhook: self.webhook });
+        let events = self.events.into_iter().map(api::ObservedEvent::from).collect();
+        let made = context.client.observe(thread, &api::NewObserver { target, events, deliver }).await?;
+        if context.json {
+            return context.out.json(&made);
+        }
+        context.out.line(made.id)?;
+        if let Some(secret) = made.secret {
+            context.out.flush()?;
+            context.note(format!("its posts are signed with {secret}, which is not shown again"));
+        }
+        Ok(())
+    }
+}
+
+/// List what a thread is told of others
+#[derive(Debug, Args)]
+pub(crate) struct Observers {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// This one alone
+    #[arg(value_name = "ID")]
+    id: Option<Uuid>,
+}
+
+impl Observers {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let all = match self.id {
+            Some(id) => vec![context.client.observer(thread, id).await?],
+            None => context.client.observers(thread).await?,
+        };
+        if context.json {
+            return context.out.json(&all);
+        }
+        if all.is_empty() {
+            context.note("it is told of no other thread");
+        }
+        for observer in &all {
+            let to = observer.deliver.webhook.as_deref().map_or("to the thread".into(), visible);
+            let (id, target) = (observer.id, observer.target.short());
+            context.out.line(format!("{id}  {target}  {}  {to}", observer.events.join(",")))?;
+        }
+        Ok(())
+    }
+}
+
+/// Have a thread told no more of another one
+#[derive(Debug, Args)]
+pub(crate) struct Unobserve {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The observer, by its id
+    id: Uuid,
+}
+
+impl Unobserve {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let done = context.client.unobserve(thread, self.id).await?;
+        if context.json {
+            return context.out.json(&done);
+        }
+        context.out.line(if done.deleted { "removed" } else { "there is no such observer" })
+    }
+}

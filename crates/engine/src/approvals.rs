@@ -1,0 +1,554 @@
+//! Approvals and delegations: reading them, answering them, and what happens to those that nobody answered in time.
+//!
+//! Both belong to the record: no lease guards them, no rollback takes an answer back. But what was asked or given by
+//! something that a rollback undid does not hold while it is undone: that is checked whenever one is read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use threadkeep_model::{
+    Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Code, Delegation,
+    DelegationRevoked, Entry, Fallback, Head, Invalid, ItemKind, MessageId, NewEntry, Thread, ThreadId, Timestamp,
+    Uuid, checked_reason,
+};
+use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
+
+use crate::ops::write;
+use crate::{Engine, Error, Result};
+
+/// Items read at once where a list is filtered.
+const READ_AT_ONCE: usize = 200;
+
+/// Somebody asked to be allowed something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    /// The thread it is about.
+    pub thread: ThreadId,
+    /// What was asked.
+    pub asked: ApprovalAsked,
+    /// How it stands.
+    pub state: ApprovalState,
+    /// Who answered, unless it is pending.
+    pub answered: Option<ApprovalAnswer>,
+    /// Whether it is pending although nobody answered in time.
+    pub overdue: bool,
+    /// Whether what asked for it is in view: a rollback undoes it, and an undo brings it back.
+    pub holds: bool,
+}
+
+/// How an approval was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalAnswer {
+    /// By whom.
+    pub by: Arc<Actor>,
+    /// When.
+    pub at: Timestamp,
+    /// Whether nobody answered in time, so that the fallback did.
+    pub timed_out: bool,
+    /// Why, in words.
+    pub reason: Option<String>,
+}
+
+impl Approval {
+    pub(crate) fn pending(thread: ThreadId, asked: ApprovalAsked) -> Self {
+        Self { thread, asked, state: ApprovalState::Pending, answered: None, overdue: false, holds: true }
+    }
+}
+
+/// What agents may do on a thread without asking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delegated {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What was given.
+    pub delegation: Delegation,
+    /// By whom.
+    pub by: Actor,
+    /// When.
+    pub at: Timestamp,
+    /// Whether its time is not over, and what gave it is in view.
+    pub holds: bool,
+}
+
+/// What somebody says to an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes.
+    Approve,
+    /// No.
+    Deny,
+    /// Whoever asked withdraws it; or a human takes back what was approved.
+    Revoke,
+}
+
+/// Answers an approval, or revokes a delegation.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Which one.
+    pub id: Uuid,
+    /// Why, in words.
+    pub reason: Option<String>,
+}
+
+/// What a revocation took back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Revoked {
+    /// An approval.
+    Approval(Box<Approval>),
+    /// A delegation.
+    Delegation(Box<Delegated>),
+}
+
+/// Which approvals to list.
+#[derive(Debug, Clone, Default)]
+pub struct Approvals {
+    /// Only those that stand like this.
+    pub state: Option<ApprovalState>,
+    /// Only those of this thread.
+    pub thread: Option<ThreadId>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Goes on after an earlier page.
+    pub cursor: Option<String>,
+}
+
+/// Some approvals, and how to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalPage {
+    /// The approvals, in the order in which they were asked.
+    pub items: Vec<Approval>,
+    /// Goes on where this page ends; none at the end.
+    pub next: Option<String>,
+}
+
+impl Engine {
+    /// The approvals of the account that hold, in the order in which they were asked.
+    ///
+    /// # Errors
+    /// A limit out of range; a cursor that is malformed; [`Error::ThreadNotFound`].
+    pub async fn approvals(&self, asked: Approvals) -> Result<ApprovalPage> {
+        let limits = &self.shared.limits;
+        let limit = asked.limit.unwrap_or(limits.page);
+        if limit == 0 || limit > limits.page_max {
+            let rule = format!("a page has 1 to {} approvals", limits.page_max);
+            return Err(Invalid::parameter("limit", rule).into());
+        }
+        let mut after = asked.cursor.as_deref().map(decode_cursor).transpose()?;
+        let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
+        let mut page = ApprovalPage { items: Vec::new(), next: None };
+        if let Some(thread) = asked.thread {
+            self.thread(thread).await?;
+        }
+        loop {
+            let some = self.approval_items(asked.thread, after.clone()).await?;
+            let is_last = some.len() < READ_AT_ONCE;
+            for (thread, item) in some {
+                if page.items.len() == limit {
+                    page.next = after.map(encode_cursor);
+                    return Ok(page);
+                }
+                after = Some((item.made, item.key.clone()));
+                if item.due.is_some_and(|due| due <= self.shared.world.now()) {
+                    self.time_out(thread, &item.key).await?;
+                }
+                let head = match heads.get(&thread) {
+                    Some(head) => *head,
+                    None => *heads.entry(thread).or_insert(self.shared.stores.store.head(thread).await?),
+                };
+                // It was deleted in between.
+                let Some(head) = head else { continue };
+                let item = if item.due.is_some() { self.approval_item(thread, &item.key).await? } else { Some(item) };
+                let Some(item) = item else { continue };
+                let approval = self.read_approval(thread, &head, &item).await?;
+                if approval.holds && asked.state.is_none_or(|state| state == approval.state) {
+                    page.items.push(approval);
+                }
+            }
+            if is_last {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Approvals after a place, of one thread or of the account, in the order in which they were asked.
+    async fn approval_items(
+        &self,
+        thread: Option<ThreadId>,
+        after: Option<(Timestamp, String)>,
+    ) -> Result<Vec<(ThreadId, Item)>> {
+        let kind = ItemKind::Approval;
+        let Some(thread) = thread else {
+            let account = Some(self.caller.account.clone());
+            let list = ItemList { kind, account, after, limit: READ_AT_ONCE };
+            return Ok(self.shared.stores.store.all_items(list).await?);
+        };
+        let query = ItemQuery { thread, kind, key: None, limit: usize::MAX };
+        let mut items = self.shared.stores.store.items(query).await?;
+        items.sort_by(|one, other| (one.made, &one.key).cmp(&(other.made, &other.key)));
+        let later = |item: &Item| after.as_ref().is_none_or(|(made, key)| (item.made, &item.key) > (*made, key));
+        Ok(items.into_iter().filter(later).take(READ_AT_ONCE).map(|item| (thread, item)).collect())
+    }
+
+    /// One approval, whether it holds or not. If nobody answered it in time, it is answered by then.
+    ///
+    /// # Errors
+    /// [`Error::ApprovalNotFound`] if there is none, or it belongs to another account.
+    pub async fn approval(&self, id: Uuid) -> Result<Approval> {
+        let missing = || Error::ApprovalNotFound { approval: id };
+        let (thread, item) = self.own_item(ItemKind::Approval, id).await?.ok_or_else(missing)?;
+        let item = if item.due.is_some_and(|due| due <= self.shared.world.now()) {
+            self.time_out(thread.id, &item.key).await?;
+            self.approval_item(thread.id, &item.key).await?.ok_or_else(missing)?
+        } else {
+            item
+        };
+        let head = self.shared.stores.store.head(thread.id).await?.ok_or_else(missing)?;
+        self.read_approval(thread.id, &head, &item).await
+    }
+
+    /// Answers an approval, once. Humans may, and where it is about a merge alone, agents to whom a human delegated
+    /// `approve_merge`; nobody but a human answers what they asked themselves. It needs no lease.
+    ///
+    /// # Errors
+    /// [`Error::ApprovalNotFound`]; [`Error::ApprovalAnswered`] if somebody else was faster; [`Error::ApprovalUndone`];
+    /// [`Error::NotAllowed`].
+    pub async fn answer(&self, verdict: Verdict, answer: Answer) -> Result<Approval> {
+        let reason = checked_reason(answer.reason)?;
+        let thread = self.approval(answer.id).await?.thread;
+        let (committed, mut after) = self
+            .settle(thread, || async {
+                let thread = self.thread(thread).await?;
+                let missing = || Error::ApprovalNotFound { approval: answer.id };
+                let item = self.approval_item(thread.id, &answer.id.to_string()).await?.ok_or_else(missing)?;
+                let approval = self.read_approval(thread.id, &thread.head, &item).await?;
+                let judge = self.is_delegated(&thread, &Capability::ApproveMerge).await?;
+                let state = decide(&approval, verdict, &self.caller.actor, judge)?;
+                let told = self.tell_answer(&thread, &approval.asked, state, false, reason.clone());
+                Ok((told, Approval { state, overdue: false, ..approval }))
+            })
+            .await?;
+        let at = committed.threads.first().map_or(after.asked.asked_at, |committed| committed.time);
+        let by = Arc::new(self.caller.actor.clone());
+        after.answered = Some(ApprovalAnswer { by, at, timed_out: false, reason });
+        Ok(after)
+    }
+
+    /// Revokes an approval, or a delegation.
+    ///
+    /// # Errors
+    /// As [`Engine::answer`]; [`Error::ApprovalNotFound`] if there is neither.
+    pub async fn revoke(&self, answer: Answer) -> Result<Revoked> {
+        match self.revoke_delegation(answer.clone()).await {
+            Ok(delegated) => Ok(Revoked::Delegation(Box::new(delegated))),
+            Err(Error::DelegationNotFound { .. }) => {
+                Ok(Revoked::Approval(Box::new(self.answer(Verdict::Revoke, answer).await?)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The delegations on a thread that hold, in the order in which they were given.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn delegations(&self, thread: ThreadId) -> Result<Vec<Delegated>> {
+        let thread = self.thread(thread).await?;
+        self.holding_delegations(&thread).await
+    }
+
+    pub(crate) async fn holding_delegations(&self, thread: &Thread) -> Result<Vec<Delegated>> {
+        let query = ItemQuery { thread: thread.id, kind: ItemKind::Delegation, key: None, limit: usize::MAX };
+        let mut holding = Vec::new();
+        for item in self.shared.stores.store.items(query).await? {
+            holding.push(self.read_delegation(thread.id, &thread.head, &item).await?);
+        }
+        holding.retain(|delegated| delegated.holds);
+        Ok(holding)
+    }
+
+    /// Revokes a delegation: agents have to ask again from now on. Only humans do, and only what can be revoked.
+    ///
+    /// # Errors
+    /// [`Error::DelegationNotFound`] if there is none, or it was revoked before; [`Error::NotAllowed`].
+    pub async fn revoke_delegation(&self, answer: Answer) -> Result<Delegated> {
+        let reason = checked_reason(answer.reason)?;
+        let missing = || Error::DelegationNotFound { delegation: answer.id };
+        let (thread, _) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
+        let (_, delegated) = self
+            .settle(thread.id, || async {
+                let thread = self.thread(thread.id).await?;
+                let (_, item) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
+                let mut delegated = self.read_delegation(thread.id, &thread.head, &item).await?;
+                let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
+                if self.caller.actor.kind == ActorKind::Agent {
+                    return refused("only a human revokes a delegation");
+                }
+                if !delegated.delegation.can_revoke {
+                    return refused("the delegation was given for good: it cannot be revoked");
+                }
+                delegated.holds = false;
+                let revoked = DelegationRevoked { id: answer.id, reason: reason.clone() };
+                let entry = NewEntry::new(&Entry::DelegationRevoked(revoked));
+                Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), delegated))
+            })
+            .await?;
+        Ok(delegated)
+    }
+
+    /// Answers an approval by its fallback, if nobody answered it in time and it holds. Says whether it did. Whoever
+    /// comes first does: any number of servers may try.
+    pub(crate) async fn time_out(&self, thread: ThreadId, key: &str) -> Result<bool> {
+        let Some(found) = self.shared.stores.store.thread(thread.into()).await? else { return Ok(false) };
+        let actor = Actor { kind: ActorKind::System, name: "timeout".to_owned() };
+        let system = self.acting_as(Caller { account: found.account, actor, cause: None });
+        let fired = system
+            .settle(thread, || async {
+                let thread = system.thread(thread).await?;
+                let id = key.parse()?;
+                let missing = || Error::ApprovalNotFound { approval: id };
+                let item = system.approval_item(thread.id, key).await?.ok_or_else(missing)?;
+                let approval = system.read_approval(thread.id, &thread.head, &item).await?;
+                if !approval.holds {
+                    return Err(Error::ApprovalUndone { approval: id });
+                }
+                let now = system.shared.world.now();
+                if approval.state != ApprovalState::Pending || item.due.is_none_or(|due| due > now) {
+                    return Err(answered_already(&approval));
+                }
+                let asked = &approval.asked;
+                let allowed = asked.fallback == Fallback::AutoApprove && {
+                    let given = system.holding_delegations(&thread).await?;
+                    let agent = &asked.asked_by.name;
+                    let covered = |capability: &Capability| {
+                        given.iter().any(|given| given.delegation.covers(agent, capability, now))
+                    };
+                    asked.scope.iter().all(covered)
+                };
+                let state = if allowed { ApprovalState::Approved } else { ApprovalState::Denied };
+                Ok((system.tell_answer(&thread, asked, state, true, None), ()))
+            })
+            .await;
+        match fired {
+            Ok(_) => Ok(true),
+            // Somebody was faster, or it does not hold at present.
+            Err(
+                Error::ApprovalAnswered { .. }
+                | Error::ApprovalUndone { .. }
+                | Error::ApprovalNotFound { .. }
+                | Error::ThreadNotFound { .. },
+            ) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tell_answer(
+        &self,
+        thread: &Thread,
+        asked: &ApprovalAsked,
+        state: ApprovalState,
+        timed_out: bool,
+        reason: Option<String>,
+    ) -> threadkeep_model::Commit {
+        let answered = ApprovalAnswered { approval: asked.clone(), state, timed_out, reason };
+        let entry = NewEntry::new(&Entry::ApprovalAnswered(answered));
+        self.commit(vec![write(thread, None, None, vec![entry], None)])
+    }
+
+    /// Whether a human lets the caller do this on `thread` without asking.
+    pub(crate) async fn is_delegated(&self, thread: &Thread, capability: &Capability) -> Result<bool> {
+        let (agent, now) = (&self.caller.actor.name, self.shared.world.now());
+        let given = self.holding_delegations(thread).await?;
+        Ok(given.iter().any(|given| given.delegation.covers(agent, capability, now)))
+    }
+
+    /// The approvals of a thread that hold, in the order in which they were asked.
+    pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Approval>> {
+        let query = ItemQuery { thread: thread.id, kind: ItemKind::Approval, key: None, limit: usize::MAX };
+        let mut holding = Vec::new();
+        for item in self.shared.stores.store.items(query).await? {
+            holding.push(self.read_approval(thread.id, &thread.head, &item).await?);
+        }
+        holding.retain(|approval| approval.holds);
+        Ok(holding)
+    }
+
+    /// An item by its id alone, with its thread, if that is the caller's.
+    pub(crate) async fn own_item(&self, kind: ItemKind, id: Uuid) -> Result<Option<(Thread, Item)>> {
+        let Some((thread, item)) = self.shared.stores.store.item(kind, id.to_string()).await? else { return Ok(None) };
+        match self.thread(thread).await {
+            Ok(thread) => Ok(Some((thread, item))),
+            Err(Error::ThreadNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn approval_item(&self, thread: ThreadId, key: &str) -> Result<Option<Item>> {
+        let query = ItemQuery { thread, kind: ItemKind::Approval, key: Some(key.to_owned()), limit: 1 };
+        Ok(self.shared.stores.store.items(query).await?.into_iter().next())
+    }
+
+    /// Whether what was made at `place` is in view from `head`.
+    pub(crate) async fn is_in_view(&self, head: &Head, place: MessageId) -> Result<bool> {
+        let bounds = self.lineage(head.segment).await?.bounds_of(place.segment, Bounds::all(head.version));
+        Ok(bounds.is_some_and(|bounds| place.position <= bounds.changes))
+    }
+
+    async fn read_approval(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Approval> {
+        let holds = self.is_in_view(head, item.born).await?;
+        match self.decode(&item.entry).await? {
+            Entry::ApprovalRequested(asked) => {
+                let overdue = asked.timeout_at.is_some_and(|at| at <= self.shared.world.now());
+                Ok(Approval { overdue, holds, ..Approval::pending(thread, asked) })
+            }
+            Entry::ApprovalAnswered(answered) => {
+                let ApprovalAnswered { approval, state, timed_out, reason } = answered;
+                let (by, at) = (Arc::clone(&item.entry.actor), item.entry.time);
+                let answered = Some(ApprovalAnswer { by, at, timed_out, reason });
+                Ok(Approval { thread, asked: approval, state, answered, overdue: false, holds })
+            }
+            other => Err(not_an_item(item, &other)),
+        }
+    }
+
+    async fn read_delegation(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Delegated> {
+        match self.decode(&item.entry).await? {
+            Entry::Delegated(delegation) => {
+                let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
+                let holds = lasts && self.is_in_view(head, item.born).await?;
+                let (by, at) = ((*item.entry.actor).clone(), item.entry.time);
+                Ok(Delegated { thread, delegation, by, at, holds })
+            }
+            other => Err(not_an_item(item, &other)),
+        }
+    }
+}
+
+/// An item whose entry is of a kind that it never has.
+pub(crate) fn not_an_item(item: &Item, entry: &Entry) -> Error {
+    StoreError::corrupt(format!("item {} is a {} entry", item.key, entry.kind().as_str())).into()
+}
+
+/// How an approval stands after `actor` said this. `judges_merges` says whether a human delegated `approve_merge` to it.
+fn decide(approval: &Approval, verdict: Verdict, actor: &Actor, judges_merges: bool) -> Result<ApprovalState> {
+    use ApprovalState::{Approved, Denied, Pending, Revoked};
+    if !approval.holds {
+        return Err(Error::ApprovalUndone { approval: approval.asked.id });
+    }
+    let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
+    let asks = *actor == approval.asked.asked_by;
+    let to = match (approval.state, verdict) {
+        (Pending, Verdict::Approve) => Approved,
+        (Pending, Verdict::Deny) => Denied,
+        (Pending, Verdict::Revoke) if asks => return Ok(Revoked),
+        (Pending, Verdict::Revoke) => return refused("only whoever asked withdraws what is pending: deny it instead"),
+        (Approved, Verdict::Revoke) if approval.asked.can_revoke => {
+            return match actor.kind {
+                ActorKind::Human | ActorKind::System => Ok(Revoked),
+                ActorKind::Agent => refused("only a human takes back what was approved"),
+            };
+        }
+        (Approved, Verdict::Revoke) => return refused("it was approved for good: it cannot be revoked"),
+        (Approved, Verdict::Approve | Verdict::Deny)
+        | (Denied | Revoked, Verdict::Approve | Verdict::Deny | Verdict::Revoke) => {
+            return Err(answered_already(approval));
+        }
+    };
+    match actor.kind {
+        ActorKind::Human | ActorKind::System => Ok(to),
+        ActorKind::Agent if asks => refused("an agent cannot answer what it asked for: a human has to"),
+        ActorKind::Agent if judges_merges && approval.asked.scope == [Capability::ApproveMerge] => Ok(to),
+        ActorKind::Agent => {
+            refused("an agent answers merges alone, and only those to whom approve_merge was delegated")
+        }
+    }
+}
+
+fn answered_already(approval: &Approval) -> Error {
+    let by = approval.answered.as_ref().map(|answer| (answer.by.name.clone(), answer.at));
+    let (by, at) = by.unwrap_or_else(|| ("nobody".to_owned(), approval.asked.asked_at));
+    Error::ApprovalAnswered { approval: approval.asked.id, state: approval.state, by, at }
+}
+
+fn encode_cursor((made, key): (Timestamp, String)) -> String {
+    format!("a{:016x}{}", made.as_micros(), key.replace('-', ""))
+}
+
+fn decode_cursor(text: &str) -> Result<(Timestamp, String)> {
+    let parse = || {
+        let digits = text.strip_prefix('a').filter(|rest| rest.len() == 48 && rest.is_ascii())?;
+        let made = u64::from_str_radix(digits.get(..16)?, 16).ok()? as i64;
+        let key = u128::from_str_radix(digits.get(16..)?, 16).ok()?;
+        Some((Timestamp::from_micros(made), ThreadId::from_bits(key).to_string().strip_prefix("T-")?.to_owned()))
+    };
+    let rule = "is not a cursor that a list of approvals gave; begin without one";
+    parse().ok_or_else(|| Invalid::new(Code::InvalidCursor, "cursor", rule).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn actor(kind: ActorKind, name: &str) -> Actor {
+        Actor { kind, name: name.to_owned() }
+    }
+
+    fn approval(state: ApprovalState, scope: Capability, can_revoke: bool) -> Approval {
+        let asked = ApprovalAsked {
+            id: "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid"),
+            scope: vec![scope],
+            reason: None,
+            timeout_at: None,
+            fallback: Fallback::Block,
+            can_revoke,
+            asked_by: actor(ActorKind::Agent, "coder"),
+            asked_at: Timestamp::from_micros(0),
+        };
+        Approval { state, ..Approval::pending(ThreadId::from_chance(1), asked) }
+    }
+
+    #[test]
+    fn who_may_say_what_to_an_approval() {
+        use ApprovalState::{Approved, Denied, Pending, Revoked};
+        use Verdict::{Approve, Deny, Revoke};
+        let (ann, coder, judge) =
+            (actor(ActorKind::Human, "ann"), actor(ActorKind::Agent, "coder"), actor(ActorKind::Agent, "judge"));
+        let edit = |state| approval(state, Capability::CodeEdit, true);
+        let merge = approval(Pending, Capability::ApproveMerge, true);
+        let said = |approval: &Approval, verdict, actor: &Actor| match decide(approval, verdict, actor, true) {
+            Ok(state) => state.as_str(),
+            Err(error) => error.code(),
+        };
+        assert_eq!(
+            [Approve, Deny, Revoke].map(|it| said(&edit(Pending), it, &ann)),
+            ["approved", "denied", "forbidden"]
+        );
+        assert_eq!(
+            [Approve, Deny, Revoke].map(|it| said(&edit(Pending), it, &coder)),
+            ["forbidden", "forbidden", "revoked"]
+        );
+        assert_eq!([Approve, Deny].map(|it| said(&edit(Pending), it, &judge)), ["forbidden"; 2]);
+        assert_eq!([Approve, Deny].map(|it| said(&merge, it, &judge)), ["approved", "denied"]);
+        assert_eq!(said(&merge, Approve, &coder), "forbidden", "whoever asked");
+        assert!(decide(&merge, Approve, &judge, false).is_err(), "nobody delegated it");
+        assert_eq!(
+            [Approve, Deny, Revoke].map(|it| said(&edit(Approved), it, &ann)),
+            ["approval_answered", "approval_answered", "revoked"]
+        );
+        assert_eq!(said(&edit(Approved), Revoke, &coder), "forbidden");
+        assert_eq!(said(&approval(Approved, Capability::Deploy, false), Revoke, &ann), "forbidden");
+        for state in [Denied, Revoked] {
+            assert_eq!([Approve, Deny, Revoke].map(|it| said(&edit(state), it, &ann)), ["approval_answered"; 3]);
+        }
+        let undone = Approval { holds: false, ..edit(Pending) };
+        assert_eq!(said(&undone, Approve, &ann), "approval_undone");
+    }
+
+    #[test]
+    fn a_cursor_names_a_place_again() {
+        let place = (Timestamp::from_micros(1_800_000_000_000_000), "5928a90d-d53b-488f-a829-4e36442142ee".to_owned());
+        assert_eq!(decode_cursor(&encode_cursor(place.clone())).expect("a cursor"), place);
+        for wrong in ["", "a", "t00", "a000000000000000g5928a90dd53b488fa8294e36442142ee"] {
+            assert_eq!(decode_cursor(wrong).map_err(|error| error.code()), Err("invalid_cursor"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether an agent may do something: the one question that whatever needs authority asks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, NewEntry, Thread, ThreadId, Uuid};
+
+use crate::ops::write;
+use crate::{Engine, Error, Result};
+
+impl Engine {
+    /// Passes if the caller may do this on `thread`. Humans and the system may. So may agents where nobody has to be
+    /// asked ([`Capability::authorisation`]), where a human delegated it to them, or where it was approved when they
+    /// asked for it here: an approval holds for that agent, on that thread, for all that it names, until it is revoked.
+    ///
+    /// Otherwise it is asked for, once: as long as that approval is pending, the same agent is told of the same one.
+    ///
+    /// # Errors
+    /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
+    pub async fn authorize(&self, thread: ThreadId, capability: Capability) -> Result<()> {
+        match self.caller.actor.kind {
+            ActorKind::Human | ActorKind::System => return Ok(()),
+            ActorKind::Agent => {}
+        }
+        match capability.authorisation() {
+            Authorisation::Auto => return Ok(()),
+            Authorisation::RequireHuman => {}
+        }
+        let required = |approval: Uuid| Error::ApprovalRequired { approval, capability: capability.to_string() };
+        let allowed = AtomicBool::new(false);
+        let settled = self
+            .settle(thread, || async {
+                let thread = self.thread(thread).await?;
+                match self.standing_of(&thread, &capability).await? {
+                    Authority::Given => {
+                        allowed.store(true, Ordering::Relaxed);
+                        // There is nothing to write.
+                        Err(Error::Busy)
+                    }
+                    Authority::Asked(approval) => Err(required(approval)),
+                    Authority::Missing => {
+                        let asked = self.asked_for(capability.clone());
+                        let entry = NewEntry::new(&Entry::ApprovalRequested(asked.clone()));
+                        Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), asked.id))
+                    }
+                }
+            })
+            .await;
+        if allowed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        settled.and_then(|(_, approval)| Err(required(approval)))
+    }
+
+    async fn standing_of(&self, thread: &Thread, capability: &Capability) -> Result<Authority> {
+        if self.is_delegated(thread, capability).await? {
+            return Ok(Authority::Given);
+        }
+        let mut authority = Authority::Missing;
+        for approval in self.holding_approvals(thread).await? {
+            if approval.asked.asked_by != self.caller.actor {
+                continue;
+            }
+            match approval.state {
+                ApprovalState::Approved if approval.asked.scope.contains(capability) => return Ok(Authority::Given),
+                ApprovalState::Pending if approval.asked.scope == [capability.clone()] => {
+                    authority = Authority::Asked(approval.asked.id);
+                }
+                ApprovalState::Approved | ApprovalState::Pending | ApprovalState::Denied | ApprovalState::Revoked => {}
+            }
+        }
+        Ok(authority)
+    }
+}
+
+/// How the caller stands to a capability.
+enum Authority {
+    /// It may.
+    Given,
+    /// It asked, and nobody answered yet.
+    Asked(Uuid),
+    /// It may not, and has not asked.
+    Missing,
+}

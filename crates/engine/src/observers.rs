@@ -1,0 +1,401 @@
+//! Tells observers: follows all that happens in the store, and hands each event to those who want to hear of it.
+//!
+//! One cursor for all of them is kept in the store, and goes on only past what was delivered. So after a crash nothing is
+//! missed, and some is told again: a thread is told once all the same, by an idempotency key, and a webhook can drop
+//! repeats by the id of the event. Of several processes on one store one delivers, for as long as it says so.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use threadkeep_model::{
+    Account, Actor, ActorKind, Caller, Deliver, Entry, IdempotencyKey, ItemKind, Json, Kind, MessageBody, ThreadId,
+    Timestamp, Uuid, Version,
+};
+use threadkeep_store::{
+    BoxFuture, FeedCursor, FeedItem, FeedNews, Item, ItemList, Registered, RegistryKind, StoreError, StoredEntry,
+};
+use tokio::sync::Notify;
+
+use crate::engine::Shared;
+use crate::ops::observe::ThreadObserver;
+use crate::{Engine, Error, Queue, Result, ThreadEvent};
+
+/// Entries read at once.
+const READ_AT_ONCE: usize = 200;
+/// Observers read at once.
+const OBSERVERS_AT_ONCE: usize = 1_000;
+/// The shortest time between two looks.
+const REST: Duration = Duration::from_millis(50);
+/// The pause after a failure.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How long one process delivers, unless it says so again.
+const CLAIM: Duration = Duration::from_secs(30);
+/// How often it says so, and keeps the cursor.
+const KEEP: Duration = Duration::from_secs(10);
+/// Most webhook deliveries under way. Until there is room, nothing more is read.
+const UNDER_WAY_MAX: usize = 1_000;
+/// The id of the document that holds the cursor.
+const CURSOR: &str = "observers";
+
+/// Something that happened to a thread, for one observer.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The same for each try: who has seen it before drops it.
+    pub id: String,
+    /// The observer.
+    pub observer: Uuid,
+    /// The thread that is told.
+    pub thread: ThreadId,
+    /// The thread it happened to.
+    pub target: ThreadId,
+    /// What happened.
+    pub event: ThreadEvent,
+    /// At which version.
+    pub version: Version,
+    /// When.
+    pub time: Timestamp,
+    /// The entry, as the log keeps it.
+    pub data: Json,
+}
+
+/// Brings events to addresses outside.
+pub trait Courier: Send + Sync {
+    /// Brings `delivery` to `url`, and tries again as often as it thinks right. The error says why nobody took it.
+    fn bring(&self, url: String, delivery: Delivery) -> BoxFuture<'_, Result<(), String>>;
+}
+
+/// Where the delivery is, as it lies in the store.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Place {
+    cursor: u64,
+    holder: Uuid,
+    until: Timestamp,
+}
+
+/// What webhooks are under way: by their place in the feed, how many.
+#[derive(Default)]
+struct UnderWay {
+    places: Mutex<BTreeMap<FeedCursor, usize>>,
+    done: Notify,
+}
+
+impl UnderWay {
+    fn begin(&self, at: FeedCursor) {
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner).entry(at).or_default() += 1;
+    }
+
+    fn end(&self, at: FeedCursor) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = places.get_mut(&at) {
+            *count -= 1;
+            if *count == 0 {
+                places.remove(&at);
+            }
+        }
+        drop(places);
+        self.done.notify_one();
+    }
+
+    /// The last place up to which everything was delivered, where `read` is how far the feed was read.
+    fn delivered(&self, read: FeedCursor) -> FeedCursor {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.keys().next().map_or(read, |first| FeedCursor(first.0.saturating_sub(1)))
+    }
+
+    fn count(&self) -> usize {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+}
+
+/// One process that delivers, or waits until it may.
+struct Follower {
+    courier: Option<Arc<dyn Courier>>,
+    holder: Uuid,
+    /// How far the feed was read; none while somebody else delivers.
+    read: Option<FeedCursor>,
+    /// Who observes each thread.
+    observers: HashMap<ThreadId, Vec<ThreadObserver>>,
+    under_way: Arc<UnderWay>,
+    kept: Option<tokio::time::Instant>,
+}
+
+impl Engine {
+    /// Tells observers what happens, from where the last one who did so stopped, until the future is dropped or the
+    /// engine is gone. A server runs this. Without a courier, webhooks are passed over.
+    pub async fn run_observers(self, courier: Option<Arc<dyn Courier>>) {
+        let mut signal = self.shared.stores.feed.signals().any();
+        let holder = Uuid::from_chance(self.shared.world.chance());
+        let shared = Arc::downgrade(&self.shared);
+        drop(self);
+        let (observers, under_way) = (HashMap::new(), Arc::new(UnderWay::default()));
+        let mut follower = Follower { courier, holder, read: None, observers, under_way, kept: None };
+        loop {
+            let Some(engine) = system(&shared) else { return };
+            let pause = match follower.look(&engine).await {
+                Ok(pause) => pause,
+                Err(_) => AFTER_FAILURE,
+            };
+            drop(engine);
+            tokio::time::sleep(REST).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = signal.wait(), if pause != AFTER_FAILURE && follower.read.is_some() => {}
+                () = follower.under_way.done.notified() => {}
+            }
+        }
+    }
+
+    /// Where an event becomes something in the thread that observes: once, however often it is tried.
+    async fn deliver_to_thread(&self, delivery: &Delivery) -> Result<()> {
+        let actor = Actor { kind: ActorKind::System, name: "observe".to_owned() };
+        let Some(thread) = self.shared.stores.store.thread(delivery.thread.into()).await? else { return Ok(()) };
+        let engine = self.acting_as(Caller { account: thread.account, actor, cause: Some(delivery.id.clone()) });
+        let said = serde_json::json!({
+            "observer": delivery.observer,
+            "target": delivery.target,
+            "event": delivery.event.as_str(),
+            "version": delivery.version,
+            "time": delivery.time,
+        });
+        let text = format!("{} {}", delivery.target, delivery.event.as_str());
+        let metadata = Json::from_value("metadata", &serde_json::json!({ "observed": said }))?;
+        let message = MessageBody::user(&text).silent().metadata(metadata).into();
+        let key = Some(IdempotencyKey::new(delivery.id.clone())?);
+        match engine.queue(delivery.thread, Queue { message, expected: None, idempotency_key: key }).await {
+            Ok(_) => Ok(()),
+            // A thread that takes nothing more misses what happens meanwhile.
+            Err(
+                Error::QueueFull { .. }
+                | Error::ThreadClosed { .. }
+                | Error::ThreadTerminated
+                | Error::ThreadNotFound { .. },
+            ) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn system(shared: &Weak<Shared>) -> Option<Engine> {
+    let shared = shared.upgrade()?;
+    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None })
+}
+
+impl Follower {
+    /// Delivers what is new. Says how long nothing has to be done.
+    async fn look(&mut self, engine: &Engine) -> Result<Duration> {
+        loop {
+            let Some(mut read) = self.claim(engine).await? else { return Ok(KEEP) };
+            if self.under_way.count() >= UNDER_WAY_MAX {
+                return Ok(KEEP);
+            }
+            let news = engine.shared.stores.feed.feed(read, READ_AT_ONCE).await?;
+            for item in &news {
+                let nobody = self.observers.is_empty();
+                self.hear(engine, item).await?;
+                read = item.cursor;
+                self.read = Some(read);
+                // From here on it matters who delivers.
+                if nobody && self.claim(engine).await?.is_none() {
+                    return Ok(KEEP);
+                }
+            }
+            if news.len() < READ_AT_ONCE {
+                return Ok(KEEP);
+            }
+        }
+    }
+
+    /// How far the feed was read; none if another process delivers. As long as nobody observes anything, all may read,
+    /// and nothing is written.
+    async fn claim(&mut self, engine: &Engine) -> Result<Option<FeedCursor>> {
+        if let Some(read) = self.read
+            && (self.observers.is_empty() || self.kept.is_some_and(|kept| kept.elapsed() < KEEP))
+        {
+            return Ok(Some(read));
+        }
+        let place = place(engine).await?;
+        let now = engine.shared.world.now();
+        if place.as_ref().is_some_and(|place| place.holder != self.holder && place.until > now) {
+            (self.read, self.kept) = (None, None);
+            return Ok(None);
+        }
+        let read = match self.read {
+            Some(read) => read,
+            None => {
+                self.observers = all_observers(engine).await?;
+                match place {
+                    Some(place) => FeedCursor(place.cursor),
+                    None if self.observers.is_empty() => engine.shared.stores.feed.latest().await?,
+                    // Whoever was to tell the first observer never came to say how far it was.
+                    None => FeedCursor::default(),
+                }
+            }
+        };
+        self.read = Some(read);
+        if !self.observers.is_empty() {
+            self.keep(engine, read).await?;
+        }
+        Ok(Some(read))
+    }
+
+    /// Says in the store how far everything was delivered, and that this process goes on.
+    async fn keep(&mut self, engine: &Engine, read: FeedCursor) -> Result<()> {
+        let now = engine.shared.world.now();
+        let until = now.plus_micros(CLAIM.as_micros() as i64);
+        let place = Place { cursor: self.under_way.delivered(read).0, holder: self.holder, until };
+        let json = serde_json::to_string(&place).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let (kind, account) = (RegistryKind::Follower, Account::local());
+        let document = Registered { kind, id: CURSOR.to_owned(), account, json, created: now };
+        engine.shared.stores.registry.register(document).await?;
+        self.kept = Some(tokio::time::Instant::now());
+        Ok(())
+    }
+
+    async fn hear(&mut self, engine: &Engine, item: &FeedItem) -> Result<()> {
+        let entry = match &item.news {
+            FeedNews::Began(_) => return Ok(()),
+            FeedNews::Entry(entry) => entry,
+            FeedNews::Deleted => {
+                self.observers.remove(&item.thread);
+                self.observers.values_mut().for_each(|those| those.retain(|observer| observer.thread != item.thread));
+                self.observers.retain(|_, those| !those.is_empty());
+                return Ok(());
+            }
+        };
+        if entry.kind == Kind::Observed
+            && let Entry::Observed(added) = engine.decode(entry).await?
+        {
+            let those = self.observers.entry(added.target).or_default();
+            if those.iter().all(|observer| observer.added.id != added.id) {
+                let (by, at) = (Arc::clone(&entry.actor), entry.time);
+                those.push(ThreadObserver { thread: item.thread, added, by, at, holds: true });
+            }
+        } else if entry.kind == Kind::ObserverRemoved
+            && let Entry::ObserverRemoved(removed) = engine.decode(entry).await?
+        {
+            self.observers.values_mut().for_each(|those| those.retain(|it| it.added.id != removed.id));
+            self.observers.retain(|_, those| !those.is_empty());
+        } else if self.observers.contains_key(&item.thread) {
+            self.tell(engine, item, entry).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells everybody who observes the thread what an entry stands for.
+    async fn tell(&self, engine: &Engine, item: &FeedItem, entry: &StoredEntry) -> Result<()> {
+        let fact = match engine.decode(entry).await {
+            Ok(fact) => fact,
+            // What is damaged is for the doctor to find; others still want to hear what comes after it.
+            Err(Error::Store(StoreError::Corrupt { .. })) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let events = ThreadEvent::of(&fact);
+        let those = self.observers.get(&item.thread).map(Vec::as_slice).unwrap_or_default();
+        for observer in those.iter().filter(|observer| !events.is_empty() && observer.at <= entry.time) {
+            if !engine.still_observes(observer).await? {
+                continue;
+            }
+            for event in events.iter().filter(|event| observer.added.events.iter().any(|it| it == event.as_str())) {
+                let body = String::from_utf8_lossy(&fact.encode()).into_owned();
+                let delivery = Delivery {
+                    id: format!(
+                        "observe-{}-{}-{}-{}",
+                        observer.added.id,
+                        entry.segment,
+                        entry.position,
+                        event.as_str()
+                    ),
+                    observer: observer.added.id,
+                    thread: observer.thread,
+                    target: item.thread,
+                    event: *event,
+                    version: entry.position,
+                    time: entry.time,
+                    data: Json::parse("data", &body)?,
+                };
+                match &observer.added.deliver {
+                    Deliver::Thread => engine.deliver_to_thread(&delivery).await?,
+                    Deliver::Webhook(url) => self.bring(item.cursor, url.clone(), delivery, engine),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings an event to a webhook, beside everything else. What nobody takes in the end is told to the thread.
+    fn bring(&self, at: FeedCursor, url: String, delivery: Delivery, engine: &Engine) {
+        let Some(courier) = self.courier.clone() else { return };
+        let (under_way, shared) = (Arc::clone(&self.under_way), Arc::downgrade(&engine.shared));
+        under_way.begin(at);
+        tokio::spawn(async move {
+            if let Err(why) = courier.bring(url, delivery.clone()).await
+                && let Some(engine) = system(&shared)
+            {
+                // If the store is away, too, there is nobody left to tell.
+                drop(engine.tell_undelivered(&delivery, &why).await);
+            }
+            under_way.end(at);
+        });
+    }
+}
+
+impl Engine {
+    /// Whether an observer still holds: its thread lives, belongs with its target, and what asked for it is in view.
+    async fn still_observes(&self, observer: &ThreadObserver) -> Result<bool> {
+        let store = &self.shared.stores.store;
+        let found = store.item(ItemKind::Observer, observer.added.id.to_string()).await?;
+        let Some((thread, item)) = found.filter(|(thread, _)| *thread == observer.thread) else { return Ok(false) };
+        let Some(own) = store.thread(thread.into()).await? else { return Ok(false) };
+        let Some(target) = store.thread(observer.added.target.into()).await? else { return Ok(false) };
+        Ok(own.account == target.account && self.read_observer(thread, &own.head, &item).await?.holds)
+    }
+
+    /// Says on the observing thread that a webhook was not taken.
+    async fn tell_undelivered(&self, delivery: &Delivery, why: &str) -> Result<()> {
+        let Some(thread) = self.shared.stores.store.thread(delivery.thread.into()).await? else { return Ok(()) };
+        let actor = Actor { kind: ActorKind::System, name: "observe".to_owned() };
+        let engine = self.acting_as(Caller { account: thread.account, actor, cause: Some(delivery.id.clone()) });
+        let data = serde_json::json!({
+            "error": "webhook_failed",
+            "observer": delivery.observer,
+            "delivery": delivery.id,
+            "detail": why,
+        });
+        let event = threadkeep_model::Event {
+            kind: threadkeep_model::EventKind::Result,
+            data: Json::from_value("data", &data)?,
+        };
+        engine.append_event(delivery.thread, crate::AppendEvent { event, expected: None }).await.map(drop)
+    }
+}
+
+/// Where the delivery is.
+async fn place(engine: &Engine) -> Result<Option<Place>> {
+    let found = engine.shared.stores.registry.registered(RegistryKind::Follower, vec![CURSOR.to_owned()]).await?;
+    let read = |document: &Registered| {
+        serde_json::from_str(&document.json)
+            .map_err(|error| StoreError::corrupt(format!("where observers are told: {error}")).into())
+    };
+    found.first().map(read).transpose()
+}
+
+/// All observers, by what they observe.
+async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadObserver>>> {
+    let mut all: HashMap<ThreadId, Vec<ThreadObserver>> = HashMap::new();
+    let mut after = None;
+    loop {
+        let list = ItemList { kind: ItemKind::Observer, account: None, after, limit: OBSERVERS_AT_ONCE };
+        let some: Vec<(ThreadId, Item)> = engine.shared.stores.store.all_items(list).await?;
+        let Some((_, last)) = some.last() else { return Ok(all) };
+        after = Some((last.made, last.key.clone()));
+        for (thread, item) in &some {
+            if let Entry::Observed(added) = engine.decode(&item.entry).await? {
+                let (by, at) = (Arc::clone(&item.entry.actor), item.made);
+                let those = all.entry(added.target).or_default();
+                those.push(ThreadObserver { thread: *thread, added, by, at, holds: true });
+            }
+        }
+    }
+}

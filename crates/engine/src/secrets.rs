@@ -1,0 +1,29 @@
+//! Secrets that the service keeps for itself, beside threads.
+
+use threadkeep_model::Account;
+use threadkeep_store::{Registered, RegistryKind};
+
+use crate::{Engine, Result};
+
+impl Engine {
+    /// The secret of this name, made when it is first asked for: 64 random hex digits. Exports do not hold it; backups
+    /// and copies of the store do.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub async fn service_secret(&self, name: &str) -> Result<String> {
+        let registry = &self.shared.stores.registry;
+        let found = async || registry.registered(RegistryKind::Secret, vec![name.to_owned()]).await;
+        if let Some(document) = found().await?.pop() {
+            return Ok(document.json);
+        }
+        let chance = || self.shared.world.chance();
+        let secret = format!("{:032x}{:032x}", chance(), chance());
+        let (id, account) = (name.to_owned(), Account::local());
+        let created = self.shared.world.now();
+        let document = Registered { kind: RegistryKind::Secret, id, account, json: secret.clone(), created };
+        registry.register(document).await?;
+        // Whoever made one at the same moment counts, if theirs is the one that was kept.
+        Ok(found().await?.pop().map_or(secret, |document| document.json))
+    }
+}

@@ -1,0 +1,99 @@
+//! What happens when its time comes: approvals that nobody answered.
+//!
+//! A timer is no task: it is an item with a time, in the store. Whoever looks first fires it, by a commit that is decided
+//! against the present state, so it fires once with any number of processes, and after any crash. What a rollback undid
+//! is passed over, and looked at again later: it may be brought back.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use threadkeep_model::{ItemKind, Timestamp};
+use threadkeep_store::DueQuery;
+use tokio::time::Instant;
+
+use crate::engine::Shared;
+use crate::{Engine, Result};
+
+/// Items looked at in one read.
+const READ_AT_ONCE: usize = 200;
+/// How often everything that is due is looked at again: what was passed over may hold by now. Also the longest sleep.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// The shortest time between two looks, so that a busy store is not asked with every commit.
+const REST: Duration = Duration::from_millis(50);
+/// The pause after a failure.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Fires what is due, now and from now on, until the future is dropped or the engine is gone. A server runs this; a
+    /// program that embeds Threadkeep spawns it if it wants timeouts to happen when nobody reads.
+    pub async fn run_timers(self) {
+        let mut signal = self.shared.stores.feed.signals().any();
+        let shared = Arc::downgrade(&self.shared);
+        let undone = Arc::clone(&self.shared.live.rewound);
+        let caller = Arc::clone(&self.caller);
+        drop(self);
+        let engine = |shared: &Weak<Shared>| {
+            let shared = shared.upgrade()?;
+            Some(Engine { shared, caller: Arc::clone(&caller), writes_to: None })
+        };
+        // What is due, and was passed over because it does not hold.
+        let mut passed: HashSet<String> = HashSet::new();
+        let mut again = Instant::now() + LOOK_AGAIN;
+        loop {
+            let Some(engine) = engine(&shared) else { return };
+            if Instant::now() >= again {
+                passed.clear();
+                again = Instant::now() + LOOK_AGAIN;
+            }
+            let next = match engine.fire_due(&mut passed).await {
+                Ok(Some(next)) => time_until(engine.shared.world.now(), next).min(LOOK_AGAIN),
+                Ok(None) => LOOK_AGAIN,
+                Err(_) => AFTER_FAILURE,
+            };
+            drop(engine);
+            tokio::time::sleep(REST).await;
+            tokio::select! {
+                () = tokio::time::sleep(next.saturating_sub(REST)) => {}
+                () = tokio::time::sleep_until(again) => {}
+                () = signal.wait() => {}
+                () = undone.notified() => again = Instant::now(),
+            }
+        }
+    }
+
+    /// Fires what is due and was not passed over before. Says when the next item is due.
+    async fn fire_due(&self, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
+        let now = self.shared.world.now();
+        let timers = &self.shared.stores.timers;
+        let mut after = None;
+        loop {
+            let due = timers.due(DueQuery { until: now, after, limit: READ_AT_ONCE }).await?;
+            for item in due.iter().filter(|item| !passed.contains(&item.key)).collect::<Vec<_>>() {
+                let fired = match item.kind {
+                    ItemKind::Approval => self.time_out(item.thread, &item.key).await?,
+                    ItemKind::Queued
+                    | ItemKind::QueuedSilently
+                    | ItemKind::Child
+                    | ItemKind::Reference
+                    | ItemKind::Delegation
+                    | ItemKind::Observer
+                    | ItemKind::Injection
+                    | ItemKind::InjectionTaken
+                    | ItemKind::Decision
+                    | ItemKind::Merge => false,
+                };
+                if !fired {
+                    passed.insert(item.key.clone());
+                }
+            }
+            let Some(last) = due.last().filter(|_| due.len() == READ_AT_ONCE) else { break };
+            after = Some((last.due, last.key.clone()));
+        }
+        Ok(timers.next_due(now).await?)
+    }
+}
+
+fn time_until(now: Timestamp, then: Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(then.as_micros().saturating_sub(now.as_micros())).unwrap_or(0))
+}

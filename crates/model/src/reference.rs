@@ -1,0 +1,129 @@
+//! References: what a thread reads of another one, and whether it follows it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Invalid, ThreadId, Uuid, Version, strip_nulls};
+
+/// Whether a reference shows its target as it was, or as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Binding {
+    /// As it was when the reference was made.
+    #[default]
+    Frozen,
+    /// As it is at each read.
+    Live,
+}
+
+impl Binding {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Frozen => "frozen",
+            Self::Live => "live",
+        }
+    }
+}
+
+/// What of its target a reference shows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReferenceScope {
+    /// Everything.
+    All,
+    /// Messages.
+    Messages,
+    /// Files.
+    Files,
+    /// Values.
+    Values,
+    /// The files whose paths match this pattern, such as `src/**`.
+    Paths(String),
+}
+
+impl ReferenceScope {
+    /// Longest pattern, in bytes.
+    pub const PATTERN_BYTES_MAX: usize = 1_024;
+
+    /// Most parts of a scope.
+    pub const COUNT_MAX: usize = 100;
+
+    /// `scope` in a fixed order, each part once; nothing is everything.
+    ///
+    /// # Errors
+    /// If it has too many parts.
+    pub fn checked(mut scope: Vec<Self>) -> Result<Vec<Self>, Invalid> {
+        scope.sort();
+        scope.dedup();
+        if scope.len() > Self::COUNT_MAX {
+            return Err(Invalid::body("scope", format!("has at most {} parts", Self::COUNT_MAX)));
+        }
+        Ok(if scope.is_empty() || scope.contains(&Self::All) { vec![Self::All] } else { scope })
+    }
+}
+
+impl fmt::Display for ReferenceScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "all",
+            Self::Messages => "messages",
+            Self::Files => "files",
+            Self::Values => "kv",
+            Self::Paths(pattern) => pattern,
+        })
+    }
+}
+
+impl FromStr for ReferenceScope {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Ok(match text {
+            "all" => Self::All,
+            "messages" => Self::Messages,
+            "files" => Self::Files,
+            "kv" => Self::Values,
+            pattern => {
+                let pattern = strip_nulls(pattern.to_owned());
+                if pattern.trim().is_empty() || pattern.len() > Self::PATTERN_BYTES_MAX {
+                    let most = Self::PATTERN_BYTES_MAX;
+                    let rule = format!("is all, messages, files, kv, or a pattern for paths of 1 to {most} bytes");
+                    return Err(Invalid::body("scope", rule));
+                }
+                Self::Paths(pattern)
+            }
+        })
+    }
+}
+
+impl Serialize for ReferenceScope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReferenceScope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Body of [`Entry::Referenced`](crate::Entry::Referenced). The relation that shows on both threads is an entry of its own
+/// in the same commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Referenced {
+    /// Its identity.
+    pub id: Uuid,
+    /// The thread that is read.
+    pub target: ThreadId,
+    /// What of it.
+    pub scope: Vec<ReferenceScope>,
+    /// Whether it follows.
+    pub binding: Binding,
+    /// The version the target was at: what a frozen one shows.
+    pub snapshot_version: Version,
+}

@@ -1,0 +1,116 @@
+//! Webhooks: events of observed threads, brought to addresses outside, signed, and tried again.
+//!
+//! Where a name leads is looked up once for each try, the answer is judged ([`address`]), and the connection goes to that
+//! very address: a name that is made to point elsewhere in between changes nothing.
+
+mod address;
+mod post;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring::hmac;
+use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, Uuid, World};
+use threadkeep_api as api;
+use threadkeep_api::Problem;
+
+use self::post::{Post, Refused};
+
+/// The header that says when something was sent, and by whom.
+const SIGNATURE: &str = "threadkeep-signature";
+/// How often a post is tried.
+const TRIES: u32 = 8;
+/// The pause after the first try; it doubles.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The name of the secret from which those of all webhooks are made.
+const SECRET: &str = "webhooks";
+
+/// Where webhooks may lead, and how long they are waited for.
+#[derive(Debug, Clone)]
+pub struct WebhookSettings {
+    /// Whether they may lead to this machine and to private networks, too.
+    pub allow_private: bool,
+    /// How long an answer may take: 10 s.
+    pub timeout: Duration,
+    /// The pause after the first try that failed: 1 s. It doubles with each.
+    pub pause: Duration,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self { allow_private: false, timeout: Duration::from_secs(10), pause: PAUSE }
+    }
+}
+
+/// With what the posts of an observer are signed. It is made from one secret of the store, so nothing has to be kept for
+/// each, and nothing is left when an observer goes.
+pub(crate) async fn secret(engine: &Engine, observer: Uuid) -> Result<String, Problem> {
+    let of_all = engine.service_secret(SECRET).await?;
+    let key = hmac::Key::new(hmac::HMAC_SHA256, of_all.as_bytes());
+    Ok(format!("whsec_{}", hex(hmac::sign(&key, observer.to_string().as_bytes()).as_ref())))
+}
+
+/// Brings events to webhooks.
+pub(crate) struct Webhooks {
+    engine: Engine,
+    post: Arc<Post>,
+    settings: WebhookSettings,
+}
+
+impl Webhooks {
+    pub(crate) fn new(engine: Engine, settings: WebhookSettings) -> Self {
+        Self { engine, post: Arc::new(Post::new(settings.clone())), settings }
+    }
+
+    async fn try_all(&self, url: &str, delivery: &Delivery) -> Result<(), String> {
+        let body = serde_json::to_string(&api::WebhookEvent::from(delivery)).map_err(|error| error.to_string())?;
+        let secret = secret(&self.engine, delivery.observer).await.map_err(|problem| problem.detail)?;
+        let mut why = String::new();
+        for tried in 0..TRIES {
+            if tried > 0 {
+                tokio::time::sleep(self.settings.pause.saturating_mul(1 << (tried - 1))).await;
+            }
+            let seconds = SystemWorld.now().as_micros().div_euclid(1_000_000);
+            let signature = sign(&secret, seconds, &body);
+            match self.post.send(url, &body, &signature).await {
+                Ok(()) => return Ok(()),
+                // It would be refused again.
+                Err(Refused::Here(what)) => return Err(what),
+                Err(Refused::There(what)) => why = what,
+            }
+        }
+        Err(format!("{why} ({TRIES} tries)"))
+    }
+}
+
+impl Courier for Webhooks {
+    fn bring(&self, url: String, delivery: Delivery) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move { self.try_all(&url, &delivery).await })
+    }
+}
+
+/// `t=SECONDS,v1=HEX`: the HMAC-SHA256 of `SECONDS.BODY` under the secret.
+fn sign(secret: &str, seconds: i64, body: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, format!("{seconds}.{body}").as_bytes());
+    format!("t={seconds},v1={}", hex(tag.as_ref()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sign;
+
+    #[test]
+    fn a_signature_is_the_hmac_of_time_and_body() {
+        // printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_x
+        let signed = sign("whsec_x", 1_700_000_000, "{}");
+        assert_eq!(signed.len(), "t=1700000000,v1=".len() + 64);
+        assert_ne!(signed, sign("whsec_x", 1_700_000_001, "{}"));
+        assert_ne!(signed, sign("whsec_y", 1_700_000_000, "{}"));
+        assert_ne!(signed, sign("whsec_x", 1_700_000_000, "{ }"));
+    }
+}

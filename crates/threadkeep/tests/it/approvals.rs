@@ -1,0 +1,291 @@
+//! Approvals and delegations: who asks, who answers, once, and what an agent may do.
+
+use std::time::Duration;
+
+use threadkeep::{
+    Actor, ActorKind, Answer, Approval, ApprovalState, Approvals, Caller, Capability, Engine, Error, Fallback,
+    MessageBody, Position, RollbackTo, ThreadId, Transfer, Transferred, Uuid, Verdict,
+};
+
+use crate::{Keep, on_every_store};
+
+on_every_store!(
+    an_approval_is_asked_listed_and_answered_once,
+    whoever_asked_withdraws_and_a_human_takes_back,
+    an_agent_needs_a_delegation_or_an_approval,
+    the_same_agent_is_told_of_the_same_pending_approval,
+    a_delegation_names_agents_and_ends,
+    what_a_rollback_undid_does_not_hold_until_that_is_undone,
+    approvals_of_other_accounts_are_unknown,
+    lists_go_through_all_threads_in_order,
+    an_approval_passes_a_writer_and_what_is_wrong_is_refused,
+);
+
+fn agent(keep: &Keep, name: &str) -> Engine {
+    let actor = Actor::new(ActorKind::Agent, name).expect("an actor");
+    keep.engine.acting_as(Caller { actor, ..Caller::local() })
+}
+
+fn asking(capability: Capability) -> Transfer {
+    Transfer::request_approval([capability])
+}
+
+async fn ask(engine: &Engine, thread: ThreadId, transfer: Transfer) -> Approval {
+    match engine.transfer(thread, transfer).await.expect("an approval") {
+        Transferred::Approval(approval) => *approval,
+        Transferred::Delegation(given) => panic!("{given:?}"),
+    }
+}
+
+async fn give(engine: &Engine, thread: ThreadId, transfer: Transfer) -> Uuid {
+    match engine.transfer(thread, transfer).await.expect("a delegation") {
+        Transferred::Delegation(given) => given.delegation.id,
+        Transferred::Approval(approval) => panic!("{approval:?}"),
+    }
+}
+
+fn answer(id: Uuid) -> Answer {
+    Answer { id, reason: Some("because".into()) }
+}
+
+async fn pending(engine: &Engine) -> Vec<Uuid> {
+    let asked = Approvals { state: Some(ApprovalState::Pending), ..Approvals::default() };
+    engine.approvals(asked).await.expect("a page").items.iter().map(|approval| approval.asked.id).collect()
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
+    result.expect_err("refused").code()
+}
+
+async fn an_approval_is_asked_listed_and_answered_once(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let coder = agent(&keep, "coder");
+    let transfer = Transfer { reason: Some("it is old".into()), ..asking(Capability::DeleteFile) };
+    let asked = ask(&coder, thread, transfer).await;
+    let id = asked.asked.id;
+    assert_eq!(keep.engine.approval(id).await.expect("an approval"), asked, "what was answered is what is read");
+    assert_eq!(pending(&keep.engine).await, [id]);
+    assert_eq!(code(coder.answer(Verdict::Approve, answer(id)).await), "forbidden", "nobody approves what they asked");
+    let approved = keep.engine.answer(Verdict::Approve, answer(id)).await.expect("an answer");
+    let read = keep.engine.approval(id).await.expect("an approval");
+    assert_eq!(read, approved);
+    let by = read.answered.expect("an answer");
+    assert_eq!((by.by.name.as_str(), by.reason.as_deref(), by.timed_out), ("local", Some("because"), false));
+    for verdict in [Verdict::Approve, Verdict::Deny] {
+        let second = keep.engine.answer(verdict, answer(id)).await.expect_err("answered");
+        assert_eq!(second.code(), "approval_answered");
+        assert!(second.to_string().contains("approved") && second.to_string().contains("local"), "{second}");
+    }
+    assert!(pending(&keep.engine).await.is_empty());
+    let kinds: Vec<&str> = keep
+        .engine
+        .history(thread, Position(1), 9)
+        .await
+        .expect("a history")
+        .iter()
+        .map(|entry| entry.kind.as_str())
+        .collect();
+    assert_eq!(kinds, ["approval_requested", "approval_answered"]);
+}
+
+async fn whoever_asked_withdraws_and_a_human_takes_back(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let (coder, other) = (agent(&keep, "coder"), agent(&keep, "other"));
+    let first = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
+    assert_eq!(code(other.answer(Verdict::Revoke, answer(first)).await), "forbidden");
+    let withdrawn = coder.answer(Verdict::Revoke, answer(first)).await.expect("withdrawn");
+    assert_eq!(withdrawn.state, ApprovalState::Revoked);
+    let second = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
+    keep.engine.answer(Verdict::Approve, answer(second)).await.expect("approved");
+    coder.authorize(thread, Capability::Deploy).await.expect("authority");
+    assert_eq!(code(coder.answer(Verdict::Revoke, answer(second)).await), "forbidden");
+    keep.engine.revoke(answer(second)).await.expect("taken back");
+    assert_eq!(code(coder.authorize(thread, Capability::Deploy).await), "approval_required");
+    let for_good = Transfer { can_revoke: Some(false), ..asking(Capability::CodeEdit) };
+    let third = ask(&coder, thread, for_good).await.asked.id;
+    keep.engine.answer(Verdict::Approve, answer(third)).await.expect("approved");
+    assert_eq!(code(keep.engine.revoke(answer(third)).await), "forbidden");
+}
+
+async fn an_agent_needs_a_delegation_or_an_approval(keep: Keep) {
+    let (thread, elsewhere) = (keep.thread(&["a"]).await, keep.thread(&["a"]).await);
+    let (coder, other) = (agent(&keep, "coder"), agent(&keep, "other"));
+    for capability in Capability::STANDARD {
+        keep.engine.authorize(thread, capability).await.expect("humans may");
+    }
+    for auto in [Capability::Read, Capability::Search, Capability::Analyze, Capability::TestRun] {
+        coder.authorize(thread, auto).await.expect("nobody has to be asked");
+    }
+    let Err(Error::ApprovalRequired { approval, .. }) = coder.authorize(thread, Capability::CodeEdit).await else {
+        panic!("an approval is needed")
+    };
+    let asked = keep.engine.approval(approval).await.expect("an approval");
+    assert_eq!(
+        (asked.asked.scope.as_slice(), asked.asked.asked_by.name.as_str()),
+        (&[Capability::CodeEdit][..], "coder")
+    );
+    keep.engine.answer(Verdict::Deny, answer(approval)).await.expect("denied");
+    let Err(Error::ApprovalRequired { approval: again, .. }) = coder.authorize(thread, Capability::CodeEdit).await
+    else {
+        panic!("it was denied")
+    };
+    assert_ne!(again, approval);
+    keep.engine.answer(Verdict::Approve, answer(again)).await.expect("approved");
+    coder.authorize(thread, Capability::CodeEdit).await.expect("it was approved");
+    assert_eq!(code(other.authorize(thread, Capability::CodeEdit).await), "approval_required", "another agent");
+    assert_eq!(code(coder.authorize(elsewhere, Capability::CodeEdit).await), "approval_required", "another thread");
+    assert_eq!(code(coder.authorize(thread, Capability::DeleteFile).await), "approval_required", "something else");
+    let tool = Capability::Tool("web.fetch".into());
+    assert_eq!(code(coder.authorize(thread, tool.clone()).await), "approval_required");
+    give(&keep.engine, thread, Transfer::delegate([tool.clone(), Capability::DeleteFile])).await;
+    coder.authorize(thread, tool).await.expect("it was delegated");
+    other.authorize(thread, Capability::DeleteFile).await.expect("to every agent");
+}
+
+async fn the_same_agent_is_told_of_the_same_pending_approval(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let coder = agent(&keep, "coder");
+    let tries: Vec<_> = (0..8)
+        .map(|_| {
+            let coder = coder.clone();
+            tokio::spawn(async move { coder.authorize(thread, Capability::ExecuteCommand).await })
+        })
+        .collect();
+    let mut told = Vec::new();
+    for tried in tries {
+        match tried.await.expect("no panic") {
+            Err(Error::ApprovalRequired { approval, .. }) => told.push(approval),
+            other => panic!("{other:?}"),
+        }
+    }
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(pending(&keep.engine).await, told);
+}
+
+async fn a_delegation_names_agents_and_ends(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let (coder, other) = (agent(&keep, "coder"), agent(&keep, "other"));
+    assert_eq!(code(coder.transfer(thread, Transfer::delegate([Capability::Deploy])).await), "forbidden");
+    let to_coder = Transfer { to: Some("coder".into()), ..Transfer::delegate([Capability::CodeEdit]) };
+    let given = give(&keep.engine, thread, to_coder).await;
+    coder.authorize(thread, Capability::CodeEdit).await.expect("it was delegated");
+    assert_eq!(code(other.authorize(thread, Capability::CodeEdit).await), "approval_required");
+    let over = Transfer { timeout: Some(Duration::ZERO), ..Transfer::delegate([Capability::Deploy]) };
+    give(&keep.engine, thread, over).await;
+    assert_eq!(code(coder.authorize(thread, Capability::Deploy).await), "approval_required", "its time is over");
+    let held: Vec<Uuid> = delegations(&keep, thread).await;
+    assert_eq!(held, [given]);
+    assert_eq!(code(coder.revoke(answer(given)).await), "forbidden");
+    keep.engine.revoke(answer(given)).await.expect("revoked");
+    assert_eq!(code(keep.engine.revoke_delegation(answer(given)).await), "delegation_not_found");
+    assert_eq!(code(coder.authorize(thread, Capability::CodeEdit).await), "approval_required");
+    assert!(delegations(&keep, thread).await.is_empty());
+    // An agent to whom it was delegated answers merges, and nothing else.
+    let judge = agent(&keep, "judge");
+    let (merge, deploy) = (
+        ask(&coder, thread, asking(Capability::ApproveMerge)).await,
+        ask(&coder, thread, asking(Capability::Deploy)).await,
+    );
+    assert_eq!(code(judge.answer(Verdict::Approve, answer(merge.asked.id)).await), "forbidden");
+    give(&keep.engine, thread, Transfer { to: Some("judge".into()), ..Transfer::delegate([Capability::ApproveMerge]) })
+        .await;
+    assert_eq!(code(judge.answer(Verdict::Approve, answer(deploy.asked.id)).await), "forbidden");
+    judge.answer(Verdict::Approve, answer(merge.asked.id)).await.expect("a merge is approved");
+}
+
+async fn delegations(keep: &Keep, thread: ThreadId) -> Vec<Uuid> {
+    let held = keep.engine.delegations(thread).await.expect("delegations");
+    held.iter().map(|given| given.delegation.id).collect()
+}
+
+async fn what_a_rollback_undid_does_not_hold_until_that_is_undone(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let coder = agent(&keep, "coder");
+    let before = keep.engine.thread(thread).await.expect("a thread").head.version;
+    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
+    give(&keep.engine, thread, Transfer::delegate([Capability::CodeEdit])).await;
+    keep.engine.rollback(thread, RollbackTo::Version(before)).await.expect("a rollback");
+    assert!(pending(&keep.engine).await.is_empty());
+    assert!(!keep.engine.approval(asked).await.expect("an approval").holds);
+    assert_eq!(code(keep.engine.answer(Verdict::Approve, answer(asked)).await), "approval_undone");
+    assert_eq!(code(coder.authorize(thread, Capability::CodeEdit).await), "approval_required");
+    assert!(delegations(&keep, thread).await.is_empty());
+    keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
+    assert_eq!(pending(&keep.engine).await, [asked], "the one that was asked in between is undone");
+    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("it holds again");
+    coder.authorize(thread, Capability::CodeEdit).await.expect("so does the delegation");
+    // What was answered stays answered: only what asked is rewound.
+    let now = keep.engine.thread(thread).await.expect("a thread").head.version;
+    keep.engine.rollback(thread, RollbackTo::Version(Position(now.0 - 1))).await.expect("a rollback");
+    assert_eq!(keep.engine.approval(asked).await.expect("an approval").state, ApprovalState::Approved);
+}
+
+async fn approvals_of_other_accounts_are_unknown(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.asked.id;
+    let given = give(&keep.engine, thread, Transfer::delegate([Capability::Deploy])).await;
+    let stranger = Caller { account: threadkeep::Account::new("stranger").expect("an account"), ..Caller::local() };
+    let stranger = keep.engine.acting_as(stranger);
+    assert_eq!(code(stranger.approval(asked).await), "approval_not_found");
+    assert_eq!(code(stranger.answer(Verdict::Approve, answer(asked)).await), "approval_not_found");
+    assert_eq!(code(stranger.revoke_delegation(answer(given)).await), "delegation_not_found");
+    assert!(pending(&stranger).await.is_empty());
+    assert_eq!(code(stranger.delegations(thread).await), "thread_not_found");
+    let actor = Actor::new(ActorKind::Agent, "coder").expect("an actor");
+    let theirs = stranger.acting_as(Caller { actor, ..stranger.caller().clone() });
+    assert_eq!(code(theirs.authorize(thread, Capability::Deploy).await), "thread_not_found");
+}
+
+async fn lists_go_through_all_threads_in_order(keep: Keep) {
+    let threads = [keep.thread(&[]).await, keep.thread(&[]).await, keep.thread(&[]).await];
+    let mut all = Vec::new();
+    for n in 0..12 {
+        all.push(ask(&keep.engine, threads[n % 3], asking(Capability::Deploy)).await.asked.id);
+    }
+    for id in &all[..3] {
+        keep.engine.answer(Verdict::Deny, answer(*id)).await.expect("denied");
+    }
+    let page = async |state, thread, cursor| {
+        let asked = Approvals { state, thread, limit: Some(4), cursor };
+        let page = keep.engine.approvals(asked).await.expect("a page");
+        (page.items.iter().map(|approval| approval.asked.id).collect::<Vec<_>>(), page.next)
+    };
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let (some, next) = page(None, None, cursor).await;
+        assert!(some.len() <= 4);
+        seen.extend(some);
+        cursor = next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, all);
+    assert_eq!(page(Some(ApprovalState::Denied), None, None).await.0, all[..3]);
+    assert_eq!(page(Some(ApprovalState::Pending), Some(threads[1]), None).await.0, [all[4], all[7], all[10]]);
+    let wrong = Approvals { cursor: Some("x".into()), ..Approvals::default() };
+    assert_eq!(code(keep.engine.approvals(wrong).await), "invalid_cursor");
+    keep.engine.delete(threads[0], threadkeep::Delete::default()).await.expect("deleted");
+    assert_eq!(code(keep.engine.approval(all[3]).await), "approval_not_found", "it goes with its thread");
+}
+
+async fn an_approval_passes_a_writer_and_what_is_wrong_is_refused(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    keep.engine.take_writer(thread, threadkeep::TakeWriter::default()).await.expect("a lease");
+    assert_eq!(code(keep.engine.append(thread, MessageBody::user("b")).await), "writer_held");
+    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.asked.id;
+    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("an answer needs no lease");
+    for wrong in [
+        Transfer::request_approval([]),
+        Transfer { to: Some("x".into()), ..asking(Capability::Deploy) },
+        Transfer { fallback: Some(Fallback::Skip), ..Transfer::delegate([Capability::Deploy]) },
+        Transfer { to: Some(" ".into()), ..Transfer::delegate([Capability::Deploy]) },
+        Transfer { reason: Some("x".repeat(5_000)), ..asking(Capability::Deploy) },
+    ] {
+        assert_eq!(code(keep.engine.transfer(thread, wrong).await), "invalid_body");
+    }
+    let unknown: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
+    assert_eq!(code(keep.engine.revoke(answer(unknown)).await), "approval_not_found");
+    assert!(keep.engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a report").is_healthy());
+}
