@@ -94,7 +94,7 @@ impl Transfer {
             return context.out.json(&made);
         }
         for id in made.approval_id.iter().chain(&made.delegation_id) {
-            context.out.line(id)?;
+            context.out.line(id.to_string())?;
         }
         Ok(())
     }

@@ -116,11 +116,10 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     let plain = |(name, value): (String, toml::Value)| match value {
         toml::Value::String(text) => Ok((name, text)),
         toml::Value::Integer(number) => Ok((name, number.to_string())),
-        toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_)
-        | toml::Value::Array(_)
-        | toml::Value::Table(_) => Err(format!("'{name}' is neither a text nor a whole number")),
+        toml::Value::Boolean(so) => Ok((name, so.to_string())),
+        toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => {
+            Err(format!("'{name}' is neither a text, a whole number, nor true or false"))
+        }
     };
     table.into_iter().map(plain).collect()
 }

@@ -52,7 +52,7 @@ impl Reference {
         };
         let new = api::NewReference { target, scope: self.scope, binding };
         let made = context.client.reference(thread, &new).await?;
-        if context.json { context.out.json(&made) } else { context.out.line(made.ref_id) }
+        if context.json { context.out.json(&made) } else { context.out.line(made.ref_id.to_string()) }
     }
 }
 
@@ -203,7 +203,7 @@ impl Observe {
         if context.json {
             return context.out.json(&made);
         }
-        context.out.line(made.id)?;
+        context.out.line(made.id.to_string())?;
         if let Some(secret) = made.secret {
             context.out.flush()?;
             context.note(format!("its posts are signed with {secret}, which is not shown again"));

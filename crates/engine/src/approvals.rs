@@ -260,7 +260,7 @@ impl Engine {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Delegation, key: None, limit: usize::MAX };
         let mut holding = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
-            holding.push(self.read_delegation(thread.id, &thread.head, &item).await?);
+            holding.push(self.read_delegation(thread, &item).await?);
         }
         holding.retain(|delegated| delegated.holds);
         Ok(holding)
@@ -278,7 +278,7 @@ impl Engine {
             .settle(thread.id, || async {
                 let thread = self.thread(thread.id).await?;
                 let (_, item) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
-                let mut delegated = self.read_delegation(thread.id, &thread.head, &item).await?;
+                let mut delegated = self.read_delegation(&thread, &item).await?;
                 let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
                 if self.caller.actor.kind == ActorKind::Agent {
                     return refused("only a human revokes a delegation");
@@ -361,12 +361,14 @@ impl Engine {
         Ok(given.iter().any(|given| given.delegation.covers(agent, capability, now)))
     }
 
-    /// The approvals of a thread that hold, in the order in which they were asked.
+    /// The approvals of a thread that hold and that its present owner answers for, in the order in which they were asked.
     pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Approval>> {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Approval, key: None, limit: usize::MAX };
         let mut holding = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
-            holding.push(self.read_approval(thread.id, &thread.head, &item).await?);
+            if *item.entry.account == thread.account {
+                holding.push(self.read_approval(thread.id, &thread.head, &item).await?);
+            }
         }
         holding.retain(|approval| approval.holds);
         Ok(holding)
@@ -410,13 +412,15 @@ impl Engine {
         }
     }
 
-    async fn read_delegation(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Delegated> {
+    async fn read_delegation(&self, thread: &Thread, item: &Item) -> Result<Delegated> {
         match self.decode(&item.entry).await? {
             Entry::Delegated(delegation) => {
                 let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
-                let holds = lasts && self.is_in_view(head, item.born).await?;
+                // What a former owner gave is nothing that the present one allowed.
+                let given_here = *item.entry.account == thread.account;
+                let holds = lasts && given_here && self.is_in_view(&thread.head, item.born).await?;
                 let (by, at) = ((*item.entry.actor).clone(), item.entry.time);
-                Ok(Delegated { thread, delegation, by, at, holds })
+                Ok(Delegated { thread: thread.id, delegation, by, at, holds })
             }
             other => Err(not_an_item(item, &other)),
         }

@@ -62,7 +62,7 @@ impl Client {
 }
 
 /// The next answer on a connection that is kept; none if the server is gone.
-fn answer(socket: &mut BufReader<TcpStream>) -> Option<(u16, Value)> {
+pub fn answer(socket: &mut BufReader<TcpStream>) -> Option<(u16, Value)> {
     let (mut line, mut head, mut length) = (String::new(), String::new(), 0);
     while line != "\r\n" {
         line.clear();

@@ -19,6 +19,7 @@ mod served;
 mod shapes;
 mod stories;
 mod support;
+mod timeouts;
 mod tls;
 mod tour;
 mod transfer;

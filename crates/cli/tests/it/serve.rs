@@ -17,8 +17,13 @@ pub struct Serving {
 
 impl Serving {
     pub fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    /// One that is started with these arguments, too.
+    pub fn start_with(folder: &Path, more: &[&str]) -> Self {
         let mut command = threadkeep();
-        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(more);
         let running = Running::start(command);
         let ready = running.next_json();
         let url = ready["url"].as_str().expect("a url");
@@ -53,7 +58,7 @@ impl Serving {
         answer(socket)
     }
 
-    fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (status, said) = self.ask(method, path, self.key(), &body).expect("an answer");
         assert!(status < 300, "{method} {path}: {status} {said}");

@@ -1,6 +1,7 @@
 //! The server, as clients meet it: a real one on a port of its own, and requests byte by byte.
 
 mod access;
+mod authority;
 mod described;
 mod hostile;
 mod jwt;
@@ -12,3 +13,4 @@ mod routes;
 mod shared;
 mod streams;
 mod support;
+mod webhooks;

@@ -19,6 +19,7 @@ on_every_store!(
     approvals_of_other_accounts_are_unknown,
     lists_go_through_all_threads_in_order,
     an_approval_passes_a_writer_and_what_is_wrong_is_refused,
+    what_a_former_owner_allowed_is_not_allowed_by_the_next,
 );
 
 fn agent(keep: &Keep, name: &str) -> Engine {
@@ -235,6 +236,25 @@ async fn approvals_of_other_accounts_are_unknown(keep: Keep) {
     let actor = Actor::new(ActorKind::Agent, "coder").expect("an actor");
     let theirs = stranger.acting_as(Caller { actor, ..stranger.caller().clone() });
     assert_eq!(code(theirs.authorize(thread, Capability::Deploy).await), "thread_not_found");
+}
+
+async fn what_a_former_owner_allowed_is_not_allowed_by_the_next(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let coder = agent(&keep, "coder");
+    give(&keep.engine, thread, Transfer::delegate([Capability::CodeEdit])).await;
+    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
+    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("approved");
+    let waits = ask(&coder, thread, asking(Capability::DeleteFile)).await.asked.id;
+    let bob = threadkeep::Account::new("bob").expect("an account");
+    let given = threadkeep::ChangeOwner { to: bob.clone(), expected: None };
+    keep.engine.change_owner(thread, given).await.expect("given away");
+    let human = keep.engine.acting_as(Caller { account: bob.clone(), ..Caller::local() });
+    let theirs = keep.engine.acting_as(Caller { account: bob, ..coder.caller().clone() });
+    for capability in [Capability::CodeEdit, Capability::Deploy] {
+        assert_eq!(code(theirs.authorize(thread, capability).await), "approval_required");
+    }
+    assert!(human.delegations(thread).await.expect("delegations").is_empty());
+    human.answer(Verdict::Deny, answer(waits)).await.expect("what waits goes along");
 }
 
 async fn lists_go_through_all_threads_in_order(keep: Keep) {

@@ -1,0 +1,107 @@
+//! Approvals, delegations and references over HTTP.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server};
+
+/// A key for an agent.
+fn agent(server: &Server, name: &str) -> Client {
+    let new = json!({ "account": "local", "scope": "write", "agent": true, "name": name });
+    server.with_key(server.admin().post("/v1/keys", new).ok(201)["key"].as_str().expect("a key"))
+}
+
+fn ask(client: &Client, thread: &str, more: Value) -> String {
+    let mut body = json!({ "direction": "request_approval", "scope": ["delete_file"] });
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    let made = client.post(&format!("/v1/threads/{thread}/transfer"), body).ok(201);
+    assert!(made.get("delegationId").is_none());
+    made["approvalId"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn an_approval_goes_from_an_agent_to_a_human_and_back() {
+    let server = Server::start();
+    let (human, coder) = (server.admin(), agent(&server, "coder"));
+    let thread = human.thread(&["a"]);
+    let id = ask(&coder, &thread, json!({ "reason": "it is old", "timeout": "PT1H", "fallback": "skip" }));
+    let at = format!("/v1/approvals/{id}");
+    let listed = human.get("/v1/approvals").ok(200);
+    let first = &listed["items"][0];
+    assert_eq!(
+        (&first["id"], &first["state"], &first["askedBy"]["name"]),
+        (&json!(id), &json!("pending"), &json!("coder"))
+    );
+    assert!(first["timeoutAt"].as_str().is_some() && first.get("answeredBy").is_none());
+    coder.post(&format!("{at}/approve"), json!({})).refused(403, "forbidden");
+    let approved = human.post(&format!("{at}/approve"), json!({ "reason": "go ahead" })).ok(200);
+    assert_eq!((&approved["state"], &approved["answerReason"]), (&json!("approved"), &json!("go ahead")));
+    assert_eq!(human.get(&at).ok(200), approved);
+    human.post(&format!("{at}/deny"), json!({})).refused(409, "approval_answered");
+    assert_eq!(human.get("/v1/approvals").ok(200)["items"], json!([]));
+    let of_thread = format!("/v1/approvals?state=approved&threadId={thread}");
+    assert_eq!(human.get(&of_thread).ok(200)["items"].as_array().expect("items").len(), 1);
+    assert_eq!(human.post(&format!("{at}/revoke"), json!({})).ok(200)["state"], "revoked");
+    let withdrawn = ask(&coder, &thread, json!({}));
+    coder.post(&format!("/v1/approvals/{withdrawn}/revoke"), json!({})).ok(200);
+    human.get("/v1/approvals?state=sleeping").refused(400, "invalid_parameter");
+    human.get("/v1/approvals?cursor=x").refused(400, "invalid_cursor");
+    for wrong in [
+        json!({ "direction": "sideways", "scope": ["read"] }),
+        json!({ "direction": "delegate", "scope": [] }),
+        json!({ "direction": "delegate", "scope": ["fly"] }),
+        json!({ "direction": "request_approval", "scope": ["read"], "timeout": "soon" }),
+    ] {
+        human.post(&format!("/v1/threads/{thread}/transfer"), wrong).refused(400, "invalid_body");
+    }
+}
+
+#[test]
+fn a_delegation_is_given_listed_and_taken_back() {
+    let server = Server::start();
+    let (human, coder) = (server.admin(), agent(&server, "coder"));
+    let thread = human.thread(&["a"]);
+    let at = format!("/v1/threads/{thread}/transfer");
+    let give = json!({ "direction": "delegate", "scope": ["code_edit", "tool:web"], "to": "coder", "timeout": "P1D" });
+    coder.post(&at, give.clone()).refused(403, "forbidden");
+    let given = human.post(&at, give).ok(201)["delegationId"].clone();
+    let listed = human.get(&format!("/v1/threads/{thread}/delegations")).ok(200);
+    assert_eq!(
+        (&listed["items"][0]["id"], &listed["items"][0]["to"], &listed["total"]),
+        (&given, &json!("coder"), &json!(1))
+    );
+    let revoke = format!("/v1/delegations/{}/revoke", given.as_str().expect("an id"));
+    coder.post(&revoke, json!({})).refused(403, "forbidden");
+    assert_eq!(human.post(&revoke, json!({ "reason": "done" })).ok(200)["holds"], false);
+    human.post(&revoke, json!({})).refused(404, "delegation_not_found");
+}
+
+#[test]
+fn an_approval_that_nobody_answers_is_told_to_those_who_follow() {
+    let server = Server::start();
+    let human = server.admin();
+    let thread = human.thread(&["a"]);
+    let mut stream = human.stream(&format!("/v1/threads/{thread}/stream?after=1"), "");
+    ask(&human, &thread, json!({ "timeout": "PT0.2S", "fallback": "skip" }));
+    let events: Vec<String> = stream.take(2).into_iter().map(|event| event.kind).collect();
+    assert_eq!(events, ["approval_requested", "approval_answered"]);
+}
+
+#[test]
+fn a_reference_is_read_as_it_was_and_is_gone_with_its_target() {
+    let server = Server::start();
+    let human = server.admin();
+    let (thread, target) = (human.thread(&[]), human.thread(&["a", "b"]));
+    let made = human.post(&format!("/v1/threads/{thread}/reference"), json!({ "target": target })).ok(201);
+    assert_eq!((&made["snapshotVersion"], &made["binding"]), (&json!(2), &json!("frozen")));
+    let at = format!("/v1/references/{}", made["refId"].as_str().expect("an id"));
+    assert_eq!(human.get(&at).ok(200), made);
+    human.say(&target, "c");
+    let shown = human.get(&format!("{at}/messages?limit=1")).ok(200);
+    assert_eq!((&shown["items"][0]["content"], &shown["total"]), (&json!("a"), &json!(2)));
+    let next = shown["nextCursor"].as_str().expect("more");
+    assert_eq!(human.get(&format!("{at}/messages?cursor={next}")).ok(200)["items"][0]["content"], "b");
+    let both = human.get(&format!("/v1/threads/{target}/references")).ok(200);
+    assert_eq!((&both["incoming"][0], &both["outgoing"]), (&made, &json!([])));
+    human.delete(&format!("/v1/threads/{target}")).ok(200);
+    human.get(&format!("{at}/messages")).refused(410, "reference_gone");
+}
