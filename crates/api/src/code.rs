@@ -96,6 +96,8 @@ codes! {
     NoThumbnail = "no_thumbnail": NotFound;
     /// Nothing lies under that key.
     ValueNotFound = "value_not_found": NotFound;
+    /// There was no such merge into the thread.
+    MergeNotFound = "merge_not_found": NotFound;
     /// The account has no such project.
     ProjectNotFound = "project_not_found": NotFound;
     /// There is no such key.
@@ -162,6 +164,8 @@ codes! {
     ApprovalAnswered = "approval_answered": Conflict;
     /// What asked for the approval was undone.
     ApprovalUndone = "approval_undone": Conflict;
+    /// No command checks merges like that.
+    ValidationNotConfigured = "validation_not_configured": Conflict;
     /// There is a project of that id already.
     ProjectExists = "project_exists": Conflict;
     /// There is, or was, a thread of that id already.
@@ -280,6 +284,8 @@ impl ErrorCode {
             Error::NoThumbnail { .. } => Self::NoThumbnail,
             Error::QuotaExceeded { .. } => Self::QuotaExceeded,
             Error::ValueConflict { .. } => Self::VersionConflict,
+            Error::MergeNotFound { .. } => Self::MergeNotFound,
+            Error::ValidationNotConfigured { .. } => Self::ValidationNotConfigured,
             Error::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             Error::CopyDiffers { .. } => Self::CopyDiffers,
             Error::Busy => Self::Busy,

@@ -314,16 +314,16 @@ fn in_words(fact: Entry) -> String {
         Entry::InjectionTaken(taken) => taken.id.to_string(),
         Entry::Decided(decided) => brief(&format!("{} {}", decided.question.trim(), decided.answer), ENTRY_SHOWN_MAX),
         Entry::FilesChanged(changed) => {
-            let told = |change: &FileChange| match change {
-                FileChange::Write { path, file } => format!("{path} ({} bytes)", file.size),
-                FileChange::Remove { path } => format!("{path} removed"),
-                FileChange::MakeDirectory { path } => format!("{path}/ made"),
-                FileChange::RemoveDirectory { path } => format!("{path}/ removed"),
+            let told = |change: &threadkeep::model::FileChange| match change {
+                threadkeep::model::FileChange::Write { path, file } => format!("{path} ({} bytes)", file.size),
+                threadkeep::model::FileChange::Remove { path } => format!("{path} removed"),
+                threadkeep::model::FileChange::MakeDirectory { path } => format!("{path}/ made"),
+                threadkeep::model::FileChange::RemoveDirectory { path } => format!("{path}/ removed"),
             };
             brief(&changed.changes.iter().map(told).collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
         }
         Entry::ValuesChanged(changed) => {
-            let told = |change: &ValueChange| match &change.value {
+            let told = |change: &threadkeep::model::ValueChange| match &change.value {
                 Some(value) => format!("{} = {}", change.key, value.as_str()),
                 None => format!("{} removed", change.key),
             };

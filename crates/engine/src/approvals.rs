@@ -223,7 +223,7 @@ impl Engine {
                 let approval = self.read_approval(thread.id, &thread.head, &item).await?;
                 let judge = self.is_delegated(&thread, &Capability::ApproveMerge).await?;
                 let state = decide(&approval, verdict, &self.caller.actor, judge)?;
-                let told = self.tell_answer(&thread, &approval.asked, state, false, reason.clone());
+                let told = self.tell_answer(&thread, &approval.asked, state, false, reason.clone()).await?;
                 Ok((told, Approval { state, overdue: false, ..approval }))
             })
             .await?;
@@ -325,7 +325,7 @@ impl Engine {
                     asked.scope.iter().all(covered)
                 };
                 let state = if allowed { ApprovalState::Approved } else { ApprovalState::Denied };
-                Ok((system.tell_answer(&thread, asked, state, true, None), ()))
+                Ok((system.tell_answer(&thread, asked, state, true, None).await?, ()))
             })
             .await;
         match fired {
@@ -341,17 +341,22 @@ impl Engine {
         }
     }
 
-    fn tell_answer(
+    async fn tell_answer(
         &self,
         thread: &Thread,
         asked: &ApprovalAsked,
         state: ApprovalState,
         timed_out: bool,
         reason: Option<String>,
-    ) -> threadkeep_model::Commit {
+    ) -> Result<threadkeep_model::Commit> {
         let answered = ApprovalAnswered { approval: asked.clone(), state, timed_out, reason };
         let entry = NewEntry::new(&Entry::ApprovalAnswered(answered));
-        self.commit(vec![write(thread, None, None, vec![entry], None)])
+        // What waits for the answer happens with it, or not at all.
+        let mut merged = self.merge_answered(thread, asked, state).await?;
+        merged.entries.insert(0, entry);
+        let mut commit = self.commit(vec![write(thread, None, None, merged.entries, None)]);
+        commit.blobs.extend(merged.blobs);
+        Ok(commit)
     }
 
     /// Whether a human lets the caller do this on `thread` without asking.

@@ -30,6 +30,8 @@ pub struct Engine {
     pub(crate) caller: Arc<Caller>,
     /// The thread whose exclusive writer it is, and the token of the lease.
     pub(crate) writes_to: Option<(ThreadId, u64)>,
+    /// What checks the results of merges.
+    pub(crate) validator: Option<Arc<dyn crate::Validate>>,
 }
 
 pub(crate) struct Shared {
@@ -129,7 +131,7 @@ impl Engine {
             live: crate::live::Live::new(live),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
-        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None }
+        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None, validator: None }
     }
 
     /// The same engine, acting for `caller`.

@@ -2,7 +2,7 @@
 
 use threadkeep_model::{
     ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
-    ThreadName, Uuid, ValueKey, Version,
+    ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -299,6 +299,18 @@ pub enum Error {
         /// Where the value is.
         current: Version,
     },
+    /// There is no such merge.
+    #[error("there was no merge {merge} into this thread")]
+    MergeNotFound {
+        /// Which one.
+        merge: Uuid,
+    },
+    /// No command checks merges like that.
+    #[error("no command is configured for validation '{}'; whoever runs the server names one: threadkeep serve --merge-{}", validation.as_str(), validation.as_str())]
+    ValidationNotConfigured {
+        /// Which check.
+        validation: Validation,
+    },
     /// The key was used for another request.
     #[error("the idempotency key was used for a different request within the last 24 hours; use a new key")]
     IdempotencyKeyReused,
@@ -365,6 +377,8 @@ impl Error {
             Self::NoThumbnail { .. } => "no_thumbnail",
             Self::QuotaExceeded { .. } => "quota_exceeded",
             Self::ValueConflict { .. } => "version_conflict",
+            Self::MergeNotFound { .. } => "merge_not_found",
+            Self::ValidationNotConfigured { .. } => "validation_not_configured",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::CopyDiffers { .. } => "copy_differs",
             Self::Busy => "busy",

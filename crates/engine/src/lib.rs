@@ -24,6 +24,7 @@ mod incoming;
 mod keys;
 mod lines;
 mod live;
+mod merge;
 mod messages;
 mod model_view;
 mod observers;
@@ -57,6 +58,7 @@ pub use live::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
 };
+pub use merge::{Merge, MergedTree, ThreadMerge, Validate};
 pub use messages::{MessagePage, Page};
 pub use model_view::ModelMessage;
 pub use observers::{Courier, Delivery};

@@ -5,10 +5,10 @@ use threadkeep_model::{Checkpoint, Message, Thread, ThreadId, Version};
 use crate::{
     Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, Archive, Assign, Begin, ChangeLifecycle,
     ChangeOwner, Create, Decide, Decision, Delete, DeleteFile, DeleteMessage, EditMessage, EditQueued, End, Engine,
-    FileRecord, Fork, Handoff, Inject, Injection, Insert, MakeDirectory, Mention, MoveFile, NotifyParent, Observe,
-    Progressed, Queue, Queued, Reference, Relationship, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback,
-    SetCheckpoint, SetStatus, SetValue, Spawn, Step, StoredValue, Subagent, ThreadObserver, ThreadReference, Transfer,
-    Transferred, Truncate, Unarchive, Unobserve, Update, Verdict, WriteFiles,
+    FileRecord, Fork, Handoff, Inject, Injection, Insert, MakeDirectory, Mention, Merge, MoveFile, NotifyParent,
+    Observe, Progressed, Queue, Queued, Reference, Relationship, RemoveDirectory, RemoveQueued, Result, Revoked,
+    Rollback, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StoredValue, Subagent, ThreadMerge, ThreadObserver,
+    ThreadReference, Transfer, Transferred, Truncate, Unarchive, Unobserve, Update, Verdict, WriteFiles,
 };
 
 /// Something that changes a thread.
@@ -106,6 +106,8 @@ pub enum Operation {
     Observe(Observe),
     /// Is told no more of another thread.
     Unobserve(Unobserve),
+    /// Merges what other threads made.
+    Merge(Box<Merge>),
 }
 
 /// What an operation gives.
@@ -155,11 +157,13 @@ pub enum Outcome {
     Reference(Box<ThreadReference>),
     /// The observer.
     Observer(Box<ThreadObserver>),
+    /// How far the merge came.
+    Merged(Box<ThreadMerge>),
 }
 
 impl Operation {
     /// The names of all operations, in the words of the command line.
-    pub const NAMES: [&'static str; 46] = [
+    pub const NAMES: [&'static str; 47] = [
         "create",
         "update",
         "delete",
@@ -206,6 +210,7 @@ impl Operation {
         "reference",
         "observe",
         "unobserve",
+        "merge",
     ];
 
     /// The name of this operation.
@@ -257,6 +262,7 @@ impl Operation {
             Self::Reference(_) => "reference",
             Self::Observe(_) => "observe",
             Self::Unobserve(_) => "unobserve",
+            Self::Merge(_) => "merge",
         }
     }
 }
@@ -314,6 +320,7 @@ impl Engine {
             Operation::Reference(reference) => Outcome::Reference(Box::new(self.reference(thread, reference).await?)),
             Operation::Observe(observe) => Outcome::Observer(Box::new(self.observe_thread(thread, observe).await?)),
             Operation::Unobserve(unobserve) => Outcome::Deleted(self.unobserve(thread, unobserve).await?),
+            Operation::Merge(merge) => Outcome::Merged(Box::new(self.merge(thread, *merge).await?)),
         })
     }
 }

@@ -31,11 +31,11 @@ impl Engine {
         let mut signal = self.shared.stores.feed.signals().any();
         let shared = Arc::downgrade(&self.shared);
         let undone = Arc::clone(&self.shared.live.rewound);
-        let caller = Arc::clone(&self.caller);
+        let (caller, validator) = (Arc::clone(&self.caller), self.validator.clone());
         drop(self);
         let engine = |shared: &Weak<Shared>| {
             let shared = shared.upgrade()?;
-            Some(Engine { shared, caller: Arc::clone(&caller), writes_to: None })
+            Some(Engine { shared, caller: Arc::clone(&caller), writes_to: None, validator: validator.clone() })
         };
         // What is due, and was passed over because it does not hold.
         let mut passed: HashSet<String> = HashSet::new();

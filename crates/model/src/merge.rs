@@ -96,6 +96,13 @@ pub enum MergeBase {
         /// Up to this position both see the same values.
         values: Version,
     },
+    /// What one had of the other when it came to be.
+    Birth {
+        /// The one that came of the other.
+        thread_id: ThreadId,
+        /// As it was at this version.
+        version: Version,
+    },
     /// What an earlier merge of the two took.
     Merge {
         /// The merge.
@@ -198,6 +205,17 @@ pub enum Validation {
     Compile,
     /// By the command for testing that whoever runs the server configured.
     Test,
+}
+
+impl Validation {
+    /// As text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Compile => "compile",
+            Self::Test => "test",
+        }
+    }
 }
 
 /// What was chosen for one conflict.
@@ -331,6 +349,25 @@ pub struct MergeConflict {
     /// What became of it; none if nobody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Resolved>,
+}
+
+impl MergeConflict {
+    /// A conflict of which nothing more is known.
+    pub fn of(kind: ConflictType) -> Self {
+        Self {
+            kind,
+            detail: None,
+            source: None,
+            path: None,
+            key: None,
+            question: None,
+            base: None,
+            ours: None,
+            theirs: None,
+            merged: None,
+            resolved: None,
+        }
+    }
 }
 
 /// What kind of conflict.

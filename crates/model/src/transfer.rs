@@ -181,6 +181,9 @@ pub struct ApprovalAsked {
     pub fallback: Fallback,
     /// Whether it can be taken back after it was approved.
     pub can_revoke: bool,
+    /// The merge that waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Uuid>,
     /// Who asks.
     pub asked_by: Actor,
     /// When.

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 
 use threadkeep_model::{
     Account, Actor, ActorKind, AgentAssigned, AgentState, ApprovalAnswered, ApprovalAsked, ApprovalState, Attachment,
-    Binding, BlobId, Capability, CheckpointSet, Child, ChildRemoved, Content, Decided, Delegation, DelegationRevoked,
-    Deliver, DiffStats, Entry, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus,
-    ExecutionStepped, Fallback, FieldChanges, FileCell, FileChange, FilesChanged, Forked, Injected, InjectionTaken,
-    InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged, MessageBody, MessageDelivered, MessageEdited,
-    MessageId, MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged,
-    ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced, Related,
-    RelationKind, Role, RolledBack, SegmentId, Skill, SkillActivated, ThreadChanged, ThreadId, Timestamp, Truncated,
-    Urgency, Uuid, ValueChange, ValuesChanged,
+    Binding, BlobId, Capability, CheckpointSet, Child, ChildRemoved, Choice, ConflictStrategy, ConflictType, Content,
+    Decided, DecisionStrategy, Delegation, DelegationRevoked, Deliver, DiffStats, Entry, Event, EventKind, Execution,
+    ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, Fallback, FieldChanges, FileCell, FileChange,
+    FileConflict, FileOrigin, FileStrategy, FilesChanged, Forked, Injected, InjectionTaken, InjectionType, Inserted,
+    Json, Kind, Lifecycle, LifecycleChanged, MergeAction, MergeBase, MergeConflict, MergePlan, MergeSource,
+    MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered, MessageEdited, MessageId,
+    MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, ParentCommunication,
+    Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced, Related, RelationKind, Resolved, Role,
+    RolledBack, SegmentId, Skill, SkillActivated, StateStrategy, Take, ThreadChanged, ThreadId, Timestamp, Truncated,
+    Urgency, Uuid, Validation, ValidationResult, ValueChange, ValuesChanged,
 };
 
 fn json(text: &str) -> Json {
@@ -148,6 +150,7 @@ fn full(kind: Kind) -> Entry {
             answer: "SQLite".into(),
             reason: Some("one file".into()),
         }),
+        Kind::Merged => Entry::Merged(Box::new(merged(uuid, thread))),
         Kind::OwnerChanged => {
             let account = |name: &str| Account::new(name).expect("an account");
             Entry::OwnerChanged(OwnerChanged { from: account("ann"), to: account("bob") })
@@ -198,6 +201,7 @@ fn asked(id: Uuid, time: Timestamp) -> ApprovalAsked {
         timeout_at: Some(time),
         fallback: Fallback::Skip,
         can_revoke: true,
+        merge: Some(id),
         asked_by: Actor::new(ActorKind::Agent, "coder").expect("an actor"),
         asked_at: time,
     }
@@ -235,4 +239,69 @@ fn a_format_of_a_newer_program_is_refused() {
     let body = full(Kind::Truncated).encode();
     let refused = Entry::decode(Kind::Truncated, Kind::FORMAT + 1, &body).expect_err("a newer format");
     assert!(refused.contains("format 2"), "{refused}");
+}
+
+/// A merge with everything in it.
+fn merged(id: Uuid, thread_id: ThreadId) -> Merged {
+    let (path, key) = ("/a.txt".parse().expect("a path"), "k".parse().expect("a key"));
+    let bases = [
+        MergeBase::Empty,
+        MergeBase::History { files: Position(3), values: Position(4) },
+        MergeBase::Birth { thread_id, version: Position(1) },
+        MergeBase::Merge { merge_id: id, thread_id, version: Position(2) },
+    ];
+    let conflict = MergeConflict {
+        detail: Some(FileConflict::BothChanged),
+        source: Some(thread_id),
+        path: Some(path),
+        key: Some(key),
+        question: Some("Which store?".into()),
+        base: Some(json("1.0")),
+        ours: Some(json("2")),
+        theirs: Some(json("{\"a\":3}")),
+        merged: Some("<<<<<<< target\n".into()),
+        resolved: Some(Resolved::Union),
+        ..MergeConflict::of(ConflictType::File)
+    };
+    let choice = Choice {
+        path: Some("/a.txt".parse().expect("a path")),
+        key: None,
+        question: None,
+        take: Some(Take::Theirs),
+        content: None,
+        value: None,
+    };
+    Merged {
+        id,
+        status: MergeStatus::Merged,
+        sources: bases.map(|base| MergeSource { thread_id, version: Position(9), base }).to_vec(),
+        plan: MergePlan {
+            artifact_scope: vec!["src/**".into(), "kv:a".into()],
+            conflict_strategy: ConflictStrategy {
+                file: FileStrategy::Union,
+                decision: DecisionStrategy::Ours,
+                state: StateStrategy::Latest,
+            },
+            choices: vec![choice],
+            validation: Validation::Test,
+            requires_approval: true,
+        },
+        files: vec![MergedFile {
+            path: "/a.txt".parse().expect("a path"),
+            action: MergeAction::Merged,
+            from: vec![FileOrigin { thread_id, version: Some(Position(5)) }],
+            hash: Some(BlobId::of(b"golden")),
+        }],
+        values: vec![MergedValue { key: "k".parse().expect("a key"), action: MergeAction::Removed, thread_id }],
+        conflicts: vec![conflict],
+        validation: Some(ValidationResult {
+            validation: Validation::Test,
+            passed: false,
+            exit_code: Some(1),
+            output: "it broke\n".into(),
+            timed_out: true,
+        }),
+        approval: Some(id),
+        by: Actor::new(ActorKind::Agent, "coder").expect("an actor"),
+    }
 }

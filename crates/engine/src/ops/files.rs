@@ -405,7 +405,7 @@ impl Engine {
         })
     }
 
-    fn check_quota(&self, thread: &Thread, more: u64) -> Result<()> {
+    pub(crate) fn check_quota(&self, thread: &Thread, more: u64) -> Result<()> {
         let (used, max) = (thread.head.tally.work.written, self.shared.limits.files_bytes_max);
         if used.saturating_add(more) > max { Err(Error::QuotaExceeded { used, more, max }) } else { Ok(()) }
     }

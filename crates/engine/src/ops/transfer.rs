@@ -115,6 +115,7 @@ impl Engine {
             timeout_at: transfer.timeout.map(|timeout| after(now, timeout)),
             fallback: transfer.fallback.unwrap_or_default(),
             can_revoke: transfer.can_revoke.unwrap_or(true),
+            merge: None,
             asked_by: self.caller.actor.clone(),
             asked_at: now,
         }

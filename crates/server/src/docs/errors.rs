@@ -48,6 +48,7 @@ pages! {
     FileNotFound "file_not_found";
     NoThumbnail "no_thumbnail";
     ValueNotFound "value_not_found";
+    MergeNotFound "merge_not_found";
     ProjectNotFound "project_not_found";
     KeyNotFound "key_not_found";
     StoreNotFound "store_not_found";
@@ -81,6 +82,7 @@ pages! {
     NotADirectory "not_a_directory";
     DirectoryNotEmpty "directory_not_empty";
     QuotaExceeded "quota_exceeded";
+    ValidationNotConfigured "validation_not_configured";
     ProjectExists "project_exists";
     ThreadExists "thread_exists";
     ImportConflict "import_conflict";

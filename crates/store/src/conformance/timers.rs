@@ -19,6 +19,7 @@ fn asked(id: Uuid, due: Option<i64>) -> ApprovalAsked {
         timeout_at: due.map(Timestamp::from_micros),
         fallback: Fallback::Skip,
         can_revoke: true,
+        merge: None,
         asked_by: Actor { kind: ActorKind::Agent, name: "a".into() },
         asked_at: Timestamp::from_micros(1),
     }

@@ -15,6 +15,7 @@ mod lifecycle;
 mod list;
 mod live;
 mod log;
+mod merge;
 mod observe;
 mod observers;
 mod patches;

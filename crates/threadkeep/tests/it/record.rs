@@ -148,6 +148,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::MakeDirectory(MakeDirectory { path: path("/d"), expected: None }),
         Operation::RemoveDirectory(RemoveDirectory { path: path("/d"), expected: None }),
         Operation::SetValue(SetValue::new("k", json("1")).expect("a key")),
+        Operation::Merge(Box::new(threadkeep::Merge::from(other))),
         Operation::Create(Create::new()),
         Operation::Update(Update::new().title("x")),
         Operation::Append(Append::from(MessageBody::user("d"))),
@@ -165,7 +166,6 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Acknowledge(threadkeep::Acknowledge { injection }),
         Operation::Decide(threadkeep::Decide::new("a?", "b")),
         Operation::Spawn(threadkeep::Spawn::new("x")),
-        Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
         Operation::Transfer(Transfer::delegate([Capability::CodeEdit])),
         Operation::Approve(answer(ask().await)),
@@ -174,6 +174,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::Reference(Reference::to(other)),
         Operation::Observe(observe.clone()),
         Operation::Unobserve(Unobserve { id: observed }),
+        Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
         Operation::Delete(Delete::default()),
     ];
     let mut names: Vec<&str> = Vec::new();

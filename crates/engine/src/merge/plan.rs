@@ -1,0 +1,223 @@
+//! What a merge would do: collected, compared and resolved, before anything is written.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Choice, ConflictType, Decided, DecisionStrategy, DiffStats, Entry, FileCell, FileChange, FilePath,
+    FilesChanged, Invalid, Json, MergeConflict, MergePlan, MergeSource, MergeStatus, MergedFile, MergedValue, Resolved,
+    Take, Thread, ThreadId, ValidationResult, ValueChange, ValuesChanged, Version,
+};
+
+use super::files::Files;
+use super::scope::Scope;
+use super::values::Held;
+use crate::{Decision, Engine, Result, Standing, Verb};
+
+/// What a merge would do.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    pub(crate) sources: Vec<MergeSource>,
+    pub(crate) files: Vec<MergedFile>,
+    pub(crate) values: Vec<MergedValue>,
+    pub(crate) conflicts: Vec<MergeConflict>,
+    pub(crate) validation: Option<ValidationResult>,
+    /// The files that the target would hold.
+    pub(crate) tree: Vec<(FilePath, BlobId)>,
+    /// Contents that are new.
+    pub(crate) fresh: HashMap<BlobId, Bytes>,
+    changes: Vec<FileChange>,
+    stats: DiffStats,
+    set: Vec<ValueChange>,
+    decided: Vec<Decided>,
+}
+
+impl Planned {
+    /// Whether something is in conflict that nobody resolved.
+    pub(crate) fn is_conflicted(&self) -> bool {
+        self.conflicts.iter().any(|conflict| conflict.resolved.is_none())
+    }
+
+    /// Why it does not go through now; none if it does.
+    pub(crate) fn status(&self, requires_approval: bool) -> Option<MergeStatus> {
+        if self.validation.as_ref().is_some_and(|validation| !validation.passed) {
+            Some(MergeStatus::Failed)
+        } else if self.is_conflicted() {
+            Some(MergeStatus::Conflicted)
+        } else {
+            requires_approval.then_some(MergeStatus::PendingApproval)
+        }
+    }
+
+    /// Bytes that it would write.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.fresh.values().map(|bytes| bytes.len() as u64).sum()
+    }
+
+    /// What is logged when it goes through, beside its record.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        if !self.changes.is_empty() {
+            let changes = self.changes.clone();
+            entries.push(Entry::FilesChanged(FilesChanged { changes, stats: self.stats, restored: None }));
+        }
+        if !self.set.is_empty() {
+            entries.push(Entry::ValuesChanged(ValuesChanged { changes: self.set.clone() }));
+        }
+        entries.extend(self.decided.iter().cloned().map(Entry::Decided));
+        entries
+    }
+}
+
+/// Refuses choices that name nothing, or more than one thing.
+pub(super) fn checked(plan: MergePlan) -> Result<MergePlan, Invalid> {
+    Scope::read(&plan.artifact_scope)?;
+    let refused = |rule: &str| Err(Invalid::body("choices", rule));
+    for choice in &plan.choices {
+        let Choice { path, key, question, take, content, value } = choice;
+        let names = [path.is_some(), key.is_some(), question.is_some()].into_iter().filter(|named| *named).count();
+        let says = [take.is_some(), content.is_some(), value.is_some()].into_iter().filter(|said| *said).count();
+        if names != 1 {
+            return refused("each names one of path, key and question");
+        }
+        if says != 1 {
+            return refused("each says one of take, content and value");
+        }
+        if value.is_some() != key.is_some() && (value.is_some() || content.is_some() && key.is_some()) {
+            return refused("a value goes with a key, content with a path or a question");
+        }
+        if *take == Some(Take::Union) && path.is_none() {
+            return refused("only files are kept from both sides");
+        }
+    }
+    Ok(plan)
+}
+
+impl Engine {
+    /// What merging `sources`, each as it is or as of a version, into `target` would do.
+    pub(super) async fn plan_merge(
+        &self,
+        target: &Thread,
+        sources: &[(ThreadId, Option<Version>)],
+        plan: &MergePlan,
+    ) -> Result<Planned> {
+        let scope = Scope::read(&plan.artifact_scope)?;
+        let ours = self.view(target.id, &target.head, None).await?;
+        let mut planned = Planned::default();
+        let mut files = Files::new(self.tree_of(&ours).await?);
+        let mut held = Held::new(if scope.has_values() { self.held_in(&ours, &scope).await? } else { BTreeMap::new() });
+        for (source, at) in sources {
+            let (source, standing) = self.seen(*source, Verb::ReadFile).await?;
+            let version = at.unwrap_or(source.head.version);
+            let theirs = self.view(source.id, &source.head, Some(version)).await?;
+            let (base, base_view) = self.merge_base((target, &ours), (&source, &theirs)).await?;
+            if scope.has_files() {
+                let before = match &base_view {
+                    Some(view) => self.tree_of(view).await?,
+                    None => BTreeMap::new(),
+                };
+                let after = self.tree_of(&theirs).await?;
+                self.merge_files(&mut files, (source.id, &before, &after), &scope, plan).await?;
+            }
+            if scope.has_values() {
+                let before = match &base_view {
+                    Some(view) => self.held_in(view, &scope).await?,
+                    None => BTreeMap::new(),
+                };
+                held.merge(source.id, &before, &self.held_in(&theirs, &scope).await?, plan)?;
+            }
+            if standing == Standing::Owner {
+                let decided = self.compare_decisions(target, &source, (version, &base), plan).await?;
+                planned.conflicts.extend(decided.0);
+                planned.decided.extend(decided.1);
+            }
+            planned.sources.push(MergeSource { thread_id: source.id, version, base });
+        }
+        planned.tree = files.tree();
+        let done = files.done();
+        for change in &done.changes {
+            planned.stats = planned.stats.plus(self.stats_of(&done.before, change, &done.fresh).await?);
+        }
+        planned.changes = done.changes;
+        planned.files = done.files;
+        planned.fresh = done.fresh;
+        planned.conflicts.splice(0..0, done.conflicts);
+        let (set, values, conflicts) = held.done();
+        (planned.set, planned.values) = (set, values);
+        planned.conflicts.extend(conflicts);
+        Ok(planned)
+    }
+
+    /// How much one change of a merge changes.
+    async fn stats_of(
+        &self,
+        before: &BTreeMap<FilePath, FileCell>,
+        change: &FileChange,
+        fresh: &HashMap<BlobId, Bytes>,
+    ) -> Result<DiffStats> {
+        match change {
+            FileChange::Write { path, file } => {
+                self.stats_of_write(before.get(path), file, fresh.get(&file.hash)).await
+            }
+            FileChange::Remove { path } => match before.get(path) {
+                Some(file) => self.stats_of_removal(file).await,
+                None => Ok(DiffStats::default()),
+            },
+            FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => Ok(DiffStats::default()),
+        }
+    }
+
+    /// Questions that both sides answered differently, and the answers that are taken over.
+    async fn compare_decisions(
+        &self,
+        target: &Thread,
+        source: &Thread,
+        (version, base): (Version, &threadkeep_model::MergeBase),
+        plan: &MergePlan,
+    ) -> Result<(Vec<MergeConflict>, Vec<Decided>)> {
+        let ours: HashMap<String, Decision> =
+            self.decisions(target.id, None).await?.into_iter().map(|decision| (decision.key(), decision)).collect();
+        let since = match base {
+            threadkeep_model::MergeBase::Merge { thread_id, version, .. } if *thread_id == source.id => *version,
+            _ => Version::START,
+        };
+        let (mut conflicts, mut decided) = (Vec::new(), Vec::new());
+        for theirs in self.decisions(source.id, Some(version)).await? {
+            let Some(ours) = ours.get(&theirs.key()).filter(|ours| ours.answer.trim() != theirs.answer.trim()) else {
+                continue;
+            };
+            if theirs.version <= since {
+                continue;
+            }
+            let choice = plan.choices.iter().find(|choice| {
+                let named =
+                    choice.question.as_ref().map(|question| Decision { question: question.clone(), ..theirs.clone() });
+                named.is_some_and(|named| named.key() == theirs.key())
+            });
+            let (resolved, answer) = match choice.map(|choice| (choice.take, choice.content.clone())) {
+                Some((Some(Take::Theirs), _)) => (Some(Resolved::Theirs), Some(theirs.answer.clone())),
+                Some((_, Some(content))) => (Some(Resolved::Content), Some(content)),
+                Some(_) => (Some(Resolved::Ours), None),
+                None => match plan.conflict_strategy.decision {
+                    DecisionStrategy::Human => (None, None),
+                    DecisionStrategy::Ours => (Some(Resolved::Ours), None),
+                    DecisionStrategy::Theirs => (Some(Resolved::Theirs), Some(theirs.answer.clone())),
+                },
+            };
+            decided.extend(answer.map(|answer| Decided {
+                question: theirs.question.clone(),
+                answer,
+                reason: Some(format!("merged from {}", source.id)),
+            }));
+            conflicts.push(MergeConflict {
+                source: Some(source.id),
+                question: Some(theirs.question.clone()),
+                ours: Some(Json::string(&ours.answer)),
+                theirs: Some(Json::string(&theirs.answer)),
+                resolved,
+                ..MergeConflict::of(ConflictType::Decision)
+            });
+        }
+        Ok((conflicts, decided))
+    }
+}
