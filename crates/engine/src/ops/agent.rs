@@ -109,9 +109,10 @@ impl Engine {
         if at == thread.head.tally.last_state {
             return Ok(thread.record.state());
         }
-        if at > view.bounds.values || view.bounds.values < view.bounds.messages {
-            // The conversation goes back further than what the thread sees of agents: it was spawned with a part of its
-            // parent, and began with what its birth says.
+        // Where the conversation goes back further than what the thread sees of agents, it was spawned with a part of its
+        // parent, or forked from one that was: nothing was told since, and it holds what its own birth says.
+        let (holder, seen) = view.lineage.at(at, view.bounds);
+        if at > seen.values || view.bounds.values < view.bounds.messages {
             return Ok(self.state_at_birth(thread.id).await?.unwrap_or_default());
         }
         if at == threadkeep_model::Position::START {
@@ -119,7 +120,6 @@ impl Engine {
             // to its birth, nothing but the default is left untold.
             return Ok(self.state_at_birth(view.lineage.segment.thread).await?.unwrap_or_default());
         }
-        let (holder, _) = view.lineage.at(at, view.bounds);
         let segment = holder.segment.id;
         let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));
         let entry = self.entry_at(threadkeep_model::MessageId { segment, position: at }).await?.ok_or_else(missing)?;

@@ -136,7 +136,7 @@ impl Engine {
                 let agent_id = spawn.agent_id.clone().or_else(|| parent.record.agent_id.clone());
                 let state = AgentState { agent_id, ..state };
                 let mut entries = first;
-                if segment.birth.last_state != Position::START && state != inherited {
+                if spawn.inherit == Inherit::Full && segment.link.is_some() && state != inherited {
                     // What the link leads to says otherwise, and a rollback goes by it.
                     let told = Entry::AgentAssigned(AgentAssigned { state: state.clone() });
                     entries.insert(0, NewEntry::new(&told));
