@@ -307,13 +307,14 @@ impl Run {
         self.log_rest(thread).await;
         assert_eq!(child.record.parent_id, Some(thread), "{}", self.context());
         // Another agent than the one of the history it shares is told first.
-        let shares = child.head.version > Position::START;
-        let told = u64::from(inherit == Inherit::Full && shares && worker != parent.worker);
+        let before = Position(child.head.version.0.saturating_sub(1));
+        let last = self.engine.history(child.id, before, 1).await.expect("history");
+        let told = last.iter().filter(|entry| entry.place.segment == child.head.segment).count() as u64;
         let birth = child.head.version.0 - told;
         let view = match &inherit {
-            Inherit::Full => parent.view,
+            Inherit::Full if told > 0 || worker == parent.worker => parent.view,
             // It does not see who worked when its messages were said.
-            Inherit::Partial(_) => {
+            Inherit::Full | Inherit::Partial(_) => {
                 parent.view.into_iter().map(|item| Item { worker: worker.clone(), ..item }).collect()
             }
             Inherit::None => Vec::new(),
