@@ -130,12 +130,12 @@ impl Engine {
         }
     }
 
-    /// The thread that began with messages alone, among those that a view of `thread` leads through.
+    /// The thread that began with messages alone: the nearest one that a view of `thread` leads through.
     async fn spawned_in_part(&self, thread: &Thread, view: &View) -> Result<ThreadId> {
         let whole = self.lineage(thread.head.segment).await?;
         let above = whole.chain().take_while(|lineage| lineage.segment.first > view.bounds.messages);
-        let hides = above.filter(|lineage| lineage.segment.link.is_some_and(|link| link.bounds.hides_agents()));
-        Ok(hides.last().map_or(thread.id, |lineage| lineage.segment.thread))
+        let mut hides = above.filter(|lineage| lineage.segment.link.is_some_and(|link| link.bounds.hides_agents()));
+        Ok(hides.next().map_or(thread.id, |lineage| lineage.segment.thread))
     }
 
     /// Agent and skills with which a thread came into being, if that is still known.
