@@ -72,6 +72,11 @@ impl Bounds {
         Self { messages: position, changes: position, files: position, values: position }
     }
 
+    /// Whether messages are seen whose agent and skills are not: those of a thread that was spawned with messages alone.
+    pub fn hides_agents(self) -> bool {
+        self.values < self.messages
+    }
+
     /// For each kind the lower of the two.
     #[must_use]
     pub fn min(self, other: Self) -> Self {

@@ -2,8 +2,8 @@
 
 use threadkeep::{
     ActivateSkill, Append, AppendEvent, Assign, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error,
-    Event, EventKind, Fork, ForkPoint, Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo,
-    SetCheckpoint, Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
+    Event, EventKind, Fork, ForkPoint, Inherit, InheritItem, Insert, Json, MessageBody, MessageId, Position, Rollback,
+    RollbackTo, SetCheckpoint, Skill, Spawn, StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
@@ -275,6 +275,56 @@ impl Run {
         if let Some(hidden) = hidden {
             made.now.view = hidden;
             made.log(Kind::MessagesDeleted, child.head.updated);
+        }
+        self.model.threads.push(made);
+        self.compare(child.id).await;
+    }
+
+    /// A thread with all, some or nothing of what this one holds.
+    pub(crate) async fn spawn(&mut self, thread: ThreadId) {
+        let parent = self.model.thread(thread).now.clone();
+        let inherit = match self.chance.below(4) {
+            0 => Inherit::Full,
+            1 => Inherit::Partial(vec![InheritItem::Messages]),
+            2 => Inherit::Partial(vec![InheritItem::Skills, InheritItem::Messages]),
+            _ => Inherit::None,
+        };
+        let agent_id = if self.chance.one_in(2) { None } else { Some(format!("a{}", self.chance.below(3))) };
+        let skills = match &inherit {
+            Inherit::Full => parent.worker.skills.clone(),
+            Inherit::Partial(scope) if scope.contains(&InheritItem::Skills) => parent.worker.skills.clone(),
+            Inherit::Partial(_) | Inherit::None => Vec::new(),
+        };
+        let worker = Worker { agent: agent_id.clone().or_else(|| parent.worker.agent.clone()), skills };
+        let intent = format!("intent {}", self.made);
+        let spawn = Spawn { intent: intent.clone(), inherit: inherit.clone(), agent_id, expected: None };
+        let result = self.engine.spawn(thread, spawn).await;
+        let child = match self.settled(Some(thread), result).await {
+            Settled::Done(child) => child,
+            Settled::Lost => self.unknown().await.expect("the thread that was spawned"),
+            Settled::Refused => return,
+        };
+        self.log_rest(thread).await;
+        assert_eq!(child.record.parent_id, Some(thread), "{}", self.context());
+        // Another agent than the one of the history it shares is told first.
+        let before = Position(child.head.version.0.saturating_sub(1));
+        let last = self.engine.history(child.id, before, 1).await.expect("history");
+        let told = last.iter().filter(|entry| entry.place.segment == child.head.segment).count() as u64;
+        let birth = child.head.version.0 - told;
+        let view = match &inherit {
+            Inherit::Full if told > 0 || worker == parent.worker => parent.view,
+            // It does not see who worked when its messages were said.
+            Inherit::Full | Inherit::Partial(_) => {
+                parent.view.into_iter().map(|item| Item { worker: worker.clone(), ..item }).collect()
+            }
+            Inherit::None => Vec::new(),
+        };
+        let mut made = ModelThread::new(child.id, Some(intent), birth, child.created, view);
+        made.now.worker = if told > 0 { parent.worker } else { worker.clone() };
+        made.then.insert(birth, made.now.clone());
+        if told > 0 {
+            made.now.worker = worker;
+            made.log(Kind::AgentAssigned, child.head.updated);
         }
         self.model.threads.push(made);
         self.compare(child.id).await;

@@ -109,17 +109,17 @@ impl Engine {
         if at == thread.head.tally.last_state {
             return Ok(thread.record.state());
         }
-        if at > view.bounds.values || view.bounds.values < view.bounds.messages {
-            // The conversation goes back further than what the thread sees of agents: it was spawned with a part of its
-            // parent, and began with what its birth says.
-            return Ok(self.state_at_birth(thread.id).await?.unwrap_or_default());
+        let (holder, seen) = view.lineage.at(at, view.bounds);
+        if at > seen.values || view.bounds.hides_agents() {
+            // The conversation goes back further than what is seen of agents, and nothing was told since.
+            let spawned = self.spawned_in_part(thread, view).await?;
+            return Ok(self.state_at_birth(spawned).await?.unwrap_or_default());
         }
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
             // to its birth, nothing but the default is left untold.
             return Ok(self.state_at_birth(view.lineage.segment.thread).await?.unwrap_or_default());
         }
-        let (holder, _) = view.lineage.at(at, view.bounds);
         let segment = holder.segment.id;
         let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));
         let entry = self.entry_at(threadkeep_model::MessageId { segment, position: at }).await?.ok_or_else(missing)?;
@@ -128,6 +128,14 @@ impl Engine {
             Entry::AgentAssigned(assigned) => Ok(assigned.state),
             _ => Err(StoreError::corrupt(format!("entry {at} of segment {segment} tells of no agent")).into()),
         }
+    }
+
+    /// The thread that began with messages alone: the nearest one that a view of `thread` leads through.
+    async fn spawned_in_part(&self, thread: &Thread, view: &View) -> Result<ThreadId> {
+        let whole = self.lineage(thread.head.segment).await?;
+        let above = whole.chain().take_while(|lineage| lineage.segment.first > view.bounds.messages);
+        let mut hides = above.filter(|lineage| lineage.segment.link.is_some_and(|link| link.bounds.hides_agents()));
+        Ok(hides.next().map_or(thread.id, |lineage| lineage.segment.thread))
     }
 
     /// Agent and skills with which a thread came into being, if that is still known.

@@ -87,7 +87,8 @@ impl Engine {
                 let undo = rollback.to == RollbackTo::Undo;
                 let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
                 let state = self.state_in(&thread, &view).await?;
-                if segment.link.is_none() && state != AgentState::default() {
+                let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
+                if !leads_to_agents && state != AgentState::default() {
                     // Nothing leads from here to the thread's birth, which may be freed one day.
                     entries.push(Entry::AgentAssigned(AgentAssigned { state }));
                 } else {

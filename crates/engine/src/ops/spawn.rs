@@ -140,7 +140,8 @@ impl Engine {
                 let agent_id = spawn.agent_id.clone().or_else(|| parent.record.agent_id.clone());
                 let state = AgentState { agent_id, ..state };
                 let mut entries = first;
-                if segment.birth.last_state != Position::START && state != inherited {
+                let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
+                if spawn.inherit == Inherit::Full && leads_to_agents && state != inherited {
                     // What the link leads to says otherwise, and a rollback goes by it.
                     let told = Entry::AgentAssigned(AgentAssigned { state: state.clone() });
                     entries.insert(0, NewEntry::new(&told));
