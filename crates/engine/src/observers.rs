@@ -268,7 +268,7 @@ impl Follower {
             }
         };
         if entry.kind == Kind::Observed
-            && let Entry::Observed(added) = engine.decode(entry).await?
+            && let Some(Entry::Observed(added)) = engine.read_if_whole(entry).await?
         {
             let those = self.observers.entry(added.target).or_default();
             if those.iter().all(|observer| observer.added.id != added.id) {
@@ -276,7 +276,7 @@ impl Follower {
                 those.push(ThreadObserver { thread: item.thread, added, by, at, holds: true });
             }
         } else if entry.kind == Kind::ObserverRemoved
-            && let Entry::ObserverRemoved(removed) = engine.decode(entry).await?
+            && let Some(Entry::ObserverRemoved(removed)) = engine.read_if_whole(entry).await?
         {
             self.observers.values_mut().for_each(|those| those.retain(|it| it.added.id != removed.id));
             self.observers.retain(|_, those| !those.is_empty());
@@ -288,12 +288,7 @@ impl Follower {
 
     /// Tells everybody who observes the thread what an entry stands for.
     async fn tell(&self, engine: &Engine, item: &FeedItem, entry: &StoredEntry) -> Result<()> {
-        let fact = match engine.decode(entry).await {
-            Ok(fact) => fact,
-            // What is damaged is for the doctor to find; others still want to hear what comes after it.
-            Err(Error::Store(StoreError::Corrupt { .. })) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(fact) = engine.read_if_whole(entry).await? else { return Ok(()) };
         let events = ThreadEvent::of(&fact);
         let those = self.observers.get(&item.thread).map(Vec::as_slice).unwrap_or_default();
         for observer in those.iter().filter(|observer| !events.is_empty() && observer.at <= entry.time) {
@@ -345,6 +340,14 @@ impl Follower {
 }
 
 impl Engine {
+    /// An entry; none if it is damaged: that is for the doctor to find, and others want to hear what comes after it.
+    async fn read_if_whole(&self, entry: &StoredEntry) -> Result<Option<Entry>> {
+        match self.decode(entry).await {
+            Err(Error::Store(StoreError::Corrupt { .. })) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
     /// Whether an observer still holds: its thread lives, belongs with its target, and what asked for it is in view.
     async fn still_observes(&self, observer: &ThreadObserver) -> Result<bool> {
         let store = &self.shared.stores.store;
@@ -400,7 +403,7 @@ async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadOb
         let Some((_, last)) = some.last() else { return Ok(all) };
         after = Some((last.made, last.key.clone()));
         for (thread, item) in &some {
-            if let Entry::Observed(added) = engine.decode(&item.entry).await? {
+            if let Some(Entry::Observed(added)) = engine.read_if_whole(&item.entry).await? {
                 let (by, at) = (Arc::clone(&item.entry.actor), item.made);
                 let those = all.entry(added.target).or_default();
                 those.push(ThreadObserver { thread: *thread, added, by, at, holds: true });
