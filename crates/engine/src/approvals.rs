@@ -1,15 +1,14 @@
-//! Approvals and delegations: reading them, answering them, and what happens to those that nobody answered in time.
+//! Approvals: reading them, answering them, and what happens to those that nobody answered in time.
 //!
-//! Both belong to the record: no lease guards them, no rollback takes an answer back. But what was asked or given by
-//! something that a rollback undid does not hold while it is undone: that is checked whenever one is read.
+//! They belong to the record: no lease guards them, no rollback takes an answer back. But what was asked by something that a
+//! rollback undid does not hold while it is undone: that is checked whenever one is read. Delegations are next door.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use threadkeep_model::{
-    Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Code, Delegation,
-    DelegationRevoked, Entry, Fallback, Head, Invalid, ItemKind, MessageId, NewEntry, Thread, ThreadId, Timestamp,
-    Uuid, checked_reason,
+    Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Code, Entry,
+    Fallback, Head, Invalid, ItemKind, MessageId, NewEntry, Thread, ThreadId, Timestamp, Uuid, checked_reason,
 };
 use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
 
@@ -55,21 +54,6 @@ impl Approval {
     }
 }
 
-/// What agents may do on a thread without asking.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Delegated {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What was given.
-    pub delegation: Delegation,
-    /// By whom.
-    pub by: Actor,
-    /// When.
-    pub at: Timestamp,
-    /// Whether its time is not over, and what gave it is in view.
-    pub holds: bool,
-}
-
 /// What somebody says to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -88,15 +72,6 @@ pub struct Answer {
     pub id: Uuid,
     /// Why, in words.
     pub reason: Option<String>,
-}
-
-/// What a revocation took back.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Revoked {
-    /// An approval.
-    Approval(Box<Approval>),
-    /// A delegation.
-    Delegation(Box<Delegated>),
 }
 
 /// Which approvals to list.
@@ -233,68 +208,6 @@ impl Engine {
         Ok(after)
     }
 
-    /// Revokes an approval, or a delegation.
-    ///
-    /// # Errors
-    /// As [`Engine::answer`]; [`Error::ApprovalNotFound`] if there is neither.
-    pub async fn revoke(&self, answer: Answer) -> Result<Revoked> {
-        match self.revoke_delegation(answer.clone()).await {
-            Ok(delegated) => Ok(Revoked::Delegation(Box::new(delegated))),
-            Err(Error::DelegationNotFound { .. }) => {
-                Ok(Revoked::Approval(Box::new(self.answer(Verdict::Revoke, answer).await?)))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The delegations on a thread that hold, in the order in which they were given.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`].
-    pub async fn delegations(&self, thread: ThreadId) -> Result<Vec<Delegated>> {
-        let thread = self.thread(thread).await?;
-        self.holding_delegations(&thread).await
-    }
-
-    pub(crate) async fn holding_delegations(&self, thread: &Thread) -> Result<Vec<Delegated>> {
-        let query = ItemQuery { thread: thread.id, kind: ItemKind::Delegation, key: None, limit: usize::MAX };
-        let mut holding = Vec::new();
-        for item in self.shared.stores.store.items(query).await? {
-            holding.push(self.read_delegation(thread, &item).await?);
-        }
-        holding.retain(|delegated| delegated.holds);
-        Ok(holding)
-    }
-
-    /// Revokes a delegation: agents have to ask again from now on. Only humans do, and only what can be revoked.
-    ///
-    /// # Errors
-    /// [`Error::DelegationNotFound`] if there is none, or it was revoked before; [`Error::NotAllowed`].
-    pub async fn revoke_delegation(&self, answer: Answer) -> Result<Delegated> {
-        let reason = checked_reason(answer.reason)?;
-        let missing = || Error::DelegationNotFound { delegation: answer.id };
-        let (thread, _) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
-        let (_, delegated) = self
-            .settle(thread.id, || async {
-                let thread = self.thread(thread.id).await?;
-                let (_, item) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
-                let mut delegated = self.read_delegation(&thread, &item).await?;
-                let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
-                if self.caller.actor.kind == ActorKind::Agent {
-                    return refused("only a human revokes a delegation");
-                }
-                if !delegated.delegation.can_revoke {
-                    return refused("the delegation was given for good: it cannot be revoked");
-                }
-                delegated.holds = false;
-                let revoked = DelegationRevoked { id: answer.id, reason: reason.clone() };
-                let entry = NewEntry::new(&Entry::DelegationRevoked(revoked));
-                Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), delegated))
-            })
-            .await?;
-        Ok(delegated)
-    }
-
     /// Answers an approval by its fallback, if nobody answered it in time and it holds. Says whether it did. Whoever
     /// comes first does: any number of servers may try.
     pub(crate) async fn time_out(&self, thread: ThreadId, key: &str) -> Result<bool> {
@@ -359,13 +272,6 @@ impl Engine {
         Ok(commit)
     }
 
-    /// Whether a human lets the caller do this on `thread` without asking.
-    pub(crate) async fn is_delegated(&self, thread: &Thread, capability: &Capability) -> Result<bool> {
-        let (agent, now) = (&self.caller.actor.name, self.shared.world.now());
-        let given = self.holding_delegations(thread).await?;
-        Ok(given.iter().any(|given| given.delegation.covers(agent, capability, now)))
-    }
-
     /// The approvals of a thread that hold and that its present owner answers for, in the order in which they were asked.
     pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Approval>> {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Approval, key: None, limit: usize::MAX };
@@ -412,20 +318,6 @@ impl Engine {
                 let (by, at) = (Arc::clone(&item.entry.actor), item.entry.time);
                 let answered = Some(ApprovalAnswer { by, at, timed_out, reason });
                 Ok(Approval { thread, asked: approval, state, answered, overdue: false, holds })
-            }
-            other => Err(not_an_item(item, &other)),
-        }
-    }
-
-    async fn read_delegation(&self, thread: &Thread, item: &Item) -> Result<Delegated> {
-        match self.decode(&item.entry).await? {
-            Entry::Delegated(delegation) => {
-                let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
-                // What a former owner gave is nothing that the present one allowed.
-                let given_here = *item.entry.account == thread.account;
-                let holds = lasts && given_here && self.is_in_view(&thread.head, item.born).await?;
-                let (by, at) = ((*item.entry.actor).clone(), item.entry.time);
-                Ok(Delegated { thread: thread.id, delegation, by, at, holds })
             }
             other => Err(not_an_item(item, &other)),
         }

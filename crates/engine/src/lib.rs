@@ -9,6 +9,7 @@ mod authority;
 mod cache;
 mod calls;
 mod copy;
+mod delegations;
 mod digest;
 mod doctor;
 mod engine;
@@ -41,8 +42,9 @@ mod view;
 mod world;
 mod writer;
 
-pub use approvals::{Answer, Approval, ApprovalAnswer, ApprovalPage, Approvals, Delegated, Revoked, Verdict};
+pub use approvals::{Answer, Approval, ApprovalAnswer, ApprovalPage, Approvals, Verdict};
 pub use copy::CopyReport;
+pub use delegations::{Delegated, Revoked};
 pub use digest::ContentHash;
 pub use doctor::DoctorReport;
 pub use engine::{Engine, Limits};

@@ -31,9 +31,9 @@ const REST: Duration = Duration::from_millis(50);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long one process delivers, unless it says so again.
-const CLAIM: Duration = Duration::from_secs(30);
+const CLAIM: Duration = Duration::from_secs(10);
 /// How often it says so, and keeps the cursor.
-const KEEP: Duration = Duration::from_secs(10);
+const KEEP: Duration = Duration::from_secs(4);
 /// Most webhook deliveries under way. Until there is room, nothing more is read.
 const UNDER_WAY_MAX: usize = 1_000;
 /// The id of the document that holds the cursor.
@@ -113,8 +113,10 @@ impl UnderWay {
 struct Follower {
     courier: Option<Arc<dyn Courier>>,
     holder: Uuid,
-    /// How far the feed was read; none while somebody else delivers.
+    /// How far the feed was read; none while somebody else delivers, or nobody has to be told anything.
     read: Option<FeedCursor>,
+    /// Where the feed was when nobody had to be told anything.
+    idle: Option<FeedCursor>,
     /// Who observes each thread.
     observers: HashMap<ThreadId, Vec<ThreadObserver>>,
     under_way: Arc<UnderWay>,
@@ -130,7 +132,8 @@ impl Engine {
         let shared = Arc::downgrade(&self.shared);
         drop(self);
         let (observers, under_way) = (HashMap::new(), Arc::new(UnderWay::default()));
-        let mut follower = Follower { courier, holder, read: None, observers, under_way, kept: None };
+        let (read, idle, kept) = (None, None, None);
+        let mut follower = Follower { courier, holder, read, idle, observers, under_way, kept };
         loop {
             let Some(engine) = system(&shared) else { return };
             let pause = match follower.look(&engine).await {
@@ -141,7 +144,7 @@ impl Engine {
             tokio::time::sleep(REST).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = signal.wait(), if pause != AFTER_FAILURE && follower.read.is_some() => {}
+                () = signal.wait(), if pause != AFTER_FAILURE && follower.listens() => {}
                 () = follower.under_way.done.notified() => {}
             }
         }
@@ -183,6 +186,11 @@ fn system(shared: &Weak<Shared>) -> Option<Engine> {
 }
 
 impl Follower {
+    /// Whether news of the store matter to it: not while another process delivers.
+    fn listens(&self) -> bool {
+        self.read.is_some() || self.idle.is_some()
+    }
+
     /// Delivers what is new. Says how long nothing has to be done.
     async fn look(&mut self, engine: &Engine) -> Result<Duration> {
         loop {
@@ -192,14 +200,9 @@ impl Follower {
             }
             let news = engine.shared.stores.feed.feed(read, READ_AT_ONCE).await?;
             for item in &news {
-                let nobody = self.observers.is_empty();
                 self.hear(engine, item).await?;
                 read = item.cursor;
                 self.read = Some(read);
-                // From here on it matters who delivers.
-                if nobody && self.claim(engine).await?.is_none() {
-                    return Ok(KEEP);
-                }
             }
             if news.len() < READ_AT_ONCE {
                 return Ok(KEEP);
@@ -207,36 +210,36 @@ impl Follower {
         }
     }
 
-    /// How far the feed was read; none if another process delivers. As long as nobody observes anything, all may read,
-    /// and nothing is written.
+    /// How far the feed was read, if there is anybody to tell and this process is the one that does.
     async fn claim(&mut self, engine: &Engine) -> Result<Option<FeedCursor>> {
-        if let Some(read) = self.read
-            && (self.observers.is_empty() || self.kept.is_some_and(|kept| kept.elapsed() < KEEP))
+        if self.observers.is_empty() {
+            // Nobody has to be told of anything that happened before somebody wanted to be.
+            let latest = engine.shared.stores.feed.latest().await?;
+            if !any_observer(engine).await? {
+                (self.read, self.kept, self.idle) = (None, None, Some(latest));
+                return Ok(None);
+            }
+        } else if let Some(read) = self.read
+            && self.kept.is_some_and(|kept| kept.elapsed() < KEEP)
         {
             return Ok(Some(read));
         }
         let place = place(engine).await?;
         let now = engine.shared.world.now();
         if place.as_ref().is_some_and(|place| place.holder != self.holder && place.until > now) {
-            (self.read, self.kept) = (None, None);
+            (self.read, self.kept, self.idle) = (None, None, None);
             return Ok(None);
         }
         let read = match self.read {
             Some(read) => read,
             None => {
                 self.observers = all_observers(engine).await?;
-                match place {
-                    Some(place) => FeedCursor(place.cursor),
-                    None if self.observers.is_empty() => engine.shared.stores.feed.latest().await?,
-                    // Whoever was to tell the first observer never came to say how far it was.
-                    None => FeedCursor::default(),
-                }
+                let delivered = place.map_or(FeedCursor::default(), |place| FeedCursor(place.cursor));
+                delivered.max(self.idle.take().unwrap_or_default())
             }
         };
         self.read = Some(read);
-        if !self.observers.is_empty() {
-            self.keep(engine, read).await?;
-        }
+        self.keep(engine, read).await?;
         Ok(Some(read))
     }
 
@@ -265,7 +268,7 @@ impl Follower {
             }
         };
         if entry.kind == Kind::Observed
-            && let Entry::Observed(added) = engine.decode(entry).await?
+            && let Some(Entry::Observed(added)) = engine.read_if_whole(entry).await?
         {
             let those = self.observers.entry(added.target).or_default();
             if those.iter().all(|observer| observer.added.id != added.id) {
@@ -273,7 +276,7 @@ impl Follower {
                 those.push(ThreadObserver { thread: item.thread, added, by, at, holds: true });
             }
         } else if entry.kind == Kind::ObserverRemoved
-            && let Entry::ObserverRemoved(removed) = engine.decode(entry).await?
+            && let Some(Entry::ObserverRemoved(removed)) = engine.read_if_whole(entry).await?
         {
             self.observers.values_mut().for_each(|those| those.retain(|it| it.added.id != removed.id));
             self.observers.retain(|_, those| !those.is_empty());
@@ -285,12 +288,7 @@ impl Follower {
 
     /// Tells everybody who observes the thread what an entry stands for.
     async fn tell(&self, engine: &Engine, item: &FeedItem, entry: &StoredEntry) -> Result<()> {
-        let fact = match engine.decode(entry).await {
-            Ok(fact) => fact,
-            // What is damaged is for the doctor to find; others still want to hear what comes after it.
-            Err(Error::Store(StoreError::Corrupt { .. })) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(fact) = engine.read_if_whole(entry).await? else { return Ok(()) };
         let events = ThreadEvent::of(&fact);
         let those = self.observers.get(&item.thread).map(Vec::as_slice).unwrap_or_default();
         for observer in those.iter().filter(|observer| !events.is_empty() && observer.at <= entry.time) {
@@ -342,6 +340,14 @@ impl Follower {
 }
 
 impl Engine {
+    /// An entry; none if it is damaged: that is for the doctor to find, and others want to hear what comes after it.
+    async fn read_if_whole(&self, entry: &StoredEntry) -> Result<Option<Entry>> {
+        match self.decode(entry).await {
+            Err(Error::Store(StoreError::Corrupt { .. })) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
     /// Whether an observer still holds: its thread lives, belongs with its target, and what asked for it is in view.
     async fn still_observes(&self, observer: &ThreadObserver) -> Result<bool> {
         let store = &self.shared.stores.store;
@@ -381,6 +387,12 @@ async fn place(engine: &Engine) -> Result<Option<Place>> {
     found.first().map(read).transpose()
 }
 
+/// Whether anybody observes anything.
+async fn any_observer(engine: &Engine) -> Result<bool> {
+    let list = ItemList { kind: ItemKind::Observer, account: None, after: None, limit: 1 };
+    Ok(!engine.shared.stores.store.all_items(list).await?.is_empty())
+}
+
 /// All observers, by what they observe.
 async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadObserver>>> {
     let mut all: HashMap<ThreadId, Vec<ThreadObserver>> = HashMap::new();
@@ -391,7 +403,7 @@ async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadOb
         let Some((_, last)) = some.last() else { return Ok(all) };
         after = Some((last.made, last.key.clone()));
         for (thread, item) in &some {
-            if let Entry::Observed(added) = engine.decode(&item.entry).await? {
+            if let Some(Entry::Observed(added)) = engine.read_if_whole(&item.entry).await? {
                 let (by, at) = (Arc::clone(&item.entry.actor), item.made);
                 let those = all.entry(added.target).or_default();
                 those.push(ThreadObserver { thread: *thread, added, by, at, holds: true });

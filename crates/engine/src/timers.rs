@@ -9,11 +9,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use threadkeep_model::{ItemKind, Timestamp};
-use threadkeep_store::DueQuery;
+use threadkeep_store::{DueQuery, StoreError};
 use tokio::time::Instant;
 
 use crate::engine::Shared;
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// Items looked at in one read.
 const READ_AT_ONCE: usize = 200;
@@ -71,7 +71,11 @@ impl Engine {
             let due = timers.due(DueQuery { until: now, after, limit: READ_AT_ONCE }).await?;
             for item in due.iter().filter(|item| !passed.contains(&item.key)).collect::<Vec<_>>() {
                 let fired = match item.kind {
-                    ItemKind::Approval => self.time_out(item.thread, &item.key).await?,
+                    ItemKind::Approval => match self.time_out(item.thread, &item.key).await {
+                        // One thread that is damaged, or too busy, does not keep the others waiting.
+                        Err(Error::Busy | Error::Store(StoreError::Corrupt { .. })) => false,
+                        fired => fired?,
+                    },
                     ItemKind::Queued
                     | ItemKind::QueuedSilently
                     | ItemKind::Child

@@ -1,4 +1,5 @@
 //! Timeouts of approvals by the real binary: each fires once, however often servers are killed, and however many there are.
+//! Observers are told once, too.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
@@ -144,4 +145,28 @@ fn an_agent_asks_a_human_answers_and_without_a_server_a_timeout_fires_when_someb
     assert!(history.contains("approval_requested") && history.contains("denied (timed out)"), "{history}");
     keep.run(&["transfer", &thread, "--request-approval", "sleep"]).refused(2, &["is none of"]);
     keep.run(&["transfer", &thread, "--delegate", "deploy", "--timeout", "P1M"]).refused(2, &["ISO 8601"]);
+}
+
+#[test]
+fn an_observing_thread_is_told_once_of_each_event_although_the_server_is_killed() {
+    const EVENTS: usize = 60;
+    let keep = Keep::new();
+    let folder = keep.at("data");
+    let mut serving = Serving::start(&folder);
+    let (thread, target) = (serving.thread(), serving.thread());
+    serving.ok("POST", &format!("/v1/threads/{thread}/observe"), &json!({ "target": target }));
+    let ask = json!({ "direction": "request_approval", "scope": ["deploy"] });
+    for n in 0..EVENTS {
+        serving.ok("POST", &format!("/v1/threads/{target}/transfer"), &ask);
+        if n % 20 == 10 {
+            // While some are told and some are not.
+            serving.running.kill();
+            serving = Serving::start(&folder);
+        }
+    }
+    let told = || entries(&serving, &thread, "message_queued");
+    eventually("all of them are told", || told().len() >= EVENTS);
+    let observed = |entry: &Value| entry["data"]["message"]["metadata"]["observed"]["version"].as_u64();
+    let versions: Vec<u64> = told().iter().map(|entry| observed(entry).expect("a version")).collect();
+    assert_eq!(versions, (1..=EVENTS as u64).collect::<Vec<_>>(), "each once, in order");
 }

@@ -1,6 +1,6 @@
 //! `transfer`: asks to be allowed something, or lets agents do something without asking.
 //!
-//! What came of it is read and answered next door, in `approvals`.
+//! What came of it is read and answered next door, in `approvals` and `delegations`.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use threadkeep_model::{
 };
 
 use super::write;
-use crate::approvals::{Approval, Delegated};
+use crate::approvals::Approval;
+use crate::delegations::Delegated;
 use crate::gate::{Change, open_for};
 use crate::{Engine, Error, Result};
 
