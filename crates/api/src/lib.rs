@@ -13,6 +13,7 @@ mod event;
 mod execution;
 mod export;
 mod family;
+mod file;
 mod history;
 mod message;
 mod page;
@@ -27,6 +28,7 @@ mod schema;
 mod snapshot;
 mod summary;
 mod thread;
+mod value;
 mod work;
 mod writer;
 
@@ -39,6 +41,10 @@ pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
 pub use family::{Family, Relation, Relationship, Role as RelationshipRole, Subagent};
+pub use file::{
+    ArtifactVersion, Directory, FileMatches, FileRecord, FileStats, FileVersion, Found, Grepped, LineMatch,
+    METADATA_HEADER, Moved,
+};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use page::Page;
@@ -56,5 +62,6 @@ pub use schema::{AppendedMessages, ProblemTold};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
+pub use value::Value;
 pub use work::{Begin, End, NewSubagent, NotifyParent, SetStatus, Step};
 pub use writer::Writer;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Account, BlobId, Content, FieldChanges, Json, MessageId, MessageName, Position, QueuedId, ShortId, ThreadId,
-    ThreadName, Timestamp, Uuid, Visibility,
+    Account, BlobId, Content, FieldChanges, FilePath, Json, MessageId, MessageName, Position, QueuedId, ShortId,
+    ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
 /// What a text that must not be blank matches: something that is neither white space (as `str::trim` has it) nor a null
@@ -93,6 +93,20 @@ schema! {
         "minimum": 0,
         "maximum": u64::MAX,
         "examples": [12]
+    };
+    FilePath, "FilePath", {
+        "description": "Where a file or directory is: its path from the root of the thread. What is read is normalised; \
+                        `..` does not lead out of the thread.",
+        "type": "string",
+        "maxLength": FilePath::BYTES_MAX,
+        "examples": ["/notes/plan.md"]
+    };
+    ValueKey, "ValueKey", {
+        "description": "The key of a value.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": ValueKey::BYTES_MAX,
+        "examples": ["settings"]
     };
     Account, "Account", {
         "description": "An account, by its name.",

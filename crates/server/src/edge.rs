@@ -17,6 +17,7 @@ use serde::Serialize;
 use threadkeep::{Invalid, SystemWorld, Timestamp, World};
 use threadkeep_api::{ErrorCode, Problem, Status};
 
+use crate::access::is_stream;
 use crate::answer::Refused;
 use crate::app::App;
 use crate::leftover::lend;
@@ -143,7 +144,7 @@ fn told(response: Response, id: &str) -> Response {
         None => return Response::from_parts(parts, body),
     };
     let mut response = refused.render(id);
-    for name in [header::ALLOW, header::SEC_WEBSOCKET_VERSION] {
+    for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());
         }
@@ -232,8 +233,11 @@ fn is_port(text: &str) -> bool {
 
 /// A request has to accept what the path answers with.
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
-    let offered = if path.ends_with("/stream") {
+    let offered = if is_stream(path) {
         "text/event-stream"
+    } else if is_file(path) {
+        // A file is what it was written as.
+        return Ok(());
     } else if path == "/metrics" {
         "text/plain"
     } else if path.ends_with("/admin/export") {
@@ -260,6 +264,11 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     }
     let detail = format!("this path answers with {offered}, which the request does not accept");
     Err(Problem::new(Status::NotAcceptable, ErrorCode::NotAcceptable, detail).into())
+}
+
+/// Whether this is the path of a file.
+fn is_file(path: &str) -> bool {
+    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "v1", "threads", _, "files", _, ..])
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 mod admin;
 mod backup;
+mod content;
 mod docs;
 mod events;
+mod files;
 mod keys;
 mod list;
 mod many;
@@ -14,6 +16,7 @@ mod projects;
 mod sign_in;
 mod threads;
 mod tree;
+mod values;
 mod work;
 
 use axum::Router;
@@ -33,6 +36,7 @@ pub(crate) fn table() -> Vec<Routes> {
         messages::routes().and(events::routes()),
         tree::routes(),
         work::routes(),
+        files::routes().and(values::routes()),
         crate::stream::routes().and(many::routes()),
         projects::routes(),
         keys::routes().and(sign_in::routes()),

@@ -51,7 +51,7 @@ pub(crate) fn routes() -> Routes {
             .fails([ErrorCode::ThreadClosed]),
             table::post(
                 ("rollBack", "/v1/threads/{thread}/rollback"),
-                "Goes back to a checkpoint, a time or a version, or undoes the last time somebody did.",
+                "Goes back to a checkpoint, a time or a version, with all or one file only; or undoes the last time somebody did.",
                 rollback,
                 Gives::json::<api::Thread>("The thread as it is now.").versioned(),
             )
@@ -61,6 +61,9 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::VersionInFuture,
                 ErrorCode::CheckpointNotFound,
                 ErrorCode::NothingToUndo,
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
                 ErrorCode::ThreadClosed,
             ]),
             table::post(
@@ -174,12 +177,18 @@ async fn rollback(
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let engine = lease.engine(&access.engine, &thread);
-    let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.undo) {
-        (Some(name), None, None, false) => RollbackTo::Checkpoint(name),
-        (None, Some(time), None, false) => RollbackTo::Timestamp(time),
-        (None, None, Some(version), false) => RollbackTo::Version(version),
-        (None, None, None, true) => RollbackTo::Undo,
-        _ => return Err(Invalid::body("version", "name one of checkpoint, timestamp, version and undo").into()),
+    let to = match (asked.checkpoint, asked.timestamp, asked.version, asked.artifact_version, asked.undo) {
+        (Some(name), None, None, None, false) => RollbackTo::Checkpoint(name),
+        (None, Some(time), None, None, false) => RollbackTo::Timestamp(time),
+        (None, None, Some(version), None, false) => RollbackTo::Version(version),
+        (None, None, None, Some(api::ArtifactVersion { path, version }), false) => {
+            RollbackTo::ArtifactVersion { path, version }
+        }
+        (None, None, None, None, true) => RollbackTo::Undo,
+        _ => {
+            let rule = "name one of checkpoint, timestamp, version, artifactVersion and undo";
+            return Err(Invalid::body("version", rule).into());
+        }
     };
     let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))
