@@ -1,7 +1,7 @@
 //! Other ways through a history: `fork`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
 
 use clap::{ArgGroup, Args};
-use threadkeep::{MessageName, Timestamp, Version};
+use threadkeep::{Invalid, MessageName, Timestamp, Version};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -53,6 +53,7 @@ impl Fork {
 Examples:
   threadkeep rollback 4e36 --to-version 12
   threadkeep rollback 4e36 --checkpoint before-the-refactoring
+  threadkeep rollback 4e36 --artifact-version /notes/plan.md@12    one file only
   threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
 pub(crate) struct Rollback {
     /// The thread: its id, its short id, or the beginning of either
@@ -66,6 +67,9 @@ pub(crate) struct Rollback {
     /// To the version with this name
     #[arg(long, value_name = "NAME", group = "to")]
     checkpoint: Option<String>,
+    /// One file only, to what it was at a version: everything else stays
+    #[arg(long, value_name = "PATH@VERSION", group = "to", value_parser = artifact_version)]
+    artifact_version: Option<api::ArtifactVersion>,
     /// To before the last rollback or truncation
     #[arg(long, group = "to")]
     undo: bool,
@@ -76,11 +80,18 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { to_version: version, timestamp, checkpoint, undo, .. } = self;
-        let to = api::Rollback { checkpoint, timestamp, version, undo };
+        let Self { to_version: version, timestamp, checkpoint, artifact_version, undo, .. } = self;
+        let to = api::Rollback { checkpoint, timestamp, version, artifact_version, undo };
         let thread = context.client.rollback(thread.id, &to).await?;
         thread::print(context, &thread)
     }
+}
+
+/// `PATH@VERSION`
+fn artifact_version(text: &str) -> Result<api::ArtifactVersion, Invalid> {
+    let rule = || Invalid::parameter("artifactVersion", format!("'{text}' is not PATH@VERSION, such as /plan.md@12"));
+    let (path, version) = text.rsplit_once('@').ok_or_else(rule)?;
+    Ok(api::ArtifactVersion { path: path.parse()?, version: version.parse().map_err(|_| rule())? })
 }
 
 /// Drop all messages from a point on; it can be undone with rollback --undo

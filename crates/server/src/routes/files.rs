@@ -1,5 +1,8 @@
 //! Files: written, read, moved, deleted, listed and searched. Their content is next door, in `content`.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use axum::body::Body;
 use axum::http::Method;
 use axum::response::Response;
@@ -253,13 +256,15 @@ pub(super) fn cursor(version: Version, name: &str) -> String {
 }
 
 /// The version and the name of a cursor, which a list as of another version does not take.
-pub(super) fn place<T: std::str::FromStr>(
+pub(super) fn place<T: FromStr + Display>(
     cursor: &str,
     as_of: Option<Version>,
 ) -> Result<(Version, Option<T>), Refused> {
     let read = cursor.split_once('.').and_then(|(version, name)| {
         let version: Version = version.parse().ok()?;
-        Some((version, Some(name.parse().ok()?)))
+        let read: T = name.parse().ok()?;
+        // Whatever is spelled otherwise was not given here.
+        (read.to_string() == name).then_some((version, Some(read)))
     });
     let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
     read.ok_or_else(|| {

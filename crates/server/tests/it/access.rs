@@ -5,7 +5,7 @@ use crate::support::{Client, Server};
 const UNKNOWN: &str = "T-00000000-0000-4000-8000-000000000000";
 
 /// The route of each operation: method, and path behind the thread unless it stands alone.
-const OF_AN_OPERATION: [(&str, &str, &str); 28] = [
+const OF_AN_OPERATION: [(&str, &str, &str); 34] = [
     ("create", "POST", "/v1/threads"),
     ("update", "PATCH", ""),
     ("delete", "DELETE", ""),
@@ -34,6 +34,12 @@ const OF_AN_OPERATION: [(&str, &str, &str); 28] = [
     ("notify-parent", "POST", "/notify-parent"),
     ("status", "POST", "/status"),
     ("change-owner", "PUT", "/owner"),
+    ("write-file", "PUT", "/files/a.txt"),
+    ("delete-file", "DELETE", "/files/a.txt"),
+    ("move-file", "POST", "/files/a.txt?moveTo=/b.txt"),
+    ("mkdir", "POST", "/files/a?mkdir"),
+    ("rmdir", "DELETE", "/files/a?rmdir"),
+    ("set-value", "PUT", "/kv/a"),
 ];
 
 #[test]

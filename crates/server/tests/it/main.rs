@@ -2,6 +2,7 @@
 
 mod access;
 mod described;
+mod files;
 mod hostile;
 mod jwt;
 mod keys;

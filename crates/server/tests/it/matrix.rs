@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// What a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 7]);
+struct Ids([(&'static str, String); 9]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -23,6 +23,8 @@ impl Ids {
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),
+            ("path", "nowhere.txt".to_owned()),
+            ("valueKey", "nothing".to_owned()),
         ])
     }
 
@@ -35,6 +37,8 @@ impl Ids {
         let waits = owner.post(&format!("{at}/queue"), json!({ "role": "user", "content": "waits" })).ok(201);
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
+        owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);
+        owner.put(&format!("{at}/kv/hidden"), json!("secret")).ok(200);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
             ("thread", thread),
@@ -44,6 +48,8 @@ impl Ids {
             ("project", text(&project["id"])),
             ("key", text(&key["id"])),
             ("code", "queue_full".to_owned()),
+            ("path", "hidden.txt".to_owned()),
+            ("valueKey", "hidden".to_owned()),
         ])
     }
 
