@@ -134,7 +134,7 @@ pub struct FilesChanged {
 
 /// What happened at one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", rename_all_fields = "camelCase", tag = "op", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase", tag = "op", try_from = "ReadChange")]
 pub enum FileChange {
     /// A file was written, whole.
     Write {
@@ -158,6 +158,43 @@ pub enum FileChange {
         /// Where.
         path: FilePath,
     },
+}
+
+/// A change as it is read. What serde derives for tagged enums copies fields first, which JSON that is kept to the letter
+/// does not survive.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadChange {
+    op: Op,
+    path: FilePath,
+    #[serde(default)]
+    file: Option<FileCell>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Op {
+    Write,
+    Remove,
+    MakeDirectory,
+    RemoveDirectory,
+}
+
+impl TryFrom<ReadChange> for FileChange {
+    type Error = &'static str;
+
+    fn try_from(ReadChange { op, path, file }: ReadChange) -> Result<Self, &'static str> {
+        match (op, file) {
+            (Op::Write, Some(file)) => Ok(Self::Write { path, file }),
+            (Op::Remove, None) => Ok(Self::Remove { path }),
+            (Op::MakeDirectory, None) => Ok(Self::MakeDirectory { path }),
+            (Op::RemoveDirectory, None) => Ok(Self::RemoveDirectory { path }),
+            (Op::Write, None) => Err("a file was written, and is missing"),
+            (Op::Remove | Op::MakeDirectory | Op::RemoveDirectory, Some(_)) => {
+                Err("there is a file where none was written")
+            }
+        }
+    }
 }
 
 impl FileChange {
@@ -418,6 +455,26 @@ mod tests {
         let (long_name, long) = ("x".repeat(256), "/abc".repeat(257));
         for text in ["/a\0b", "/a\nb", &long_name, &long] {
             assert_eq!(path(text), Err("invalid_parameter"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_read_as_it_was_written_and_its_metadata_to_the_letter() {
+        let hash = "0".repeat(64);
+        let file =
+            format!(r#"{{"hash":"{hash}","size":1,"mimeType":"text/plain","metadata":{{"b": 1.0,"a":[null]}}}}"#);
+        let text = format!(
+            r#"{{"changes":[{{"op":"write","path":"/a","file":{file}}},{{"op":"remove","path":"/b"}},{{"op":"make_directory","path":"/c"}},{{"op":"remove_directory","path":"/d"}}]}}"#
+        );
+        let read: FilesChanged = serde_json::from_str(&text).expect("changes");
+        assert_eq!(serde_json::to_string(&read).expect("json"), text);
+        for odd in [
+            r#"{"op":"write","path":"/a"}"#.to_owned(),
+            format!(r#"{{"op":"remove","path":"/a","file":{file}}}"#),
+            r#"{"op":"burn","path":"/a"}"#.to_owned(),
+            r#"{"op":"remove","path":"/a","colour":1}"#.to_owned(),
+        ] {
+            assert!(serde_json::from_str::<FileChange>(&odd).is_err(), "{odd}");
         }
     }
 

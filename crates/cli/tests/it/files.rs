@@ -98,7 +98,7 @@ pub fn values_are_set_compared_listed_and_taken_away() {
     assert_eq!(keep.json(&["get-value", &thread, "user/name"])["version"], 1);
     keep.ok(&["set-value", &thread, "number", "-1.50"]);
     assert_eq!(keep.ok(&["get-value", &thread, "number"]), "-1.50");
-    keep.run(&["set-value", &thread, "odd", "{"]).refused(2, &["is not JSON"]);
+    keep.run(&["set-value", &thread, "odd", "{"]).refused(2, &["well-formed JSON"]);
     keep.run(&["set-value", &thread, "", "1"]).refused(2, &["1 to 512 bytes"]);
     let keys = |args: &[&str]| -> Vec<String> {
         let listed = keep.json(args);
