@@ -132,6 +132,11 @@ pub(crate) struct LastEventId(pub(crate) Option<String>);
 pub(crate) struct IfNoneMatch(Option<String>);
 
 impl IfNoneMatch {
+    /// Whether it says that there must be nothing yet, as writes understand it.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.as_deref().is_some_and(|known| known.trim() == "*")
+    }
+
     /// Whether the client has what this tag names.
     pub(crate) fn is(&self, etag: &str) -> bool {
         let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);

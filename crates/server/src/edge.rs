@@ -80,6 +80,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
     if app.log.is_on() {
+        hide_names(&mut path);
         let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
         path.truncate(end.unwrap_or(0));
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
@@ -89,6 +90,14 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         app.log.line(&line);
     }
     response
+}
+
+/// Takes what people call their files and values out of a path.
+fn hide_names(path: &mut String) {
+    let parts: Vec<&str> = path.split('/').collect();
+    if let ["", "v1", "threads", thread, kind @ ("files" | "kv"), _, ..] = parts[..] {
+        *path = format!("/v1/threads/{thread}/{kind}/…");
+    }
 }
 
 /// A panic is a broken invariant of ours: it ends one request, and nothing else.

@@ -286,9 +286,12 @@ fn header_parameter(header: Honours) -> Value {
             "The version that the thread has to be at, in quotes.",
             json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[*])$" }),
         ),
-        Honours::IfNoneMatch => {
-            ("If-None-Match", false, "The `ETag` of what the client has already.", json!({ "type": "string" }))
-        }
+        Honours::IfNoneMatch => (
+            "If-None-Match",
+            false,
+            "The `ETag` of what the client has already; to write only what is not there yet, `*`.",
+            json!({ "type": "string" }),
+        ),
         Honours::IdempotencyKey => (
             "Idempotency-Key",
             false,

@@ -71,6 +71,11 @@ pub fn files_are_written_searched_compared_and_brought_back() {
     keep.run_with(&["write-file", &fork, "/older/plan.md"], b"Mine.\n").ok();
     assert_eq!(keep.ok(&["read-file", &thread, "/older/plan.md"]), "# Plan\n\nTODO: think");
     assert_eq!(keep.json(&["doctor"])["healthy"], true);
+    let (export, elsewhere) = (keep.at("all.jsonl").display().to_string(), Keep::new());
+    keep.ok(&["export", "-o", &export]);
+    elsewhere.ok(&["import", &export]);
+    assert_eq!(elsewhere.ok(&["read-file", &fork, "/older/plan.md"]), "Mine.");
+    assert_eq!(elsewhere.json(&["read-file", &thread, "/a.txt", "--as-of", "2"])["file"]["metadata"]["by"], "Zoë");
 }
 
 #[test]

@@ -419,11 +419,12 @@ async fn write(
     Path((name, path)): Path<(String, String)>,
     Query(about): Query<About>,
     if_match: IfMatch,
+    known: IfNoneMatch,
     lease: Lease,
     mut sent: Content,
 ) -> Answer {
     let path: FilePath = path.parse()?;
-    let thread = named(&access, &name).await?;
+    let mut thread = named(&access, &name).await?;
     let engine = lease.engine(&access.engine, &thread);
     let limits = *engine.limits();
     // What cannot be kept is not read either.
@@ -435,13 +436,41 @@ async fn write(
     let content = sent.read(limits.file_bytes_max).await?;
     let About { width, height } = about;
     let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
-    let written = engine.write_files(thread.id, WriteFiles { files: vec![file], expected: if_match.version() }).await?;
+    let expected = if_match.version();
+    let written = if known.is_any() {
+        let mut tries = 0;
+        loop {
+            let at = expected.unwrap_or(thread.head.version);
+            if engine.stat(thread.id, &file.path, Some(at)).await?.is_some() {
+                return Err(taken(&file.path, thread.head.version));
+            }
+            let new = WriteFiles { files: vec![file.clone()], expected: Some(at) };
+            match engine.write_files(thread.id, new).await {
+                // The thread moved, and not necessarily this file.
+                Err(Error::VersionConflict { .. }) if expected.is_none() && tries < TRIES_MAX => tries += 1,
+                written => break written?,
+            }
+            thread = named(&access, &name).await?;
+        }
+    } else {
+        engine.write_files(thread.id, WriteFiles { files: vec![file], expected }).await?
+    };
     let record = written.first().ok_or(Error::Busy)?;
     let told = api::FileRecord::from(record);
     // Only a new file came to be with this very version.
     let is_new = record.file().is_some_and(|file| file.created.is_none());
     let response = if is_new { created(&told) } else { json(&told) };
     Ok(at(record.version.unwrap_or(thread.head.version), response))
+}
+
+/// How often a file that must be new is tried while its thread moves.
+const TRIES_MAX: usize = 16;
+
+/// There is something already where a file must be new.
+fn taken(path: &FilePath, current: Version) -> Refused {
+    let detail = format!("there is something at {path} already; write it without If-None-Match, or elsewhere");
+    let problem = Problem::new(Status::PreconditionFailed, ErrorCode::VersionConflict, detail);
+    Problem { current_version: Some(current), ..problem }.into()
 }
 
 /// How the tree changes.

@@ -79,6 +79,9 @@ fn a_file_is_written_read_and_kept_in_every_version() {
     let late = files.put_with("/notes/plan.md", "If-Match: \"2\"\r\n", b"late");
     assert_eq!(late.refused(412, "version_conflict")["currentVersion"], 3);
 
+    files.put_with("/notes/plan.md", "If-None-Match: *\r\n", b"new?").refused(412, "version_conflict");
+    files.put_with("/notes", "If-None-Match: *\r\n", b"new?").refused(412, "version_conflict");
+
     let read = files.get("/notes/plan.md");
     assert_eq!((read.status, read.body.as_str()), (200, "# Plan\n\nDone.\n"));
     assert_eq!(read.header("content-type"), Some("text/markdown"));
@@ -170,7 +173,7 @@ fn parts_of_a_file_are_read_and_what_a_client_has_is_not_sent_again() {
     assert_eq!(files.get_with("/large.txt", "If-None-Match: \"other\"\r\n").status, 200);
     let part = |known: &str| files.get_with("/large.txt", &format!("Range: bytes=0-1\r\nIf-Range: {known}\r\n")).status;
     assert_eq!((part(&tag), part("\"other\"")), (206, 200));
-    files.put("/empty", "");
+    files.put_with("/empty", "If-None-Match: *\r\n", b"").ok(201);
     assert_eq!((files.get("/empty").status, files.get("/empty").body.as_str()), (200, ""));
     files.get_with("/empty", "Range: bytes=0-\r\n").refused(416, "range_not_satisfiable");
     assert_eq!(files.get_with("/empty", "Accept: image/png\r\n").status, 200, "a file is what it is");
