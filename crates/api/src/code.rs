@@ -94,8 +94,6 @@ codes! {
     FileNotFound = "file_not_found": NotFound;
     /// There is no small picture of the file.
     NoThumbnail = "no_thumbnail": NotFound;
-    /// Nothing lies under that key.
-    ValueNotFound = "value_not_found": NotFound;
     /// There was no such merge into the thread.
     MergeNotFound = "merge_not_found": NotFound;
     /// The account has no such project.
@@ -122,6 +120,8 @@ codes! {
     RequestTimeout = "request_timeout": RequestTimeout;
     /// The body is in words that are not understood here.
     UnsupportedMediaType = "unsupported_media_type": UnsupportedMediaType;
+    /// The file has no bytes in that range.
+    RangeNotSatisfiable = "range_not_satisfiable": RangeNotSatisfiable;
     /// Somebody else is the thread's exclusive writer.
     WriterHeld = "writer_held": Conflict;
     /// The lease under which the caller wrote has ended.

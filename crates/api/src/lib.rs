@@ -14,6 +14,7 @@ mod event;
 mod execution;
 mod export;
 mod family;
+mod file;
 mod history;
 mod message;
 mod observer;
@@ -31,6 +32,7 @@ mod schema;
 mod snapshot;
 mod summary;
 mod thread;
+mod value;
 mod work;
 mod writer;
 
@@ -44,6 +46,10 @@ pub use event::{LoggedEvent, SaidMessage};
 pub use execution::{Execution, ModelMessage, Progressed, Queued};
 pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
 pub use family::{Family, Relation, Relationship, Role as RelationshipRole, Subagent};
+pub use file::{
+    ArtifactVersion, Directory, FileMatches, FileRecord, FileStats, FileVersion, Found, Grepped, LineMatch,
+    METADATA_HEADER, Moved,
+};
 pub use history::{FeedEntry, HistoryEntry};
 pub use message::Message;
 pub use observer::{Deliver, NewObserver, ObservedEvent, Observer, WebhookEvent};
@@ -66,5 +72,6 @@ pub use schema::{AppendedMessages, ProblemTold};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
+pub use value::Value;
 pub use work::{Begin, End, NewSubagent, NotifyParent, SetStatus, Step};
 pub use writer::Writer;

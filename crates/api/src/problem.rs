@@ -96,6 +96,8 @@ pub enum Status {
     UriTooLong,
     /// The headers are larger than a limit.
     HeadersTooLarge,
+    /// There is nothing in the range that was asked for.
+    RangeNotSatisfiable,
     /// Too often.
     RateLimited,
     /// Well-formed, but it contradicts an earlier request.
@@ -125,6 +127,7 @@ impl From<u16> for Status {
             413 => Self::TooLarge,
             414 => Self::UriTooLong,
             415 => Self::UnsupportedMediaType,
+            416 => Self::RangeNotSatisfiable,
             422 => Self::Unprocessable,
             429 => Self::RateLimited,
             431 => Self::HeadersTooLarge,
@@ -153,6 +156,7 @@ impl Status {
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
             Self::UriTooLong => 414,
+            Self::RangeNotSatisfiable => 416,
             Self::RateLimited => 429,
             Self::HeadersTooLarge => 431,
             Self::Unprocessable => 422,
@@ -174,6 +178,7 @@ impl Status {
             | Self::RequestTimeout
             | Self::UriTooLong
             | Self::HeadersTooLarge
+            | Self::RangeNotSatisfiable
             | Self::UnsupportedMediaType => 2,
             Self::NotFound | Self::Gone => 3,
             Self::Unauthorized | Self::Forbidden => 4,

@@ -300,6 +300,9 @@ pub struct Rollback {
     /// To this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// One file only, to what it was at a version.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "an_object")]
+    pub artifact_version: Option<crate::ArtifactVersion>,
     /// To before the last rollback or truncation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,

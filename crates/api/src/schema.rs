@@ -163,7 +163,7 @@ enum ForkAt {
 
 /// Where to go back to.
 #[derive(JsonSchema)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
 enum RollbackTo {
     /// To a checkpoint.
     Checkpoint {
@@ -184,6 +184,11 @@ enum RollbackTo {
     Version {
         /// To this version.
         version: Version,
+    },
+    /// One file only.
+    ArtifactVersion {
+        /// To what this file was at a version; everything else stays.
+        artifact_version: crate::ArtifactVersion,
     },
     /// Back again.
     Undo {

@@ -100,6 +100,7 @@ Examples:
   threadkeep rollback 4e36 --to-version 12
   threadkeep rollback 4e36 --checkpoint before-the-refactoring
   threadkeep rollback 4e36 --step 3         after the fourth message, which is the assistant's
+  threadkeep rollback 4e36 --artifact-version /notes/plan.md@12    one file only
   threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
 pub(crate) struct Rollback {
     /// The thread: its id, its short id, or the beginning of either
@@ -116,6 +117,9 @@ pub(crate) struct Rollback {
     /// To just after this message of the assistant, with the results of its calls: its id, or its index counted from 0
     #[arg(long, value_name = "MESSAGE", group = "to", value_parser = step)]
     step: Option<api::StepName>,
+    /// One file only, to what it was at a version: everything else stays
+    #[arg(long, value_name = "PATH@VERSION", group = "to", value_parser = artifact_version)]
+    artifact_version: Option<api::ArtifactVersion>,
     /// To before the last rollback or truncation
     #[arg(long, group = "to")]
     undo: bool,
@@ -126,8 +130,8 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { to_version: version, timestamp, checkpoint, step, undo, .. } = self;
-        let to = api::Rollback { checkpoint, step, timestamp, version, undo };
+        let Self { to_version: version, timestamp, checkpoint, step, artifact_version, undo, .. } = self;
+        let to = api::Rollback { checkpoint, step, timestamp, version, artifact_version, undo };
         let thread = context.client.rollback(thread.id, &to).await?;
         thread::print(context, &thread)
     }
@@ -138,6 +142,13 @@ fn step(text: &str) -> Result<api::StepName, Invalid> {
         return Ok(api::StepName::Index(index));
     }
     text.parse().map(api::StepName::Message)
+}
+
+/// `PATH@VERSION`
+fn artifact_version(text: &str) -> Result<api::ArtifactVersion, Invalid> {
+    let rule = || Invalid::parameter("artifactVersion", format!("'{text}' is not PATH@VERSION, such as /plan.md@12"));
+    let (path, version) = text.rsplit_once('@').ok_or_else(rule)?;
+    Ok(api::ArtifactVersion { path: path.parse()?, version: version.parse().map_err(|_| rule())? })
 }
 
 /// Drop all messages from a point on; it can be undone with rollback --undo

@@ -105,6 +105,9 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
         "version_in_future" | "before_birth" | "nothing_to_undo" => about("history"),
         "checkpoint_not_found" => about("checkpoints"),
+        "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
+            about("files").map(|command| format!("{command} --recursive"))
+        }
         _ => None,
     };
     match better.or_else(|| problem.hint.as_deref().map(str::to_owned)) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::model::{
-    CheckpointSet, Forked, Inserted, Kind, MessageEdited, MessagesDeleted, Related, RolledBack, ThreadChanged,
-    Truncated,
+    CheckpointSet, FileChange, FilesChanged, Forked, Inserted, Kind, MessageEdited, MessagesDeleted, Related,
+    RolledBack, ThreadChanged, Truncated, ValuesChanged,
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
 use threadkeep_api::{ErrorCode, HistoryEntry, Problem, Status, Thread};
@@ -23,6 +23,8 @@ use crate::text::{brief, counted, moment, visible};
 
 /// Characters of an entry's text.
 const ENTRY_SHOWN_MAX: usize = 100;
+/// Changes of files that are told in one line.
+const FILES_SHOWN_MAX: usize = 3;
 /// How long what was printed may wait for more to be written with it.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
 /// Entries of a history, unless the caller says otherwise.
@@ -313,22 +315,6 @@ fn in_words(fact: Entry) -> String {
         }
         Entry::InjectionTaken(taken) => taken.id.to_string(),
         Entry::Decided(decided) => brief(&format!("{} {}", decided.question.trim(), decided.answer), ENTRY_SHOWN_MAX),
-        Entry::FilesChanged(changed) => {
-            let told = |change: &threadkeep::model::FileChange| match change {
-                threadkeep::model::FileChange::Write { path, file } => format!("{path} ({} bytes)", file.size),
-                threadkeep::model::FileChange::Remove { path } => format!("{path} removed"),
-                threadkeep::model::FileChange::MakeDirectory { path } => format!("{path}/ made"),
-                threadkeep::model::FileChange::RemoveDirectory { path } => format!("{path}/ removed"),
-            };
-            brief(&changed.changes.iter().map(told).collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
-        }
-        Entry::ValuesChanged(changed) => {
-            let told = |change: &threadkeep::model::ValueChange| match &change.value {
-                Some(value) => format!("{} = {}", change.key, value.as_str()),
-                None => format!("{} removed", change.key),
-            };
-            brief(&changed.changes.iter().map(told).collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
-        }
         Entry::Merged(merged) => {
             let from: Vec<String> = merged.sources.iter().map(|source| source.thread_id.to_string()).collect();
             brief(&format!("{} {} from {}", merged.id, merged.status.as_str(), from.join(", ")), ENTRY_SHOWN_MAX)
@@ -349,5 +335,28 @@ fn in_words(fact: Entry) -> String {
         Entry::OwnerChanged(changed) => {
             brief(&format!("from {} to {}", changed.from.as_str(), changed.to.as_str()), ENTRY_SHOWN_MAX)
         }
+        Entry::FilesChanged(FilesChanged { changes, restored, .. }) => {
+            let said: Vec<String> = changes.iter().take(FILES_SHOWN_MAX).map(in_short).collect();
+            let more = changes.len().saturating_sub(FILES_SHOWN_MAX);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let restored = restored.map(|to| format!(" (as at version {to})")).unwrap_or_default();
+            brief(&format!("{}{more}{restored}", said.join(", ")), ENTRY_SHOWN_MAX)
+        }
+        Entry::ValuesChanged(ValuesChanged { changes }) => {
+            let said = changes.iter().map(|change| match &change.value {
+                Some(value) => format!("{} = {}", change.key, value.as_str()),
+                None => format!("{} taken away", change.key),
+            });
+            brief(&said.collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
+        }
+    }
+}
+
+fn in_short(change: &FileChange) -> String {
+    match change {
+        FileChange::Write { path, file } => format!("wrote {path} ({})", counted(file.size, "byte", "bytes")),
+        FileChange::Remove { path } => format!("removed {path}"),
+        FileChange::MakeDirectory { path } => format!("made {path}/"),
+        FileChange::RemoveDirectory { path } => format!("removed {path}/"),
     }
 }

@@ -45,6 +45,14 @@ pub(crate) struct ServerSettings {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB", env = "THREADKEEP_BODY_BYTES_MAX",
           hide_env = true)]
     body_bytes_max: usize,
+    /// Most bytes of a file
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB", env = "THREADKEEP_FILE_BYTES_MAX",
+          hide_env = true)]
+    file_bytes_max: usize,
+    /// Most bytes that a thread may write to files, every version counted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64GiB", env = "THREADKEEP_FILES_BYTES_MAX",
+          hide_env = true)]
+    files_bytes_max: usize,
     /// Most messages that wait in the queue of a thread
     #[arg(long, value_name = "N", value_parser = count, default_value = "5", env = "THREADKEEP_QUEUED_MAX", hide_env = true)]
     queued_max: usize,
@@ -97,6 +105,8 @@ impl ServerSettings {
             batch_max: self.batch_max,
             message_bytes_max: self.message_bytes_max,
             queued_max: self.queued_max,
+            file_bytes_max: self.file_bytes_max,
+            files_bytes_max: self.files_bytes_max as u64,
             ..Limits::default()
         })
     }

@@ -40,12 +40,17 @@ pub(crate) struct Ask {
     /// Whether the answer may take as long as it takes.
     pub(crate) unhurried: bool,
     accept: &'static str,
+    /// What the body is.
+    media: Option<String>,
+    /// More headers, which go before those that the client carries.
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Ask {
     fn new(method: Method, path: String, repeat: Repeat) -> Self {
         let accept = "application/json";
-        Self { method, path, query: Query::default(), body: None, repeat, unhurried: false, accept }
+        let (query, headers) = (Query::default(), Vec::new());
+        Self { method, path, query, body: None, repeat, unhurried: false, accept, media: None, headers }
     }
 
     pub(crate) fn get(path: String) -> Self {
@@ -54,6 +59,21 @@ impl Ask {
 
     pub(crate) fn delete(path: String) -> Self {
         Self::new(Method::DELETE, path, Repeat::Freely)
+    }
+
+    /// A deletion of what somebody else may bring back meanwhile.
+    pub(crate) fn delete_once(path: String) -> Self {
+        Self::new(Method::DELETE, path, Repeat::IfNotDone)
+    }
+
+    /// A write that needs no body.
+    pub(crate) fn act(path: String) -> Self {
+        Self::new(Method::POST, path, Repeat::IfNotDone)
+    }
+
+    /// The content of a file.
+    pub(crate) fn put_content(path: String, content: Bytes, media: Option<String>) -> Self {
+        Self { body: Some(content), media, ..Self::new(Method::PUT, path, Repeat::IfNotDone) }
     }
 
     /// A write that is done anew whenever it is sent.
@@ -77,6 +97,7 @@ impl Ask {
     fn with_body(mut self, body: &impl Serialize) -> Result<Self, Error> {
         let json = serde_json::to_vec(body).map_err(|error| Invalid::body("body", error.to_string()))?;
         self.body = Some(json.into());
+        self.media = Some("application/json".to_owned());
         Ok(self)
     }
 
@@ -88,6 +109,17 @@ impl Ask {
     /// It may be sent again: doing it twice is doing it once.
     pub(crate) fn repeatable(mut self) -> Self {
         self.repeat = Repeat::Freely;
+        self
+    }
+
+    /// It is sent again only if it surely was not done.
+    pub(crate) fn once(mut self) -> Self {
+        self.repeat = Repeat::IfNotDone;
+        self
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
         self
     }
 
@@ -121,6 +153,16 @@ impl Answer {
     pub(crate) fn version(&self) -> Option<Version> {
         let tag = self.headers.get(ETAG)?.to_str().ok()?;
         tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
+    }
+
+    /// What it is.
+    pub(crate) fn media(&self) -> Option<&str> {
+        self.headers.get(CONTENT_TYPE)?.to_str().ok()
+    }
+
+    /// What it says.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.body
     }
 
     /// What it says, as text.
@@ -243,8 +285,8 @@ impl Client {
         if let Some(key) = &self.way.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        if ask.body.is_some() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(media) = &ask.media {
+            headers.insert(CONTENT_TYPE, plain("Content-Type", media)?);
         }
         let carried = &self.carried;
         if let Some(actor) = &carried.actor {
@@ -261,6 +303,9 @@ impl Client {
         }
         if let Some(key) = &carried.idempotency_key {
             headers.insert("idempotency-key", plain("Idempotency-Key", key.as_str())?);
+        }
+        for (name, value) in &ask.headers {
+            headers.insert(*name, plain(name, value)?);
         }
         Ok(request)
     }

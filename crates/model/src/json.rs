@@ -54,6 +54,16 @@ impl Json {
         Self(RawValue::from_string(quoted).expect("what serde_json wrote is JSON"))
     }
 
+    /// `null`.
+    pub fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        self.as_str().trim() == "null"
+    }
+
     /// The text, exactly as accepted.
     pub fn as_str(&self) -> &str {
         self.0.get()

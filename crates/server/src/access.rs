@@ -119,11 +119,18 @@ fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
     Ok(Caller { actor, ..caller })
 }
 
+/// Whether this is the path of a stream. A file or a value may be called so, too.
+pub(crate) fn is_stream(path: &str) -> bool {
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "v1", last] | ["", "v1", "threads", _, last] => matches!(last, "stream" | "ws"),
+        _ => false,
+    }
+}
+
 /// The key that a request presents, itself or by a ticket; none if it presents nothing.
 async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
     // Routes see what is left of the path; a ticket is for all of it.
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
-    let is_stream = path.ends_with("/stream") || path.ends_with("/ws");
     let found = match parts.headers.get(header::AUTHORIZATION) {
         Some(value) => {
             let said = value.to_str().ok().and_then(|value| value.split_once(' '));
@@ -133,7 +140,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
                 None => None,
             }
         }
-        None => match parts.uri.query().filter(|_| is_stream).and_then(ticket) {
+        None => match parts.uri.query().filter(|_| is_stream(path)).and_then(ticket) {
             Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
             // A session that is over is none: whoever reads public threads goes on doing so.
             None => return Ok(in_session(parts, app).await),

@@ -101,6 +101,26 @@ impl<S: Sync> FromRequestParts<S> for Token {
     }
 }
 
+/// `If-Match` and `If-None-Match: *` about a value: the version that it has to be at, 0 if there must be none.
+pub(crate) struct ValueIs(pub(crate) Option<Version>);
+
+impl<S: Sync> FromRequestParts<S> for ValueIs {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        match (parts.headers.get(header::IF_MATCH), parts.headers.get(header::IF_NONE_MATCH)) {
+            (None, None) => Ok(Self(None)),
+            (Some(value), None) => match version(value)? {
+                Some(version) => Ok(Self(Some(version))),
+                None => Err(Invalid::parameter("If-Match", "is not a version of the value in quotes").into()),
+            },
+            (None, Some(value)) if value.as_bytes() == b"*" => Ok(Self(Some(Version::START))),
+            (None, Some(_)) => Err(Invalid::parameter("If-None-Match", "is not *").into()),
+            (Some(_), Some(_)) => Err(Invalid::parameter("If-None-Match", "goes without If-Match").into()),
+        }
+    }
+}
+
 fn text(value: &HeaderValue) -> Result<String, Refused> {
     Ok(value.to_str().unwrap_or("?").to_owned())
 }
@@ -112,6 +132,11 @@ pub(crate) struct LastEventId(pub(crate) Option<String>);
 pub(crate) struct IfNoneMatch(Option<String>);
 
 impl IfNoneMatch {
+    /// Whether it says that there must be nothing yet, as writes understand it.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.as_deref().is_some_and(|known| known.trim() == "*")
+    }
+
     /// Whether the client has what this tag names.
     pub(crate) fn is(&self, etag: &str) -> bool {
         let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);

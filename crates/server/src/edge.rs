@@ -17,6 +17,7 @@ use serde::Serialize;
 use threadkeep::{Invalid, SystemWorld, Timestamp, World};
 use threadkeep_api::{ErrorCode, Problem, Status};
 
+use crate::access::is_stream;
 use crate::answer::Refused;
 use crate::app::App;
 use crate::leftover::lend;
@@ -79,6 +80,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
     if app.log.is_on() {
+        hide_names(&mut path);
         let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
         path.truncate(end.unwrap_or(0));
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
@@ -88,6 +90,14 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         app.log.line(&line);
     }
     response
+}
+
+/// Takes what people call their files and values out of a path.
+fn hide_names(path: &mut String) {
+    let parts: Vec<&str> = path.split('/').collect();
+    if let ["", "v1", "threads", thread, kind @ ("files" | "kv"), _, ..] = parts[..] {
+        *path = format!("/v1/threads/{thread}/{kind}/…");
+    }
 }
 
 /// A panic is a broken invariant of ours: it ends one request, and nothing else.
@@ -143,7 +153,7 @@ fn told(response: Response, id: &str) -> Response {
         None => return Response::from_parts(parts, body),
     };
     let mut response = refused.render(id);
-    for name in [header::ALLOW, header::SEC_WEBSOCKET_VERSION] {
+    for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());
         }
@@ -232,8 +242,11 @@ fn is_port(text: &str) -> bool {
 
 /// A request has to accept what the path answers with.
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
-    let offered = if path.ends_with("/stream") {
+    let offered = if is_stream(path) {
         "text/event-stream"
+    } else if is_file(path) {
+        // A file is what it was written as.
+        return Ok(());
     } else if path == "/metrics" {
         "text/plain"
     } else if path.ends_with("/admin/export") {
@@ -260,6 +273,11 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     }
     let detail = format!("this path answers with {offered}, which the request does not accept");
     Err(Problem::new(Status::NotAcceptable, ErrorCode::NotAcceptable, detail).into())
+}
+
+/// Whether this is the path of a file.
+fn is_file(path: &str) -> bool {
+    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "v1", "threads", _, "files", _, ..])
 }
 
 #[cfg(test)]

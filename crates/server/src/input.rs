@@ -5,12 +5,13 @@ use std::pin::Pin;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use futures_core::Stream;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use threadkeep::model::FieldChanges;
-use threadkeep::{Invalid, Skill};
+use threadkeep::{Invalid, Json, Skill};
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Problem, Status};
 
@@ -100,6 +101,12 @@ from_body! {
     api::Truncate: api::parse_body;
 }
 
+impl FromBody for Json {
+    fn from_body(text: &str) -> Result<Self, Invalid> {
+        Self::parse("value", text)
+    }
+}
+
 /// A body that is no JSON, chunk by chunk.
 pub(crate) struct Lines(pub(crate) Chunks);
 
@@ -111,6 +118,76 @@ impl FromRequest<App> for Lines {
     }
 }
 
+/// The content of a file, still to be read, and what is said about it.
+pub(crate) struct Content {
+    /// What it is, if the request says so.
+    pub(crate) mime_type: Option<String>,
+    /// What its writer says about it.
+    pub(crate) metadata: Option<Json>,
+    announced: Option<u64>,
+    chunks: Chunks,
+}
+
+impl FromRequest<App> for Content {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
+        let headers = request.headers();
+        unencoded(headers)?;
+        let said = |name: &str| {
+            let value = headers.get(name).map(|value| std::str::from_utf8(value.as_bytes()).map(str::to_owned));
+            value.transpose().map_err(|_| Invalid::parameter(name, "is not UTF-8 text"))
+        };
+        let mime_type = said(header::CONTENT_TYPE.as_str())?;
+        let metadata = said(api::METADATA_HEADER)?.map(|text| Json::parse("Threadkeep-Metadata", &text)).transpose()?;
+        let announced = announced(headers);
+        Ok(Self { mime_type, metadata, announced, chunks: Chunks::of(request.into_body(), &app.settings) })
+    }
+}
+
+impl Content {
+    /// How many bytes it has, if the request says so.
+    pub(crate) fn announced(&self) -> Option<u64> {
+        self.announced
+    }
+
+    /// All of it. Memory grows with what arrives, whatever was announced.
+    ///
+    /// # Errors
+    /// 413 for more than `bytes_max`, 408 for one that does not go on.
+    pub(crate) async fn read(mut self, bytes_max: usize) -> Result<Bytes, Refused> {
+        let too_large = || -> Refused {
+            Problem::new(Status::TooLarge, ErrorCode::TooLarge, format!("a file has at most {bytes_max} bytes")).into()
+        };
+        if self.announced.is_some_and(|bytes| bytes > bytes_max as u64) {
+            return Err(too_large());
+        }
+        let mut bytes: Vec<u8> = Vec::new();
+        while let Some(chunk) = self.chunks.next().await? {
+            if bytes.len() + chunk.len() > bytes_max {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// How many bytes a body has, if the request says so.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok())
+}
+
+/// Refuses a body that has to be decoded.
+fn unencoded(headers: &HeaderMap) -> Result<(), Refused> {
+    let Some(encoding) = headers.get(header::CONTENT_ENCODING).filter(|value| *value != "identity") else {
+        return Ok(());
+    };
+    let encoding = encoding.to_str().unwrap_or("that");
+    let detail = format!("a body in the encoding '{encoding}' is not understood; send it as it is");
+    Err(Problem::new(Status::UnsupportedMediaType, ErrorCode::UnsupportedMediaType, detail).into())
+}
+
 /// The text of a JSON body, at most as large as is allowed.
 ///
 /// # Errors
@@ -118,17 +195,13 @@ impl FromRequest<App> for Lines {
 async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
     let headers = request.headers();
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());
-    if let Some(encoding) = headers.get(header::CONTENT_ENCODING).filter(|value| *value != "identity") {
-        let encoding = encoding.to_str().unwrap_or("that");
-        let detail = format!("a body in the encoding '{encoding}' is not understood; send it as it is");
-        return Err(Problem::new(Status::UnsupportedMediaType, ErrorCode::UnsupportedMediaType, detail).into());
-    }
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    unencoded(headers)?;
+    let announced = announced(headers);
     let bytes_max = settings.body_bytes_max;
     let too_large = || -> Refused {
         Problem::new(Status::TooLarge, ErrorCode::TooLarge, format!("a body has at most {bytes_max} bytes")).into()
     };
-    if announced.is_some_and(|bytes| bytes > bytes_max) {
+    if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
         return Err(too_large());
     }
     let mut chunks = Chunks::of(request.into_body(), settings);
@@ -183,6 +256,34 @@ impl Chunks {
 fn too_slow() -> Refused {
     let detail = "the body did not come in time; send it again, without pauses";
     Problem::new(Status::RequestTimeout, ErrorCode::RequestTimeout, detail).into()
+}
+
+/// A parameter that need not say more than its name: `?stats`, or `?stats=true`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match String::deserialize(from)?.as_str() {
+            "" | "true" => Ok(Self(true)),
+            "false" => Ok(Self(false)),
+            other => Err(D::Error::custom(format!("'{other}' is neither true nor false"))),
+        }
+    }
+}
+
+impl schemars::JsonSchema for Flag {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Flag".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": ["", "true", "false"] })
+    }
 }
 
 /// A query whose parameters are all known.

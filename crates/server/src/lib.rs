@@ -21,6 +21,7 @@ mod log;
 mod metrics;
 mod openapi;
 mod patient;
+mod ranges;
 mod routes;
 mod serve;
 mod sessions;

@@ -10,11 +10,11 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use threadkeep::model::{BlobId, MessageName, QueuedId, ThreadName, Uuid};
+use threadkeep::model::{BlobId, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
 use threadkeep_api::{ErrorCode, ProblemTold};
 
 use crate::routes;
-use crate::table::{Gives, Honours, Needs, Operation, SchemaOf, Takes};
+use crate::table::{ANY_MEDIA, Gives, Honours, Needs, Operation, SchemaOf, Takes};
 
 /// The document as text, and the tag of its version.
 pub(crate) struct Document {
@@ -118,7 +118,7 @@ pub(crate) fn build() -> Value {
     for kind in routes::table() {
         tags.push(json!({ "name": kind.tag, "description": kind.about }));
         for operation in kind.operations() {
-            let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+            let path = paths.entry(operation.described_path()).or_insert_with(|| json!({}));
             path[operation.method.as_str().to_ascii_lowercase()] =
                 described(operation, kind.tag, &mut schemas, &mut problems);
         }
@@ -217,6 +217,13 @@ fn path_parameter(name: &'static str) -> Value {
             "pattern": "^[^/\\x00]+$", "examples": ["website"] }),
         "key" => json!({ "description": "The id of a key, which is no secret.", "type": "string",
             "pattern": "^[^/]+$", "examples": ["5f0c3a9e1b7d2468"] }),
+        "path" => {
+            json!({ "description": "The path of a file or directory, which may hold slashes as they are. What else it \
+            holds is escaped.", "type": "string", "minLength": 1, "maxLength": FilePath::BYTES_MAX,
+            "examples": ["notes.md"] })
+        }
+        "valueKey" => json!({ "description": "The key of a value, escaped: a slash in it is `%2F`.", "type": "string",
+            "minLength": 1, "maxLength": ValueKey::BYTES_MAX, "examples": ["settings"] }),
         "code" => json!({ "description": "The code of a problem.", "type": "string",
             "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
             "examples": [ErrorCode::ThreadNotFound.as_str()] }),
@@ -279,9 +286,12 @@ fn header_parameter(header: Honours) -> Value {
             "The version that the thread has to be at, in quotes.",
             json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[*])$" }),
         ),
-        Honours::IfNoneMatch => {
-            ("If-None-Match", false, "The `ETag` of what the client has already.", json!({ "type": "string" }))
-        }
+        Honours::IfNoneMatch => (
+            "If-None-Match",
+            false,
+            "The `ETag` of what the client has already; to write only what is not there yet, `*`.",
+            json!({ "type": "string" }),
+        ),
         Honours::IdempotencyKey => (
             "Idempotency-Key",
             false,
@@ -306,6 +316,31 @@ fn header_parameter(header: Honours) -> Value {
             "Where the stream broke off, as the last `id:` said; it counts before `after`.",
             json!({ "type": "string", "pattern": "^[!-~]+$" }),
         ),
+        Honours::Range => (
+            "Range",
+            false,
+            "The part of the file that is wanted, such as `bytes=0-1023`, `bytes=1024-` or `bytes=-512`. Several parts are \
+             answered with all of it. With `If-Range`, only if that is still the file's `ETag`.",
+            json!({ "type": "string" }),
+        ),
+        Honours::Metadata => (
+            "Threadkeep-Metadata",
+            false,
+            "What the writer says about the file: a JSON object.",
+            json!({ "type": "string", "contentMediaType": "application/json" }),
+        ),
+        Honours::IfValueMatch => (
+            "If-Match",
+            false,
+            "The version that the value has to be at, in quotes; `\"0\"` if there must be none.",
+            json!({ "type": "string", "pattern": "^\"[0-9]{1,18}\"$" }),
+        ),
+        Honours::IfNoValue => (
+            "If-None-Match",
+            false,
+            "`*`: there must be no value under the key.",
+            json!({ "type": "string", "const": "*" }),
+        ),
     };
     let mut told =
         json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
@@ -314,7 +349,14 @@ fn header_parameter(header: Honours) -> Value {
         Honours::Actor => Some(json!("agent reviewer")),
         Honours::IfMatch => Some(json!("*")),
         Honours::WriterToken => Some(json!(1)),
-        Honours::IfNoneMatch | Honours::IdempotencyKey | Honours::Writer | Honours::LastEventId => None,
+        Honours::Metadata => Some(json!("{\"source\":\"upload\"}")),
+        Honours::IfNoneMatch
+        | Honours::IdempotencyKey
+        | Honours::Writer
+        | Honours::LastEventId
+        | Honours::Range
+        | Honours::IfValueMatch
+        | Honours::IfNoValue => None,
     };
     if let Some(example) = example {
         told["example"] = example;
@@ -341,6 +383,12 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
                 "text/plain": { "schema": { "type": "string" } },
             },
         }),
+        // An empty file has no body at all.
+        Takes::Content => json!({
+            "required": false,
+            "description": "The content. Its `Content-Type` is kept; without one it is guessed.",
+            "content": { ANY_MEDIA: { "schema": { "type": "string", "format": "binary" } } },
+        }),
     }
 }
 
@@ -366,7 +414,16 @@ fn responses(operation: &Operation, schemas: &mut Schemas, problems: &mut Proble
         if let (Some(media), Some(of)) = (media, schema) {
             told["content"] = json!({ *media: { "schema": schemas.answer(*of) } });
         }
-        all.insert(status.to_string(), told);
+        match all.get_mut(&status.to_string()) {
+            // The same status with another media type.
+            Some(same) => {
+                same["description"] = format!("{} {what}", same["description"].as_str().unwrap_or_default()).into();
+                if let (Some(all), Some(more)) = (same["content"].as_object_mut(), told["content"].as_object()) {
+                    all.extend(more.clone());
+                }
+            }
+            None => drop(all.insert(status.to_string(), told)),
+        }
     }
     for (status, codes) in &operation.fails {
         let name = problems.name(*status, codes);

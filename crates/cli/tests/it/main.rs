@@ -8,6 +8,7 @@ mod disk;
 mod docs;
 mod doctor;
 mod everyday;
+mod files;
 mod follow;
 mod hostile;
 mod killed;

@@ -50,6 +50,10 @@ by_a_server! {
         the_queue_is_bounded_and_its_refusals_say_what_to_do
         agents_skills_and_subagents_have_their_commands
         a_read_for_another_thread_is_a_mention;
+    files:
+        files_are_written_searched_compared_and_brought_back
+        a_large_file_goes_through_whole
+        values_are_set_compared_listed_and_taken_away;
     writer:
         a_lease_by_hand
         a_lease_for_as_long_as_a_program_runs

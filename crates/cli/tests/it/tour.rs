@@ -115,6 +115,7 @@ fn tour(keep: &Keep) {
         keep.ok(args);
     }
     keep.ok(&["import", "all.jsonl"]);
+    files(keep, &thread);
     let child = keep.ok(&["subagent", &thread, "critic"]);
     keep.ok(&["children", &thread]);
     keep.ok(&["parent", &child]);
@@ -170,6 +171,31 @@ fn authority(keep: &Keep, thread: &str, other: &str) {
     keep.ok(&["observers", thread]);
     keep.ok(&["observers", thread, &observer]);
     keep.ok(&["unobserve", thread, &observer]);
+}
+
+/// Files and values.
+fn files(keep: &Keep, thread: &str) {
+    let commands: [&[&str]; 15] = [
+        &["write-file", thread, "/a.txt"],
+        &["read-file", thread, "/a.txt"],
+        &["files", thread],
+        &["files", thread, "--recursive"],
+        &["find", thread, "*"],
+        &["grep", thread, "x"],
+        &["file-versions", thread, "/a.txt"],
+        &["file-diff", thread, "/a.txt", "--from", "0"],
+        &["mkdir", thread, "/d"],
+        &["move-file", thread, "/a.txt", "/b.txt"],
+        &["rmdir", thread, "/d"],
+        &["delete-file", thread, "/b.txt"],
+        &["set-value", thread, "k", "1"],
+        &["get-value", thread, "k"],
+        &["values", thread],
+    ];
+    for args in commands {
+        keep.ok(args);
+    }
+    keep.ok(&["delete-value", thread, "k"]);
 }
 
 /// One thread, several, and those of a project.

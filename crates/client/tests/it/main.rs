@@ -2,6 +2,7 @@
 //! across disconnects and restarts.
 
 mod errors;
+mod files;
 mod requests;
 mod retries;
 mod streams;

@@ -70,12 +70,25 @@ impl Engine {
     /// [`Error::ValueConflict`] if the value has another version than expected; [`Code::TooLarge`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn set_value(&self, thread: ThreadId, set: SetValue) -> Result<Option<StoredValue>> {
+        Ok(self.change_value(thread, set).await?.1)
+    }
+
+    /// Takes a value away, and says whether there was one. Of `set`, the value does not matter.
+    ///
+    /// # Errors
+    /// As [`Engine::set_value`].
+    pub async fn delete_value(&self, thread: ThreadId, set: SetValue) -> Result<bool> {
+        Ok(self.change_value(thread, SetValue { value: None, ..set }).await?.0)
+    }
+
+    /// Whether anything happened, and what lies there now.
+    async fn change_value(&self, thread: ThreadId, set: SetValue) -> Result<(bool, Option<StoredValue>)> {
         let SetValue { key, value, if_version, expected } = set;
-        let value = value.filter(|value| value.as_str().trim() != "null");
+        let value = value.filter(|value| !value.is_null());
         if value.as_ref().is_some_and(|value| value.as_str().len() > VALUE_BYTES_MAX) {
             return Err(Invalid::new(Code::TooLarge, "value", format!("has at most {VALUE_BYTES_MAX} bytes")).into());
         }
-        let (committed, is_new) = self
+        let (committed, changes) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
@@ -88,13 +101,15 @@ impl Engine {
                 }
                 let change = ValueChange { key: key.clone(), value: value.clone() };
                 let changed = Entry::ValuesChanged(ValuesChanged { changes: vec![change] });
-                let is_new = value.is_some() || there.is_some();
-                let entries = if is_new { vec![NewEntry::new(&changed)] } else { Vec::new() };
-                Ok((self.commit(vec![write(&thread, expected, None, entries, None)]), is_new))
+                let changes = value.is_some() || there.is_some();
+                let entries = if changes { vec![NewEntry::new(&changed)] } else { Vec::new() };
+                Ok((self.commit(vec![write(&thread, expected, None, entries, None)]), changes))
             })
             .await?;
-        let place = committed.threads.first().filter(|_| is_new);
-        Ok(value.zip(place).map(|(value, place)| StoredValue { key, value, version: place.first, updated: place.time }))
+        let place = committed.threads.first().filter(|_| changes);
+        let stored = value.zip(place);
+        let stored = stored.map(|(value, place)| StoredValue { key, value, version: place.first, updated: place.time });
+        Ok((changes, stored))
     }
 
     /// The value under `key`, now or as of a version; none if there is none.

@@ -47,7 +47,6 @@ pages! {
     AttachmentNotFound "attachment_not_found";
     FileNotFound "file_not_found";
     NoThumbnail "no_thumbnail";
-    ValueNotFound "value_not_found";
     MergeNotFound "merge_not_found";
     ProjectNotFound "project_not_found";
     KeyNotFound "key_not_found";
@@ -61,6 +60,7 @@ pages! {
     NotAcceptable "not_acceptable";
     RequestTimeout "request_timeout";
     UnsupportedMediaType "unsupported_media_type";
+    RangeNotSatisfiable "range_not_satisfiable";
     WriterHeld "writer_held";
     WriterLost "writer_lost";
     WriterDisposed "writer_disposed";

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::html::{self, escaped, sentence};
+use crate::table::ANY_MEDIA;
 
 /// How deep the fields of a body are told.
 const DEPTH_MAX: usize = 4;
@@ -126,7 +127,7 @@ fn told(document: &Value, path: &str, method: &str, operation: &Value) -> String
     html.push_str("</table>\n");
     for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
         if status.starts_with('2')
-            && let Some(("application/json", body)) = content(&answer["content"])
+            && let Some(body) = answer["content"].get("application/json")
         {
             html.push_str("<details><summary>Fields of the answer</summary>\n");
             fields(document, &body["schema"], &mut html);
@@ -277,8 +278,10 @@ fn curl(path: &str, method: &str, operation: &Value) -> String {
         }
     }
     if let Some((media, body)) = content(&operation["requestBody"]["content"]) {
+        let media = if media == ANY_MEDIA { "text/markdown" } else { media };
         let _ = write!(call, " \\\n  -H 'Content-Type: {media}'");
         match &body["example"] {
+            Value::Null if media == "text/markdown" => call.push_str(" --data-binary @notes.md"),
             Value::Null => call.push_str(" --data-binary @export.jsonl"),
             example => {
                 let _ = write!(call, " -d '{}'", example.to_string().replace('\'', r"'\''"));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use threadkeep::{Account, Actor, ActorKind, Invalid, NewKey, Scope, SystemWorld, World};
 use threadkeep_api as api;
 
-use crate::access::{Access, Admin};
+use crate::access::{Access, Admin, is_stream};
 use crate::answer::{Answer, created, json};
 use crate::app::App;
 use crate::input::{Body, Path, Query};
@@ -89,8 +89,7 @@ async fn revoke(State(app): State<App>, Admin(access): Admin, Path(id): Path<Str
 
 async fn ticket(State(app): State<App>, access: Access, Body(asked): Body<api::NewTicket>) -> Answer {
     let path = asked.path;
-    let is_stream = path.starts_with("/v1/") && (path.ends_with("/stream") || path.ends_with("/ws"));
-    if !is_stream || path.contains('?') {
+    if !is_stream(&path) || path.contains('?') {
         let rule = "is not the path of a stream, such as /v1/threads/ID/stream, without a query";
         return Err(Invalid::body("path", rule).into());
     }

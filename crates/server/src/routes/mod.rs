@@ -3,8 +3,10 @@
 mod admin;
 mod approvals;
 mod backup;
+mod content;
 mod docs;
 mod events;
+mod files;
 mod keys;
 mod list;
 mod many;
@@ -17,6 +19,7 @@ mod references;
 mod sign_in;
 mod threads;
 mod tree;
+mod values;
 mod work;
 
 use axum::Router;
@@ -39,6 +42,7 @@ pub(crate) fn table() -> Vec<Routes> {
         references::routes(),
         work::routes(),
         primitives::routes(),
+        files::routes().and(values::routes()),
         crate::stream::routes().and(many::routes()),
         projects::routes(),
         keys::routes().and(sign_in::routes()),

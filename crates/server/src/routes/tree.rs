@@ -50,7 +50,7 @@ pub(crate) fn routes() -> Routes {
             .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee"}"#),
             table::post(
                 ("rollBack", "/v1/threads/{thread}/rollback"),
-                "Goes back to a checkpoint, a step, a time or a version, or undoes the last time somebody did.",
+                "Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last time.",
                 rollback,
                 Gives::json::<api::Thread>("The thread as it is now.").versioned(),
             )
@@ -63,6 +63,9 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::InvalidMessageId,
                 ErrorCode::MessageNotFound,
                 ErrorCode::NothingToUndo,
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
                 ErrorCode::ThreadClosed,
                 ErrorCode::ThreadSuspended,
             ]),
@@ -177,16 +180,22 @@ async fn rollback(
 ) -> Answer {
     let thread = named(&access, &name).await?;
     let engine = lease.engine(&access.engine, &thread);
-    let to = match (asked.checkpoint, asked.step, asked.timestamp, asked.version, asked.undo) {
-        (Some(name), None, None, None, false) => RollbackTo::Checkpoint(name),
-        (None, Some(api::StepName::Index(index)), None, None, false) => RollbackTo::Step(StepName::Index(index)),
-        (None, Some(api::StepName::Message(message)), None, None, false) => {
+    let to = match (asked.checkpoint, asked.step, asked.timestamp, asked.version, asked.artifact_version, asked.undo) {
+        (Some(name), None, None, None, None, false) => RollbackTo::Checkpoint(name),
+        (None, Some(api::StepName::Index(index)), None, None, None, false) => RollbackTo::Step(StepName::Index(index)),
+        (None, Some(api::StepName::Message(message)), None, None, None, false) => {
             RollbackTo::Step(StepName::Message(engine.message_id(message).await?))
         }
-        (None, None, Some(time), None, false) => RollbackTo::Timestamp(time),
-        (None, None, None, Some(version), false) => RollbackTo::Version(version),
-        (None, None, None, None, true) => RollbackTo::Undo,
-        _ => return Err(Invalid::body("version", "name one of checkpoint, step, timestamp, version and undo").into()),
+        (None, None, Some(time), None, None, false) => RollbackTo::Timestamp(time),
+        (None, None, None, Some(version), None, false) => RollbackTo::Version(version),
+        (None, None, None, None, Some(api::ArtifactVersion { path, version }), false) => {
+            RollbackTo::ArtifactVersion { path, version }
+        }
+        (None, None, None, None, None, true) => RollbackTo::Undo,
+        _ => {
+            let rule = "name one of checkpoint, step, timestamp, version, artifactVersion and undo";
+            return Err(Invalid::body("version", rule).into());
+        }
     };
     let thread = engine.rollback(thread.id, Rollback { to, expected: if_match.version() }).await?;
     Ok(at(thread.head.version, json(&api::Thread::from(&thread))))

@@ -6,14 +6,16 @@
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::Method;
 use schemars::JsonSchema;
 use threadkeep_api::{ErrorCode, Status};
 
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
 use crate::access::{Access, Admin, Reader, Session, Writing};
 use crate::app::App;
-use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry, Token};
-use crate::input::{Body, FromBody, Lines, Path, Query};
+use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry, Token, ValueIs};
+use crate::input::{Body, Content, FromBody, Lines, Path, Query};
+use crate::ranges::Wanted;
 
 /// Something that a handler takes.
 pub(crate) trait Describe {
@@ -114,6 +116,7 @@ impl<T> Describe for Path<T> {
                 "delegation" => &[ErrorCode::DelegationNotFound],
                 "reference" => &[ErrorCode::ReferenceNotFound],
                 "observer" => &[ErrorCode::ObserverNotFound],
+                "path" => &[ErrorCode::PathEscapesRoot],
                 _ => &[],
             };
             codes.iter().for_each(|code| operation.fail(*code));
@@ -148,6 +151,41 @@ impl Describe for Lines {
         operation.body = Some(Takes::Lines);
         operation.fail(ErrorCode::InvalidBody);
         operation.fail(ErrorCode::RequestTimeout);
+    }
+}
+
+impl Describe for Content {
+    fn describe(operation: &mut Operation) {
+        operation.body = Some(Takes::Content);
+        operation.headers.push(Honours::Metadata);
+        for code in [
+            ErrorCode::InvalidBody,
+            ErrorCode::JsonTooDeep,
+            ErrorCode::RequestTimeout,
+            ErrorCode::TooLarge,
+            ErrorCode::UnsupportedMediaType,
+        ] {
+            operation.fail(code);
+        }
+    }
+}
+
+impl Describe for Method {
+    fn describe(_: &mut Operation) {}
+}
+
+impl Describe for Wanted {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::Range);
+        operation.fail(ErrorCode::RangeNotSatisfiable);
+    }
+}
+
+impl Describe for ValueIs {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push(Honours::IfValueMatch);
+        operation.headers.push(Honours::IfNoValue);
+        operation.fail(ErrorCode::VersionConflict);
     }
 }
 

@@ -21,6 +21,9 @@ use crate::app::App;
 /// Makes the schema of a type, with the schemas it needs.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
+/// Every media type.
+pub(crate) const ANY_MEDIA: &str = "*/*";
+
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
@@ -66,6 +69,14 @@ pub(crate) enum Honours {
     WriterToken,
     /// `Last-Event-ID`.
     LastEventId,
+    /// `Range`, with `If-Range`.
+    Range,
+    /// `Threadkeep-Metadata`.
+    Metadata,
+    /// `If-Match`, about a value.
+    IfValueMatch,
+    /// `If-None-Match: *`, about a value.
+    IfNoValue,
 }
 
 /// A body that a route takes.
@@ -75,6 +86,8 @@ pub(crate) enum Takes {
     Json(SchemaOf),
     /// The lines of an export.
     Lines,
+    /// The content of a file, of any type.
+    Content,
 }
 
 /// An answer of a route that is no problem.
@@ -107,6 +120,12 @@ impl Gives {
     pub(crate) fn text(media: &'static str, what: &'static str) -> Self {
         let schema: SchemaOf = |generator| generator.subschema_for::<String>();
         Self { status: 200, media: Some(media), what, schema: Some(schema), versioned: false }
+    }
+
+    /// The content of a file, of whatever type it is.
+    pub(crate) fn content(status: u16, what: &'static str) -> Self {
+        let schema: SchemaOf = |_| schemars::json_schema!({ "type": "string", "format": "binary" });
+        Self { status, media: Some(ANY_MEDIA), what, schema: Some(schema), versioned: false }
     }
 
     /// Server-sent events, with 200.
@@ -169,7 +188,13 @@ impl Operation {
     /// The names of the parts of its path that stand for something.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &'static str> + use<> {
         let path: &'static str = self.path;
-        path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        parts.map(|name| name.trim_start_matches('*'))
+    }
+
+    /// Its path as it is described: a part that stands for all the rest looks like any other.
+    pub(crate) fn described_path(&self) -> String {
+        self.path.replace("{*", "{")
     }
 }
 

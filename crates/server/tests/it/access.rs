@@ -5,7 +5,7 @@ use crate::support::{Client, Server};
 const UNKNOWN: &str = "T-00000000-0000-4000-8000-000000000000";
 
 /// The route of each operation: method, and path behind the thread unless it stands alone.
-const OF_AN_OPERATION: [(&str, &str, &str); 40] = [
+const OF_AN_OPERATION: [(&str, &str, &str); 47] = [
     ("create", "POST", "/v1/threads"),
     ("update", "PATCH", ""),
     ("delete", "DELETE", ""),
@@ -46,6 +46,13 @@ const OF_AN_OPERATION: [(&str, &str, &str); 40] = [
     ("reference", "POST", "/reference"),
     ("observe", "POST", "/observe"),
     ("unobserve", "DELETE", "/observers/00000000-0000-4000-8000-000000000000"),
+    ("write-file", "PUT", "/files/a.txt"),
+    ("delete-file", "DELETE", "/files/a.txt"),
+    ("move-file", "POST", "/files/a.txt?moveTo=/b.txt"),
+    ("mkdir", "POST", "/files/a?mkdir"),
+    ("rmdir", "DELETE", "/files/a?rmdir"),
+    ("set-value", "PUT", "/kv/a"),
+    ("merge", "POST", "/merge"),
 ];
 
 #[test]

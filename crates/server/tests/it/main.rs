@@ -3,6 +3,7 @@
 mod access;
 mod authority;
 mod described;
+mod files;
 mod hostile;
 mod jwt;
 mod keys;

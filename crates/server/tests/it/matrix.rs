@@ -10,8 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// What a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 8]);
-struct Ids([(&'static str, String); 11]);
+struct Ids([(&'static str, String); 14]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -29,6 +28,8 @@ impl Ids {
             ("delegation", "00000000-0000-4000-8000-000000000002".to_owned()),
             ("reference", "00000000-0000-4000-8000-000000000003".to_owned()),
             ("observer", "00000000-0000-4000-8000-000000000004".to_owned()),
+            ("path", "nowhere.txt".to_owned()),
+            ("valueKey", "nothing".to_owned()),
         ])
     }
 
@@ -49,6 +50,8 @@ impl Ids {
         let (approval, delegation) = (transfer("request_approval"), transfer("delegate"));
         let reference = owner.post(&format!("{at}/reference"), json!({ "target": target })).ok(201);
         let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
+        owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);
+        owner.put(&format!("{at}/kv/hidden"), json!("secret")).ok(200);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
             ("thread", thread),
@@ -63,6 +66,8 @@ impl Ids {
             ("delegation", text(&delegation["delegationId"])),
             ("reference", text(&reference["refId"])),
             ("observer", text(&observer["id"])),
+            ("path", "hidden.txt".to_owned()),
+            ("valueKey", "hidden".to_owned()),
         ])
     }
 

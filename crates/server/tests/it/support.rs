@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use threadkeep::Limits;
 use threadkeep_server::{Connections, JwtSettings, Settings, Start};
 use tokio::sync::oneshot;
 
@@ -47,11 +48,17 @@ impl Server {
     /// One that takes tokens.
     pub fn with_tokens(jwt: JwtSettings) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        Self::taking(jwt, folder, None, settings(), Connections::default())
+        Self::taking(jwt, folder, None, settings(), Connections::default(), Limits::default())
+    }
+
+    /// One whose engine has these limits.
+    pub fn with_limits(limits: Limits) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self::taking(JwtSettings::default(), folder, None, settings(), Connections::default(), limits)
     }
 
     fn on(folder: Arc<tempfile::TempDir>, url: Option<String>, settings: Settings, connections: Connections) -> Self {
-        Self::taking(JwtSettings::default(), folder, url, settings, connections)
+        Self::taking(JwtSettings::default(), folder, url, settings, connections, Limits::default())
     }
 
     fn taking(
@@ -60,6 +67,7 @@ impl Server {
         url: Option<String>,
         settings: Settings,
         connections: Connections,
+        limits: Limits,
     ) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
@@ -67,7 +75,8 @@ impl Server {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             runtime.expect("a runtime").block_on(async {
-                let engine = threadkeep::open(&url.unwrap_or_else(|| store(&path))).expect("a store");
+                let engine =
+                    threadkeep::open(&url.unwrap_or_else(|| store(&path))).expect("a store").with_limits(limits);
                 let mut start = Start::new(engine, path);
                 (start.settings, start.listen) = (settings, Some(([127, 0, 0, 1], 0).into()));
                 (start.connections, start.jwt) = (connections, jwt);

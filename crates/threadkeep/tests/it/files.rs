@@ -328,7 +328,9 @@ async fn a_thread_writes_no_more_than_its_quota(keep: Keep) {
 
 async fn files_survive_doctor_rebuild_and_the_deletion_of_their_origin(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    put(&keep, thread, "/f", "kept").await;
+    let metadata = threadkeep::Json::parse("metadata", r#"{"b": 1.0,"a":[null]}"#).expect("json");
+    let kept = NewFile { metadata: Some(metadata.clone()), ..file("/f", "kept") };
+    keep.engine.write_file(thread, kept).await.expect("a file");
     let fork = keep.engine.fork(thread, Fork::default()).await.expect("a fork").id;
     put(&keep, thread, "/g", "gone").await;
     keep.engine.delete(thread, Default::default()).await.expect("a deletion");
@@ -337,6 +339,8 @@ async fn files_survive_doctor_rebuild_and_the_deletion_of_their_origin(keep: Kee
     assert_eq!(holds(&keep, fork, None).await, "/f=kept");
     keep.engine.repair(quiet()).await.expect("rebuilt");
     assert_eq!(holds(&keep, fork, None).await, "/f=kept");
+    let record = keep.engine.stat(fork, &path("/f"), None).await.expect("a read").expect("a file");
+    assert_eq!(record.metadata(), Some(&metadata), "to the letter");
     let report = keep.engine.doctor(quiet()).await.expect("a report");
     assert!(report.is_healthy(), "{report:?}");
 }

@@ -1,0 +1,94 @@
+//! Files and values: every route has a method, and what it answers can be read.
+
+use threadkeep_client::model::{FilePath, Json, Position, ValueKey};
+use threadkeep_client::{At, GrepFiles, ListFiles, ListValues, NewFile};
+
+use crate::support::{Server, run};
+
+fn path(text: &str) -> FilePath {
+    text.parse().expect("a path")
+}
+
+#[test]
+fn files_are_written_read_and_searched() {
+    let server = Server::start();
+    run(async {
+        let client = server.client();
+        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let metadata = Json::parse("metadata", "{\"größe\": \"🦀\",\n\"n\": 1.0}").expect("json");
+        let odd = path("/a b/ü?#%2e/c.txt");
+        let new = NewFile { metadata: Some(metadata), ..NewFile::new(odd.clone(), "one\ntwo\n") };
+        let record = client.write_file(thread, new).await.expect("a file");
+        assert_eq!((&record.path, record.size, record.version), (&odd, 8, Some(Position(1))));
+        assert_eq!(record.metadata.expect("metadata").to_value()["größe"], "🦀");
+        let late = client.expecting(Position(0)).write_file(thread, NewFile::new(odd.clone(), "late")).await;
+        assert_eq!(late.expect_err("another version").code(), "version_conflict");
+        client.write_file(thread, NewFile::new(odd.clone(), "one\nthree\n")).await.expect("a version");
+
+        assert_eq!(client.read_file(thread, &odd, At::Now).await.expect("content"), "one\nthree\n");
+        assert_eq!(client.read_file(thread, &odd, At::Version(Position(1))).await.expect("content"), "one\ntwo\n");
+        assert_eq!(client.stat(thread, &odd, At::AsOf(Position(1))).await.expect("a record").size, 8);
+        let missing = client.read_file(thread, &path("/nowhere"), At::Now).await;
+        assert_eq!(missing.expect_err("nothing there").code(), "file_not_found");
+        let mut part = client.open_file(thread, &odd, At::Now, Some(4..9)).await.expect("a part");
+        assert_eq!((part.size, part.mime_type.as_deref()), (Some(5), Some("text/plain")));
+        assert_eq!(part.next().await.expect("bytes").expect("some"), "three");
+        assert_eq!(part.next().await.expect("the end"), None);
+
+        let names = client.readdir(thread, &FilePath::root(), None).await.expect("a directory");
+        assert_eq!(names.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a b"]);
+        let below = ListFiles { below: Some(path("/a b")), limit: Some(1), ..Default::default() };
+        assert_eq!(client.files(thread, &below).await.expect("a page").items[0].path, odd);
+        assert_eq!(client.file_stats(thread, None, None).await.expect("stats").directory_count, 2);
+        assert_eq!(client.find_files(thread, "**/*.txt", None, None).await.expect("paths").paths, [odd.clone()]);
+        let grep = GrepFiles { pattern: "THREE".into(), ignore_case: true, ..Default::default() };
+        assert_eq!(client.grep_files(thread, &grep).await.expect("lines").files[0].matches[0].line, 2);
+        let grep = GrepFiles { pattern: "^t.*e$".into(), regex: true, as_of: Some(Position(1)), ..Default::default() };
+        assert!(client.grep_files(thread, &grep).await.expect("lines").files.is_empty());
+        let page = client.file_versions(thread, &odd, Some(1), None).await.expect("versions");
+        let next = client.file_versions(thread, &odd, Some(1), page.next_cursor.as_deref()).await.expect("versions");
+        assert_eq!((page.items[0].version, next.items[0].version), (Position(2), Position(1)));
+        let diff = client.file_diff(thread, &odd, Position(1), None).await.expect("a difference");
+        assert!(diff.contains("-two\n+three\n"), "{diff}");
+        let refused = client.thumbnail(thread, &odd, At::Now, Some(16)).await.expect_err("no picture");
+        assert_eq!(refused.code(), "no_thumbnail");
+
+        assert!(client.make_directory(thread, &path("/d")).await.expect("a directory").is_directory);
+        assert_eq!(client.move_file(thread, &path("/a b"), &path("/d/e")).await.expect("moved").files, 1);
+        let refused = client.remove_directory(thread, &path("/d")).await.expect_err("something is there");
+        assert_eq!(refused.code(), "directory_not_empty");
+        assert!(client.delete_file(thread, &path("/d/e/ü?#%2e/c.txt")).await.expect("deleted").deleted);
+        assert!(client.remove_directory(thread, &path("/d")).await.expect("removed").deleted);
+    });
+}
+
+#[test]
+fn values_are_set_and_compared() {
+    let server = Server::start();
+    run(async {
+        let client = server.client();
+        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let key: ValueKey = "../a b/ü".parse().expect("a key");
+        let json = |text: &str| Json::parse("value", text).expect("json");
+        assert!(client.value(thread, &key, None).await.expect("a read").is_missing());
+        let set = client.set_value(thread, &key, &json("{\"b\": 1.0}"), Some(Position(0))).await.expect("a value");
+        // What is expected of threads is not what is expected of a value.
+        let elsewhere = client.expecting(Position(99));
+        let refused = elsewhere.set_value(thread, &key, &json("1"), Some(Position(0))).await.expect_err("there is one");
+        assert_eq!(refused.code(), "version_conflict");
+        elsewhere.set_value(thread, &key, &json("[2]"), Some(set.version)).await.expect("a value");
+        assert_eq!(client.value(thread, &key, None).await.expect("a value").value.as_str(), "[2]");
+        assert_eq!(
+            client.value(thread, &key, Some(set.version)).await.expect("a value").value.as_str(),
+            "{\"b\": 1.0}"
+        );
+        client.set_value(thread, &"z".parse().expect("a key"), &json("true"), None).await.expect("a value");
+        let which = ListValues { prefix: Some("..".into()), ..Default::default() };
+        assert_eq!(client.values(thread, &which).await.expect("values").items.len(), 1);
+        let page = client.values(thread, &ListValues { limit: Some(1), ..Default::default() }).await.expect("values");
+        let rest = ListValues { cursor: page.next_cursor, ..Default::default() };
+        assert_eq!(client.values(thread, &rest).await.expect("values").items[0].key.as_str(), "z");
+        assert!(client.delete_value(thread, &key, None).await.expect("deleted").deleted);
+        assert!(!client.delete_value(thread, &key, None).await.expect("deleted").deleted);
+    });
+}

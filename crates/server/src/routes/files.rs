@@ -1,0 +1,540 @@
+//! Files: written, read, moved, deleted, listed and searched. Their content is next door, in `content`.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::body::Body;
+use axum::http::Method;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use threadkeep::{
+    Case, DeleteFile, Error, FilePath, FileRecord, FileVersion, Files, Find, Grep, Invalid, MakeDirectory, Mode,
+    MoveFile, NewFile, RemoveDirectory, Standing, Thread, Verb, Version, WriteFiles,
+};
+use threadkeep_api as api;
+use threadkeep_api::{ErrorCode, Problem, Status};
+
+use super::content::{content, harmless};
+use super::page_limit;
+use super::threads::named;
+use crate::access::{Reader, Writing};
+use crate::answer::{Answer, Refused, at, created, json};
+use crate::conditions::{IfMatch, IfNoneMatch, Lease};
+use crate::input::{Content, Flag, Path, Query};
+use crate::ranges::Wanted;
+use crate::table::{self, Gives, Routes};
+
+/// What differences are called among media.
+const DIFF: &str = "text/x-diff";
+const WHOLE: &str = "/v1/threads/{thread}/files";
+const ONE: &str = "/v1/threads/{thread}/files/{*path}";
+
+pub(crate) fn routes() -> Routes {
+    Routes::new(
+        "Files and values",
+        "What a thread holds beside its conversation. Every write makes a new version, and every version stays readable.",
+        [
+            table::get(
+                ("listFiles", WHOLE),
+                "Lists all files, or a directory (`list`), counts them (`stats`), or searches them by name (`find`) and by line \
+                 (`grep`).",
+                whole,
+                Gives::json::<Whole>("A page of files and directories; or what was asked for instead.").versioned(),
+            )
+            .fails([ErrorCode::InvalidCursor, ErrorCode::VersionInFuture, ErrorCode::PathEscapesRoot]),
+            table::get(
+                ("readFile", ONE),
+                "Reads a file, whole or in part, now or at a version; or says what is there (`stat`, `list`, `versions`), how it \
+                 changed (`diff`), or shows it small (`thumbnail`).",
+                read,
+                Gives::content(200, "The content, with the type it was written with and its hash in `ETag`;"),
+            )
+            .gives(Gives::text(DIFF, "or the difference,"))
+            .gives(Gives::json::<One>("or what was asked for instead."))
+            .gives(Gives::content(206, "The part that was asked for, as `Content-Range` says."))
+            .gives(Gives::nothing(304, "The client has it already."))
+            .fails([
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
+                ErrorCode::NoThumbnail,
+                ErrorCode::VersionInFuture,
+            ]),
+            table::put(
+                ("writeFile", ONE),
+                "Writes a file, whole: a new one, or a new version of one that is there.",
+                write,
+                Gives::created::<api::FileRecord>("The new file.").versioned(),
+            )
+            .gives(Gives::json::<api::FileRecord>("The new version of a file.").versioned())
+            .fails([
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
+                ErrorCode::QuotaExceeded,
+                ErrorCode::ThreadClosed,
+            ]),
+            table::post(
+                ("changeTree", ONE),
+                "Makes a directory (`mkdir`), or moves a file or directory (`moveTo`).",
+                change,
+                Gives::created::<api::FileRecord>("The directory, which is new;").versioned(),
+            )
+            .gives(Gives::json::<Changed>("The directory, which was there already; or what the move did."))
+            .fails([
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
+                ErrorCode::ThreadClosed,
+                ErrorCode::TooLarge,
+            ]),
+            table::delete(
+                ("deleteFile", ONE),
+                "Deletes a file, or an empty directory (`rmdir`); earlier versions still show it.",
+                delete,
+                Gives::json::<api::Deleted>("Whether there was one."),
+            )
+            .fails([
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
+                ErrorCode::DirectoryNotEmpty,
+                ErrorCode::ThreadClosed,
+            ]),
+        ],
+    )
+}
+
+/// What the list of files answers with.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "never built: it describes the answer")]
+enum Whole {
+    /// A page.
+    Page(api::Page<api::FileRecord>),
+    /// With `list`.
+    Directory(api::Directory),
+    /// With `stats`.
+    Stats(api::FileStats),
+    /// With `find`.
+    Found(api::Found),
+    /// With `grep`.
+    Grepped(api::Grepped),
+}
+
+/// What is said of one path.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "never built: it describes the answer")]
+enum One {
+    /// With `stat`.
+    Record(api::FileRecord),
+    /// With `list`.
+    Directory(api::Directory),
+    /// With `versions`.
+    Versions(api::Page<api::FileVersion>),
+}
+
+/// What a change of the tree answers with.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "never built: it describes the answer")]
+enum Changed {
+    /// With `mkdir`.
+    Directory(api::FileRecord),
+    /// With `moveTo`.
+    Moved(api::Moved),
+}
+
+/// What to say of the files of a thread.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Which {
+    /// Lines that hold this text.
+    #[schemars(length(min = 1, max = 4_096))]
+    grep: Option<String>,
+    /// Whether what `grep` says is a regular expression, and not the text itself.
+    regex: Flag,
+    /// Only in files whose paths this glob matches: `*` stays within a directory, `**` crosses.
+    #[schemars(length(max = 1_024))]
+    glob: Option<String>,
+    /// Whether upper and lower case are the same for `grep`: false unless it is said; `smart` means unless the pattern has
+    /// an upper-case letter.
+    #[schemars(extend("enum" = ["false", "true", "smart"]))]
+    ignore_case: Option<String>,
+    /// Files whose paths this glob matches.
+    #[schemars(length(max = 1_024))]
+    find: Option<String>,
+    /// How many files and directories there are, and how large they are together.
+    stats: Flag,
+    /// What is directly in the directory, and not in those below it.
+    list: Flag,
+    /// The directory; the whole thread without it.
+    #[schemars(with = "Option<FilePath>")]
+    below: Option<String>,
+    /// How many items at most: of a page 50 unless it is said; lines of `grep` 1,000; paths of `find` 100,000.
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: Option<usize>,
+    /// Where the page before ended.
+    cursor: Option<String>,
+    /// As the thread was at this version.
+    as_of: Option<Version>,
+}
+
+/// Most lines or paths that a search gives.
+const FOUND_MAX: usize = 100_000;
+
+impl Which {
+    /// Refuses two questions at once.
+    fn check(&self) -> Result<(), Invalid> {
+        let asked = [
+            ("grep", self.grep.is_some()),
+            ("find", self.find.is_some()),
+            ("stats", self.stats.0),
+            ("list", self.list.0),
+        ];
+        one_of(&asked)?;
+        if self.grep.is_none() && (self.regex.0 || self.glob.is_some() || self.ignore_case.is_some()) {
+            return Err(Invalid::parameter("grep", "is missing: regex, glob and ignoreCase go with it"));
+        }
+        if self.below.is_some() && (self.grep.is_some() || self.find.is_some()) {
+            return Err(Invalid::parameter("below", "goes without a search: write the directory into the glob"));
+        }
+        if self.limit.is_some_and(|limit| limit == 0 || limit > FOUND_MAX) {
+            return Err(Invalid::parameter("limit", format!("is 1 to {FOUND_MAX}")));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses more than one of these.
+fn one_of(asked: &[(&str, bool)]) -> Result<(), Invalid> {
+    let named: Vec<&str> = asked.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    match named[..] {
+        [] | [_] => Ok(()),
+        [first, ..] => Err(Invalid::parameter(first, format!("stands with others: ask one of {}", named.join(", ")))),
+    }
+}
+
+async fn whole(reader: Reader, Path(name): Path<String>, Query(which): Query<Which>) -> Answer {
+    which.check()?;
+    let case = case(which.ignore_case.as_deref())?;
+    let below = which.below.as_deref().map(str::parse::<FilePath>).transpose()?;
+    let (thread, _) = reader.seen(&name, Verb::ReadFile).await?;
+    let engine = &reader.engine;
+    let Which { as_of, limit, .. } = which;
+    let version = as_of.unwrap_or(thread.head.version);
+    let root = below.clone().unwrap_or_else(FilePath::root);
+    let told = if let Some(pattern) = which.grep {
+        let mode = if which.regex.0 { Mode::Regex } else { Mode::Literal };
+        let grep = Grep { pattern, mode, case, glob: which.glob, limit, as_of };
+        json(&api::Grepped::from(engine.grep(thread.id, grep).await?))
+    } else if let Some(glob) = which.find {
+        let (paths, truncated) = engine.find(thread.id, Find { glob, limit, as_of }).await?;
+        json(&api::Found { paths, truncated })
+    } else if which.stats.0 {
+        json(&api::FileStats::from(engine.file_stats(thread.id, &root, as_of).await?))
+    } else if which.list.0 {
+        json(&directory(&engine.readdir(thread.id, &root, as_of).await?))
+    } else {
+        let limit = page_limit(engine, limit)?;
+        let (version, after) = match which.cursor.as_deref() {
+            Some(cursor) => place(cursor, as_of)?,
+            None => (version, None),
+        };
+        let files = Files { below, after, limit: Some(limit), as_of: Some(version) };
+        let (found, next) = engine.files(thread.id, files).await?;
+        let items: Vec<_> = found.iter().map(api::FileRecord::from).collect();
+        let next_cursor = next.map(|next| cursor(version, next.as_str()));
+        return Ok(at(version, json(&api::Page { items, next_cursor, total: None })));
+    };
+    Ok(at(version, told))
+}
+
+/// Where a page ended: after a name, as the thread was at a version.
+pub(super) fn cursor(version: Version, name: &str) -> String {
+    format!("{version}.{name}")
+}
+
+/// The version and the name of a cursor, which a list as of another version does not take.
+pub(super) fn place<T: FromStr + Display>(
+    cursor: &str,
+    as_of: Option<Version>,
+) -> Result<(Version, Option<T>), Refused> {
+    let read = cursor.split_once('.').and_then(|(version, name)| {
+        let version: Version = version.parse().ok()?;
+        let read: T = name.parse().ok()?;
+        // Whatever is spelled otherwise was not given here.
+        (read.to_string() == name).then_some((version, Some(read)))
+    });
+    let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
+    read.ok_or_else(|| {
+        let detail = "cursor: is not one that this list gave";
+        let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidCursor, detail);
+        problem.hint("begin anew, without a cursor").into()
+    })
+}
+
+fn case(asked: Option<&str>) -> Result<Case, Invalid> {
+    match asked {
+        None | Some("false") => Ok(Case::Sensitive),
+        Some("true" | "") => Ok(Case::Ignore),
+        Some("smart") => Ok(Case::Smart),
+        Some(other) => Err(Invalid::parameter("ignoreCase", format!("'{other}' is none of true, false, smart"))),
+    }
+}
+
+fn directory(found: &[FileRecord]) -> api::Directory {
+    api::Directory { entries: found.iter().map(api::FileRecord::from).collect() }
+}
+
+/// What to read of a path.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Reading {
+    /// What is there, without its content.
+    stat: Flag,
+    /// What is directly in the directory.
+    list: Flag,
+    /// Who wrote it when, the newest first.
+    versions: Flag,
+    /// How it changed since this version, as `diff -u` tells it.
+    diff: Option<Version>,
+    /// A small picture of it, whose longer edge has at most so many pixels: 256 unless it is said.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 2_048))]
+    thumbnail: Option<String>,
+    /// The file that was written with exactly this version.
+    version: Option<Version>,
+    /// As the thread was at this version.
+    as_of: Option<Version>,
+    /// How many versions at most.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<usize>,
+    /// Where the page of versions before ended.
+    cursor: Option<String>,
+}
+
+impl Reading {
+    fn check(&self) -> Result<(), Invalid> {
+        one_of(&[
+            ("stat", self.stat.0),
+            ("list", self.list.0),
+            ("versions", self.versions.0),
+            ("diff", self.diff.is_some()),
+            ("thumbnail", self.thumbnail.is_some()),
+        ])?;
+        one_of(&[("version", self.version.is_some()), ("asOf", self.as_of.is_some())])?;
+        if self.version.is_some() && (self.list.0 || self.versions.0 || self.diff.is_some()) {
+            return Err(Invalid::parameter("version", "names one file; here it is asOf"));
+        }
+        if !self.versions.0 && (self.limit.is_some() || self.cursor.is_some()) {
+            return Err(Invalid::parameter("limit", "goes with versions"));
+        }
+        Ok(())
+    }
+
+    /// The longest edge of a small picture, if it was said.
+    fn edge(&self) -> Result<Option<u32>, Invalid> {
+        let said = self.thumbnail.as_deref().filter(|edge| !edge.is_empty());
+        let read = said.map(|edge| edge.parse().ok().filter(|edge| (1..=2_048).contains(edge)));
+        match read {
+            None => Ok(None),
+            Some(Some(edge)) => Ok(Some(edge)),
+            Some(None) => Err(Invalid::parameter("thumbnail", "is 1 to 2048 pixels")),
+        }
+    }
+}
+
+async fn read(
+    reader: Reader,
+    method: Method,
+    Path((name, path)): Path<(String, String)>,
+    Query(which): Query<Reading>,
+    known: IfNoneMatch,
+    wanted: Wanted,
+) -> Answer {
+    let path: FilePath = path.parse()?;
+    which.check()?;
+    let edge = which.edge()?;
+    let (thread, standing) = reader.seen(&name, Verb::ReadFile).await?;
+    let engine = &reader.engine;
+    if which.list.0 {
+        return Ok(json(&directory(&engine.readdir(thread.id, &path, which.as_of).await?)));
+    }
+    if which.versions.0 {
+        return versions(&reader, &thread, standing, &path, &which).await;
+    }
+    if let Some(from) = which.diff {
+        let told = engine.file_diff(thread.id, &path, from, which.as_of).await?;
+        let mut response = Response::new(Body::from(told));
+        harmless(response.headers_mut(), "text/x-diff; charset=utf-8", &format!("{}.diff", path.name()));
+        return Ok(response);
+    }
+    let missing = || Error::FileNotFound { path: path.clone() };
+    let found = engine.stat(thread.id, &path, which.version.or(which.as_of)).await?;
+    let is_meant = |found: &FileRecord| which.version.is_none_or(|version| found.version == Some(version));
+    let found = found.filter(is_meant).ok_or_else(missing)?;
+    if which.stat.0 {
+        return Ok(json(&api::FileRecord::from(&found)));
+    }
+    if which.thumbnail.is_some() {
+        let (bytes, media) = engine.thumbnail(&found, edge).await?;
+        let mut response = Response::new(Body::from(bytes));
+        harmless(response.headers_mut(), media, found.path.name());
+        return Ok(response);
+    }
+    content(engine, &method, &found, &known, &wanted).await
+}
+
+async fn versions(reader: &Reader, thread: &Thread, standing: Standing, path: &FilePath, which: &Reading) -> Answer {
+    let limit = page_limit(&reader.engine, which.limit)?;
+    let as_of = match which.cursor.as_deref() {
+        Some(cursor) => Some(cursor.parse::<Version>().map_err(|_| Invalid::parameter("cursor", "is not one"))?),
+        None => which.as_of,
+    };
+    let found = reader.engine.file_versions(thread.id, path, as_of, Some(limit)).await?;
+    let next = found.last().filter(|_| found.len() == limit).map(|last| last.version.0 - 1).filter(|next| *next > 0);
+    let told = |version: &FileVersion| {
+        let mut told = api::FileVersion::from(version);
+        if standing == Standing::Visitor {
+            told.actor.name.clear();
+        }
+        told
+    };
+    let items: Vec<_> = found.iter().map(told).collect();
+    Ok(json(&api::Page { items, next_cursor: next.map(|next| next.to_string()), total: None }))
+}
+
+/// What else is said of a new file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct About {
+    /// The width of an image, in pixels, where it is no PNG, JPEG, GIF or WebP.
+    width: Option<u32>,
+    /// The height of an image, in pixels.
+    height: Option<u32>,
+}
+
+async fn write(
+    Writing(access): Writing,
+    Path((name, path)): Path<(String, String)>,
+    Query(about): Query<About>,
+    if_match: IfMatch,
+    known: IfNoneMatch,
+    lease: Lease,
+    mut sent: Content,
+) -> Answer {
+    let path: FilePath = path.parse()?;
+    let mut thread = named(&access, &name).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let limits = *engine.limits();
+    // What cannot be kept is not read either.
+    let (used, more) = (thread.head.tally.work.written, sent.announced().unwrap_or(0));
+    if more <= limits.file_bytes_max as u64 && used.saturating_add(more) > limits.files_bytes_max {
+        return Err(Error::QuotaExceeded { used, more, max: limits.files_bytes_max }.into());
+    }
+    let (mime_type, metadata) = (sent.mime_type.take(), sent.metadata.take());
+    let content = sent.read(limits.file_bytes_max).await?;
+    let About { width, height } = about;
+    let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
+    let expected = if_match.version();
+    let written = if known.is_any() {
+        let mut tries = 0;
+        loop {
+            let at = expected.unwrap_or(thread.head.version);
+            if engine.stat(thread.id, &file.path, Some(at)).await?.is_some() {
+                return Err(taken(&file.path, thread.head.version));
+            }
+            let new = WriteFiles { files: vec![file.clone()], expected: Some(at) };
+            match engine.write_files(thread.id, new).await {
+                // The thread moved, and not necessarily this file.
+                Err(Error::VersionConflict { .. }) if expected.is_none() && tries < TRIES_MAX => tries += 1,
+                written => break written?,
+            }
+            thread = named(&access, &name).await?;
+        }
+    } else {
+        engine.write_files(thread.id, WriteFiles { files: vec![file], expected }).await?
+    };
+    let record = written.first().ok_or(Error::Busy)?;
+    let told = api::FileRecord::from(record);
+    // Only a new file came to be with this very version.
+    let is_new = record.file().is_some_and(|file| file.created.is_none());
+    let response = if is_new { created(&told) } else { json(&told) };
+    Ok(at(record.version.unwrap_or(thread.head.version), response))
+}
+
+/// How often a file that must be new is tried while its thread moves.
+const TRIES_MAX: usize = 16;
+
+/// There is something already where a file must be new.
+fn taken(path: &FilePath, current: Version) -> Refused {
+    let detail = format!("there is something at {path} already; write it without If-None-Match, or elsewhere");
+    let problem = Problem::new(Status::PreconditionFailed, ErrorCode::VersionConflict, detail);
+    Problem { current_version: Some(current), ..problem }.into()
+}
+
+/// How the tree changes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Changing {
+    /// Makes a directory, and those above it.
+    mkdir: Flag,
+    /// Moves it there; a file that is there gets a new version.
+    #[schemars(with = "Option<FilePath>")]
+    move_to: Option<String>,
+}
+
+async fn change(
+    Writing(access): Writing,
+    Path((name, path)): Path<(String, String)>,
+    Query(asked): Query<Changing>,
+    if_match: IfMatch,
+    lease: Lease,
+) -> Answer {
+    let path: FilePath = path.parse()?;
+    let thread = named(&access, &name).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let expected = if_match.version();
+    match (asked.mkdir.0, asked.move_to) {
+        (true, None) => {
+            let is_new = engine.make_directory(thread.id, MakeDirectory { path: path.clone(), expected }).await?;
+            let made = engine.stat(thread.id, &path, None).await?.ok_or(Error::FileNotFound { path })?;
+            let told = api::FileRecord::from(&made);
+            let response = if is_new { created(&told) } else { json(&told) };
+            Ok(at(made.version.unwrap_or(thread.head.version), response))
+        }
+        (false, Some(to)) => {
+            let to: FilePath = to.parse()?;
+            let files = engine.move_file(thread.id, MoveFile { from: path, to: to.clone(), expected }).await?;
+            Ok(json(&api::Moved { path: to, files: files as u64 }))
+        }
+        _ => Err(Invalid::parameter("mkdir", "say one of ?mkdir and ?moveTo=PATH").into()),
+    }
+}
+
+/// What to delete.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Deleting {
+    /// An empty directory, and not a file.
+    rmdir: Flag,
+}
+
+async fn delete(
+    Writing(access): Writing,
+    Path((name, path)): Path<(String, String)>,
+    Query(asked): Query<Deleting>,
+    if_match: IfMatch,
+    lease: Lease,
+) -> Answer {
+    let path: FilePath = path.parse()?;
+    let thread = named(&access, &name).await?;
+    let engine = lease.engine(&access.engine, &thread);
+    let expected = if_match.version();
+    let deleted = if asked.rmdir.0 {
+        engine.remove_directory(thread.id, RemoveDirectory { path, expected }).await?
+    } else {
+        engine.delete_file(thread.id, DeleteFile { path, expected }).await?
+    };
+    Ok(json(&api::Deleted { deleted }))
+}
