@@ -24,7 +24,7 @@ pub struct Problem {
     pub detail: String,
     /// What to do next, where there is something better than the detail.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// Which field of the request is to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Box<str>>,
@@ -195,7 +195,7 @@ impl Problem {
     /// The same problem with what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into());
         self
     }
 }
@@ -218,7 +218,7 @@ impl From<&Error> for Problem {
             status: code.status(),
             code: code.as_str().into(),
             detail: error.to_string(),
-            hint: error.hint().map(str::to_owned),
+            hint: error.hint().map(Into::into),
             field,
             current_version,
             writer: writer.map(|lease| Box::new(HeldBy { holder: lease.holder.clone(), expires_at: lease.until })),

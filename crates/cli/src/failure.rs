@@ -107,7 +107,7 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "checkpoint_not_found" => about("checkpoints"),
         _ => None,
     };
-    match better.or(problem.hint.clone()) {
+    match better.or(problem.hint.clone().map(String::from)) {
         Some(hint) => problem.hint(hint),
         None => problem,
     }
