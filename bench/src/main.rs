@@ -4,6 +4,7 @@
 //! and `report` the table; `bench` is what they share, on files or on a `server`; `http` measures our server. The README says how to read it.
 
 mod bench;
+mod files;
 mod http;
 mod lists;
 mod meter;
@@ -55,6 +56,9 @@ enum Command {
     /// The server, as a process of its own, with a load generator that keeps its connections: appends and reads by 64
     /// clients, subscribers who hang up while the server is restarted and killed, how fast it starts, what memory it takes.
     Http(HttpArgs),
+    /// Files: forks, spawns and rollbacks of a thread with 10,000 files and 1 GB beside an append; searches of 100 MB in
+    /// 10,000 files beside ripgrep, which must be installed, and a walk over the same files on disk.
+    Files(FilesArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -102,6 +106,21 @@ struct ListArgs {
     /// Threads of each account [default: 100000, or 4000 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2_000..=10_000_000))]
     threads: Option<u32>,
+}
+
+#[derive(Args)]
+struct FilesArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+    /// Files of each thread [default: 10000, or 300 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    files: Option<u32>,
 }
 
 #[derive(Args)]
@@ -163,6 +182,11 @@ fn main() -> ExitCode {
                 .and_then(|bench| lists::measure(&bench, threads as usize, args.json))
         }
         Command::Http(args) => args.measure(),
+        Command::Files(args) => {
+            let mut sizes = files::Sizes::of(args.place.quick);
+            sizes.files = args.files.map_or(sizes.files, |files| files as usize);
+            args.place.bench(usize::from(args.rounds)).and_then(|bench| files::measure(&bench, &sizes, args.json))
+        }
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {
