@@ -5,6 +5,7 @@ mod backup;
 mod content;
 mod docs;
 mod events;
+mod file_list;
 mod files;
 mod keys;
 mod list;

@@ -12,3 +12,4 @@ mod routes;
 mod shared;
 mod streams;
 mod support;
+mod values;
