@@ -6,6 +6,7 @@ mod backup;
 mod content;
 mod docs;
 mod events;
+mod file_list;
 mod files;
 mod keys;
 mod list;

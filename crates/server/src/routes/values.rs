@@ -6,7 +6,7 @@ use threadkeep::{Json, SetValue, ValueKey, Values, Verb, Version};
 use threadkeep_api as api;
 use threadkeep_api::ErrorCode;
 
-use super::files::{cursor, place};
+use super::file_list::{cursor, place};
 use super::page_limit;
 use super::threads::named;
 use crate::access::{Reader, Writing};

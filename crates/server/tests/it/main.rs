@@ -14,4 +14,5 @@ mod routes;
 mod shared;
 mod streams;
 mod support;
+mod values;
 mod webhooks;
