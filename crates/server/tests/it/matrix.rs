@@ -20,7 +20,7 @@ impl Ids {
             ("message", "M-00000000000000011".to_owned()),
             ("item", "queued-00000000-0000-8000-8000-000000000000".to_owned()),
             ("execution", "00000000-0000-4000-8000-000000000000".to_owned()),
-            ("injection", "00000000-0000-4000-8000-000000000001".to_owned()),
+            ("injection", "00000000-0000-4000-8000-000000000006".to_owned()),
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),

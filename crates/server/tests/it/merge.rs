@@ -66,7 +66,7 @@ fn a_merge_is_tried_made_listed_and_shown() {
     assert_eq!(files, [("/f.txt", "merged"), ("/new.txt", "added")]);
     assert_eq!(done["files"][1]["from"][0]["threadId"], source.as_str());
     assert_eq!((&done["conflicts"], &done["values"], done.get("approvalId")), (&json!([]), &json!([]), None));
-    assert_eq!((&done["by"]["kind"], &done["sources"][0]["base"]["type"]), (&json!("human"), &json!("history")));
+    assert_eq!((&done["by"]["type"], &done["sources"][0]["base"]["type"]), (&json!("human"), &json!("history")));
     assert_eq!(holds(&ann, &target, "f.txt"), "one\n2\nthree\n");
     let listed = ann.get(&format!("{at}/merges")).ok(200);
     assert_eq!((&listed["total"], &listed["items"][0]), (&json!(1), &done));
