@@ -16,6 +16,7 @@ mod export;
 mod family;
 mod file;
 mod history;
+mod merge;
 mod message;
 mod observer;
 mod page;
@@ -51,6 +52,7 @@ pub use file::{
     METADATA_HEADER, Moved,
 };
 pub use history::{FeedEntry, HistoryEntry};
+pub use merge::{Merge, MergeTold};
 pub use message::Message;
 pub use observer::{Deliver, NewObserver, ObservedEvent, Observer, WebhookEvent};
 pub use page::Page;

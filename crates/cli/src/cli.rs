@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_server::ValidationSettings;
 
 use crate::config::File;
 use crate::context::{Acting, Context};
@@ -18,7 +19,7 @@ use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
     agent, authority, backup, branch, config, copy, demo, emit, events, files, follow, health, inject, keys, lifecycle,
-    list, message, owner, projects, refer, relate, say, serve, shell, show, thread, transfer, tree, tree_files, upkeep,
+    list, merge, message, owner, projects, refer, relate, say, serve, shell, show, thread, transfer, tree, tree_files, upkeep,
     values, watch, work, writer,
 };
 
@@ -133,6 +134,8 @@ enum Command {
     Ack(inject::Ack),
     Decide(inject::Decide),
     Decisions(inject::Decisions),
+    Merge(merge::Merge),
+    Merges(merge::Merges),
     Subagent(agent::Subagent),
     Children(agent::Children),
     Parent(agent::Parent),
@@ -263,6 +266,8 @@ impl Command {
             Self::Ack(ack) => ack.run(context).await,
             Self::Decide(decide) => decide.run(context).await,
             Self::Decisions(decisions) => decisions.run(context).await,
+            Self::Merge(merge) => return merge.run(context).await,
+            Self::Merges(merges) => merges.run(context).await,
             Self::Subagent(subagent) => subagent.run(context).await,
             Self::Children(children) => children.run(context).await,
             Self::Parent(parent) => parent.run(context).await,
@@ -332,7 +337,10 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok((named, matches, cli)) => match without_store(&cli.command, &matches, &file, cli.global.json) {
             Some(Ok(())) => ExitCode::SUCCESS,
             Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
-            None => carry_out(named, cli),
+            None => match file.checks() {
+                Ok(validation) => carry_out(named, cli, validation),
+                Err(failure) => report(failure, json, &Hints::default(), None),
+            },
         },
         Err(error) => refuse(&error, json),
     }
@@ -379,7 +387,7 @@ fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &s
     value.map(|value| (value, on_command_line))
 }
 
-fn carry_out(named: Named, cli: Cli) -> ExitCode {
+fn carry_out(named: Named, cli: Cli, validation: ValidationSettings) -> ExitCode {
     let Global { json, actor, agent, .. } = cli.global;
     let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
     let acting = Acting { kind, name: actor };
@@ -401,7 +409,8 @@ fn carry_out(named: Named, cli: Cli) -> ExitCode {
         }
     };
     runtime.block_on(async {
-        let mut context = match Context::open(&place, acting, json, cli.command.may_begin()).await {
+        let may_begin = cli.command.may_begin();
+        let mut context = match Context::open(&place, acting, json, may_begin, validation).await {
             Ok(context) => context,
             Err(failure) => return report(failure, json, &hints, None),
         };

@@ -8,14 +8,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
 use threadkeep::{Invalid, StoreUrl};
+use threadkeep_server::ValidationSettings;
 
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
-use crate::settings::{JWT_SECRET, ServerSettings};
+use crate::settings::{Checks, JWT_SECRET, ServerSettings};
 
 /// The file that is read if it is there and nobody names one.
 const FILE: &str = "threadkeep.toml";
@@ -84,6 +85,24 @@ impl File {
             }
         }
         Ok(command)
+    }
+
+    /// How merges are checked by commands that have no flags for it: as the environment says, or the file.
+    pub(crate) fn checks(&self) -> Result<ValidationSettings, Failure> {
+        let mut command = Checks::augment_args(Command::new("threadkeep"));
+        let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        for id in ids {
+            if let Some(value) = self.values.get(&id.replace('_', "-")) {
+                command = command.mut_arg(&id, |arg| arg.default_value(value.clone()));
+            }
+        }
+        let read = command.try_get_matches_from(["threadkeep"]);
+        let checks = read.and_then(|matches| Checks::from_arg_matches(&matches)).map_err(|error| {
+            let shown = error.render().to_string();
+            let what = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+            Invalid::parameter("config", what)
+        })?;
+        Ok(checks.settings())
     }
 
     fn source(&self, matches: &ArgMatches, id: &str, name: &str) -> String {

@@ -9,6 +9,7 @@ use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, ListThreads};
+use threadkeep_server::ValidationSettings;
 
 use crate::failure::{self, Failure};
 use crate::out::Out;
@@ -66,9 +67,15 @@ pub(crate) struct Context {
 
 impl Context {
     /// Reaches the server or the store. Unless the command `may_begin` a store, there has to be one: nothing is made.
-    pub(crate) async fn open(place: &Place, acting: Acting, json: bool, may_begin: bool) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        place: &Place,
+        acting: Acting,
+        json: bool,
+        may_begin: bool,
+        validation: ValidationSettings,
+    ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
-        let Reached { mut client, store } = reach::reach(place, may_begin).await?;
+        let Reached { mut client, store } = reach::reach(place, may_begin, validation).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }

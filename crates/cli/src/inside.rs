@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http_body_util::BodyExt;
 use threadkeep::Engine;
 use threadkeep_client::{Client, Error, Exchange, Key, Request, Retry, Settings, Transport};
-use threadkeep_server::Local;
+use threadkeep_server::{Local, ValidationSettings};
 
 /// How requests travel within this process.
 #[derive(Clone)]
@@ -25,9 +25,9 @@ impl Transport for Inside {
     }
 }
 
-/// A client of the store that `engine` has open. A store that is away is told at once.
-pub(crate) fn client(engine: Engine) -> Result<Client, Error> {
-    let local = Local::new(engine);
+/// A client of the store that `engine` has open, where merges are checked like this. A store that is away is told at once.
+pub(crate) fn client(engine: Engine, validation: ValidationSettings) -> Result<Client, Error> {
+    let local = Local::new(engine, validation);
     let key = Key::new(local.key());
     let settings = Settings { retry: Retry::never(), answer_max: NEVER, silence_max: NEVER, ..Settings::default() };
     Client::over(Arc::new(Inside(local)), "this process", key, settings)

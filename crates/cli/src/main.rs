@@ -32,6 +32,7 @@ mod lifecycle;
 mod lines;
 mod list;
 mod many;
+mod merge;
 mod message;
 mod out;
 mod owner;

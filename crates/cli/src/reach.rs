@@ -5,6 +5,7 @@ use std::time::Duration;
 use threadkeep::{Engine, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
+use threadkeep_server::ValidationSettings;
 
 use crate::failure::Failure;
 use crate::place::{Place, Reach};
@@ -30,7 +31,8 @@ pub(crate) enum Store {
 }
 
 /// Reaches the threads of `place`. Unless the command `may_begin` a store, there has to be one: nothing is made.
-pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Failure> {
+/// Where no server runs, merges are checked as `validation` says.
+pub(crate) async fn reach(place: &Place, may_begin: bool, validation: ValidationSettings) -> Result<Reached, Failure> {
     match &place.reach {
         Reach::Server(url) => {
             let client = Client::connect_with(url, Key::from_environment(), settings())?;
@@ -47,7 +49,7 @@ pub(crate) async fn reach(place: &Place, may_begin: bool) -> Result<Reached, Fai
         Reach::Store => {}
     }
     let engine = open(place, may_begin)?;
-    Ok(Reached { client: inside::client(engine.clone())?, store: Store::Open(engine) })
+    Ok(Reached { client: inside::client(engine.clone(), validation)?, store: Store::Open(engine) })
 }
 
 fn settings() -> Settings {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use threadkeep::{Invalid, Limits};
 use threadkeep_api::{ErrorCode, Problem, Status};
-use threadkeep_server::{Connections, JwtSettings, Settings, WebhookSettings};
+use threadkeep_server::{Connections, JwtSettings, Settings, ValidationSettings, WebhookSettings};
 
 use crate::duration::duration;
 use crate::failure::Failure;
@@ -82,6 +82,34 @@ pub(crate) struct ServerSettings {
     /// What `aud` of a token has to be or contain
     #[arg(long, value_name = "TEXT", env = "THREADKEEP_JWT_AUDIENCE", hide_env = true)]
     jwt_audience: Option<String>,
+    #[command(flatten)]
+    checks: Checks,
+}
+
+/// How merges are checked. Where no server runs, commands have these settings too, from the environment and the file.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Checks {
+    /// The shell command that checks a merge that asks for `compile`, run among the merged files
+    #[arg(long, value_name = "COMMAND", env = "THREADKEEP_MERGE_COMPILE", hide_env = true)]
+    merge_compile: Option<String>,
+    /// The shell command that checks a merge that asks for `test`, run among the merged files
+    #[arg(long, value_name = "COMMAND", env = "THREADKEEP_MERGE_TEST", hide_env = true)]
+    merge_test: Option<String>,
+    /// How long such a command may take
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m", env = "THREADKEEP_MERGE_TIMEOUT",
+          hide_env = true)]
+    merge_timeout: Duration,
+}
+
+impl Checks {
+    pub(crate) fn settings(&self) -> ValidationSettings {
+        let command = |command: &Option<String>| command.clone().filter(|command| !command.trim().is_empty());
+        ValidationSettings {
+            compile: command(&self.merge_compile),
+            test: command(&self.merge_test),
+            timeout: self.merge_timeout,
+        }
+    }
 }
 
 /// Where lines about requests go.
@@ -117,6 +145,7 @@ impl ServerSettings {
             heartbeat: self.heartbeat.max(Duration::from_millis(100)),
             public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             log: self.log == LogTo::Json,
+            validation: self.checks.settings(),
             webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }

@@ -38,6 +38,7 @@ mod error;
 mod files;
 mod http;
 mod list;
+mod merge;
 mod messages;
 mod primitives;
 mod query;

@@ -314,6 +314,7 @@ pub struct MergedValue {
 
 /// What both sides changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergeConflict {
     /// What kind of conflict.

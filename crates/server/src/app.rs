@@ -14,6 +14,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
+use crate::validate::{ValidationSettings, Validator};
 use crate::webhooks::WebhookSettings;
 use crate::{edge, routes};
 
@@ -53,6 +54,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Where webhooks may lead.
     pub webhooks: WebhookSettings,
+    /// How merges are checked.
+    pub validation: ValidationSettings,
     /// Whether a line about each request goes to stderr.
     pub log: bool,
 }
@@ -69,16 +72,18 @@ impl Default for Settings {
             scratch: std::env::temp_dir(),
             public_url: None,
             webhooks: WebhookSettings::default(),
+            validation: ValidationSettings::default(),
             log: true,
         }
     }
 }
 
 impl App {
-    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so.
+    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as the
+    /// settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
         Self {
-            engine,
+            engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
             keys,
             log: Arc::new(Log::new(settings.log)),
             settings: Arc::new(settings),

@@ -69,6 +69,7 @@ from_body! {
     api::Begin: api::parse_body;
     api::CreateThread: api::CreateThread::parse;
     api::Decide: api::parse_body;
+    api::Merge: api::parse_body;
     api::EditMessage: api::parse_body;
     api::Emit: api::parse_body;
     api::End: api::parse_body;

@@ -29,6 +29,7 @@ mod start;
 mod stream;
 mod table;
 mod tickets;
+mod validate;
 mod webhooks;
 
 pub use app::{App, Settings};
@@ -37,4 +38,5 @@ pub use keys::Keys;
 pub use local::Local;
 pub use serve::Connections;
 pub use start::{Start, Started};
+pub use validate::ValidationSettings;
 pub use webhooks::WebhookSettings;

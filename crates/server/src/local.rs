@@ -11,6 +11,7 @@ use tower::ServiceExt;
 
 use crate::app::{App, Settings};
 use crate::keys::Keys;
+use crate::validate::ValidationSettings;
 
 /// A server that is called, and does not listen. It serves whoever holds its key, who may do everything for account
 /// `local`.
@@ -23,13 +24,15 @@ pub struct Local {
 }
 
 impl Local {
-    /// A server on `engine`. What it is sent is bounded by the engine's limits alone: it comes from the same process.
-    pub fn new(engine: Engine) -> Self {
+    /// A server on `engine`, whose merges are checked like this. What it is sent is bounded by the engine's limits alone: it
+    /// comes from the same process.
+    pub fn new(engine: Engine, validation: ValidationSettings) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,
             body_idle_max: Duration::MAX,
             body_time_max: Duration::MAX,
             log: false,
+            validation,
             ..Settings::default()
         };
         let key = Keys::draw_local();

@@ -212,7 +212,7 @@ fn path_parameter(name: &'static str) -> Value {
         "thread" => of::<ThreadName>(),
         "message" => of::<MessageName>(),
         "item" => of::<QueuedId>(),
-        "execution" | "injection" | "approval" | "delegation" | "reference" | "observer" => of::<Uuid>(),
+        "execution" | "injection" | "approval" | "delegation" | "reference" | "observer" | "merge" => of::<Uuid>(),
         "project" => json!({ "description": "The id of a project.", "type": "string", "minLength": 1, "maxLength": 255,
             "pattern": "^[^/\\x00]+$", "examples": ["website"] }),
         "key" => json!({ "description": "The id of a key, which is no secret.", "type": "string",

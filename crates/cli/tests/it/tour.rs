@@ -145,6 +145,7 @@ fn tour(keep: &Keep) {
     keep.ok(&["lifecycle", &other, "suspend", "--reason", "later"]);
     keep.ok(&["resume", &other]);
     authority(keep, &thread, &other);
+    merge(keep, &thread);
     follow(keep, &thread, &other);
     keep.ok(&["rm", &other]);
     keep.ok(&["projects", "delete", "p"]);
@@ -171,6 +172,44 @@ fn authority(keep: &Keep, thread: &str, other: &str) {
     keep.ok(&["observers", thread]);
     keep.ok(&["observers", thread, &observer]);
     keep.ok(&["unobserve", thread, &observer]);
+}
+
+/// Merges: clean, tried, conflicted, chosen, approved.
+fn merge(keep: &Keep, thread: &str) {
+    let source = keep.ok(&["fork", thread]);
+    let write = |thread: &str, path: &str, text: &str| {
+        std::fs::write(keep.at("new.txt"), text).expect("a file");
+        keep.ok(&["write-file", thread, path, "new.txt"]);
+    };
+    write(&source, "/m.txt", "theirs\n");
+    keep.ok(&["set-value", &source, "m", "1"]);
+    let tried = keep.ok(&["merge", thread, &source, "--dry-run"]);
+    assert!(tried.starts_with("clean  1 file, 1 value would change\n  added    /m.txt  from "), "{tried}");
+    write(thread, "/m.txt", "ours\n");
+    let conflicted = keep.run(&["merge", thread, &source]);
+    assert_eq!(conflicted.code, Some(5), "{conflicted:?}");
+    for part in ["conflicted  ", "  nothing changed\n", "/m.txt  both added it\n", "--choose /m.txt=ours, theirs or union"] {
+        assert!(conflicted.stdout.contains(part), "{part}: {conflicted:?}");
+    }
+    let one_file = ["--artifact-scope", "/m.txt"];
+    let args = |more: &[&str]| -> Vec<String> {
+        ["merge", thread, &source].iter().chain(&one_file).chain(more).map(|&arg| arg.to_owned()).collect()
+    };
+    let ok = |more: &[&str]| keep.ok(&args(more).iter().map(String::as_str).collect::<Vec<_>>());
+    std::fs::write(keep.at("new.txt"), "both\n").expect("a file");
+    assert!(ok(&["--dry-run", "--choose-content", "/m.txt=new.txt"]).contains("(resolved: content)"));
+    let waits = ok(&["--choose", "/m.txt=theirs", "--requires-approval"]);
+    assert!(waits.starts_with("pending_approval  ") && waits.contains("waits for approval"), "{waits}");
+    let approval = waits.lines().next().and_then(|line| line.rsplit(' ').next()).expect("an id");
+    keep.ok(&["approve", approval]);
+    assert_eq!(keep.ok(&["read-file", thread, "/m.txt"]), "theirs");
+    let listed = keep.json(&["merges", thread]);
+    let states: Vec<&str> = listed.as_array().expect("a list").iter().map(|one| one["status"].as_str().expect("one")).collect();
+    assert_eq!(states, ["conflicted", "merged"]);
+    let id = listed[0]["mergeId"].as_str().expect("an id");
+    assert!(keep.ok(&["merges", thread, id]).starts_with(&format!("conflicted  {id}  nothing changed")));
+    keep.run(&["merge", thread, &source, "--choose", "/m.txt=mine"]).refused(2, &["PATH=ours"]);
+    keep.run(&["merge", thread, &source, "--validation", "test"]).refused(5, &["merge-test"]);
 }
 
 /// Files and values.

@@ -11,6 +11,7 @@ mod files;
 mod keys;
 mod list;
 mod many;
+mod merge;
 mod messages;
 mod operation;
 mod owner;
@@ -40,6 +41,7 @@ pub(crate) fn table() -> Vec<Routes> {
         messages::routes().and(events::routes()),
         tree::routes(),
         approvals::routes(),
+        merge::routes(),
         references::routes(),
         work::routes(),
         primitives::routes(),

@@ -116,6 +116,7 @@ impl<T> Describe for Path<T> {
                 "delegation" => &[ErrorCode::DelegationNotFound],
                 "reference" => &[ErrorCode::ReferenceNotFound],
                 "observer" => &[ErrorCode::ObserverNotFound],
+                "merge" => &[ErrorCode::MergeNotFound],
                 "path" => &[ErrorCode::PathEscapesRoot],
                 _ => &[],
             };

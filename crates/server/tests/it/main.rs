@@ -8,6 +8,7 @@ mod hostile;
 mod jwt;
 mod keys;
 mod matrix;
+mod merge;
 mod primitives;
 mod public;
 mod routes;

@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// What a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 14]);
+struct Ids([(&'static str, String); 15]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -20,7 +20,7 @@ impl Ids {
             ("message", "M-00000000000000011".to_owned()),
             ("item", "queued-00000000-0000-8000-8000-000000000000".to_owned()),
             ("execution", "00000000-0000-4000-8000-000000000000".to_owned()),
-            ("injection", "00000000-0000-4000-8000-000000000001".to_owned()),
+            ("injection", "00000000-0000-4000-8000-000000000006".to_owned()),
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),
@@ -28,6 +28,7 @@ impl Ids {
             ("delegation", "00000000-0000-4000-8000-000000000002".to_owned()),
             ("reference", "00000000-0000-4000-8000-000000000003".to_owned()),
             ("observer", "00000000-0000-4000-8000-000000000004".to_owned()),
+            ("merge", "00000000-0000-4000-8000-000000000005".to_owned()),
             ("path", "nowhere.txt".to_owned()),
             ("valueKey", "nothing".to_owned()),
         ])
@@ -52,6 +53,7 @@ impl Ids {
         let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
         owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);
         owner.put(&format!("{at}/kv/hidden"), json!("secret")).ok(200);
+        let merge = owner.post(&format!("{at}/merge"), json!({ "sources": [target] })).ok(201);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
             ("thread", thread),
@@ -66,6 +68,7 @@ impl Ids {
             ("delegation", text(&delegation["delegationId"])),
             ("reference", text(&reference["refId"])),
             ("observer", text(&observer["id"])),
+            ("merge", text(&merge["mergeId"])),
             ("path", "hidden.txt".to_owned()),
             ("valueKey", "hidden".to_owned()),
         ])
@@ -272,7 +275,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
             }
         }
         // What lies in somebody else's thread is not found in one's own either.
-        for part in ["message", "item", "execution", "injection", "observer"] {
+        for part in ["message", "item", "execution", "injection", "observer", "merge"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);
                 let unknown = foreign.clone().with(part, Ids::unknown().get(part));
