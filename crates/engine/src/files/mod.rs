@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use threadkeep_model::{BlobId, CellIs, FileCell, FilePath, Json, Space, ThreadId, Timestamp, Version};
+use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Json, Space, ThreadId, Timestamp, Version};
 use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 
 pub use search::{Find, Grep, Grepped};
@@ -107,7 +107,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn stat(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Option<FileRecord>> {
-        let view = self.file_view(thread, as_of).await?;
+        let view = self.file_view(thread, Capability::Read, as_of).await?;
         self.stat_in(&view, path).await
     }
 
@@ -150,8 +150,14 @@ impl Engine {
         found.ok_or_else(|| StoreError::corrupt(format!("the content {hash} of a file is missing")).into())
     }
 
-    /// What a thread shows to whoever may read its files.
-    pub(crate) async fn file_view(&self, thread: ThreadId, as_of: Option<Version>) -> Result<View> {
+    /// What a thread shows to whoever may read its files, and is allowed what that `needs`.
+    pub(crate) async fn file_view(&self, thread: ThreadId, needs: Capability, as_of: Option<Version>) -> Result<View> {
+        self.authorize(thread, needs).await?;
+        self.held_view(thread, as_of).await
+    }
+
+    /// What a thread shows to whoever may see what it holds.
+    pub(crate) async fn held_view(&self, thread: ThreadId, as_of: Option<Version>) -> Result<View> {
         let head = self.head(thread, Verb::ReadFile).await?;
         self.view(thread, &head, as_of).await
     }

@@ -1,6 +1,6 @@
 //! Finding files by their names and by what they say.
 
-use threadkeep_model::{BlobId, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
+use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
 use threadkeep_store::{CellNames, StoreError};
 use threadkeep_tree::{Case, Glob, Match, Mode};
 use tokio::task::JoinSet;
@@ -76,7 +76,7 @@ impl Engine {
     /// If the glob is none; [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
     pub async fn find(&self, thread: ThreadId, find: Find) -> Result<(Vec<FilePath>, bool)> {
         let glob = glob("find", &find.glob)?;
-        let view = self.file_view(thread, find.as_of).await?;
+        let view = self.file_view(thread, Capability::Search, find.as_of).await?;
         let limit = find.limit.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
         let mut found = Vec::new();
         let mut next = Some(glob.literal_prefix().to_owned());
@@ -101,7 +101,7 @@ impl Engine {
         let pattern = threadkeep_tree::Grep::new(&grep.pattern, grep.mode, grep.case)
             .map_err(|error| Invalid::parameter("grep", error.to_string()))?;
         let among = grep.glob.as_deref().map(|text| glob("glob", text)).transpose()?;
-        let view = self.file_view(thread, grep.as_of).await?;
+        let view = self.file_view(thread, Capability::Search, grep.as_of).await?;
         let limit = grep.limit.unwrap_or(MATCHES).min(MATCHES_MAX);
         let prefix = among.as_ref().map_or("/", |glob| glob.literal_prefix());
         let (mut grepped, mut left) = (Grepped::default(), limit);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use threadkeep_model::{FilePath, Space, ThreadId, Version};
+use threadkeep_model::{Capability, FilePath, Space, ThreadId, Version};
 use threadkeep_store::CellNames;
 
 use super::{FileRecord, LOOKED_AT, prefix_end, record};
@@ -39,7 +39,7 @@ impl Engine {
     /// # Errors
     /// [`Error::NotADirectory`] if a file is there; [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn readdir(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Vec<FileRecord>> {
-        let view = self.file_view(thread, as_of).await?;
+        let view = self.file_view(thread, Capability::Read, as_of).await?;
         if !path.is_root()
             && let Some(cell) = self.cells_of(&view, Space::Files, vec![path.to_string()]).await?.values().next()
             && record(cell)?.is_some_and(|found| !found.is_directory())
@@ -81,7 +81,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn files(&self, thread: ThreadId, files: Files) -> Result<(Vec<FileRecord>, Option<FilePath>)> {
-        let view = self.file_view(thread, files.as_of).await?;
+        let view = self.file_view(thread, Capability::Read, files.as_of).await?;
         let limit = files.limit.unwrap_or(self.shared.limits.page_max);
         self.files_in(&view, files.below.as_ref(), files.after.as_ref(), limit).await
     }
@@ -117,7 +117,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn file_stats(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<FileStats> {
-        let view = self.file_view(thread, as_of).await?;
+        let view = self.file_view(thread, Capability::Read, as_of).await?;
         let mut stats = FileStats::default();
         let mut directories = std::collections::BTreeSet::new();
         let mut after = None;

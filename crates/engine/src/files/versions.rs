@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use threadkeep_model::{Actor, FilePath, MessageId, Space, ThreadId, Timestamp, Version};
+use threadkeep_model::{Actor, Capability, FilePath, MessageId, Space, ThreadId, Timestamp, Version};
 use threadkeep_store::{CellNames, StoreError};
 
 use super::{FileRecord, record};
@@ -33,7 +33,7 @@ impl Engine {
         as_of: Option<Version>,
         limit: Option<usize>,
     ) -> Result<Vec<FileVersion>> {
-        let view = self.file_view(thread, as_of).await?;
+        let view = self.file_view(thread, Capability::Read, as_of).await?;
         let limit = limit.unwrap_or(self.shared.limits.page).min(self.shared.limits.page_max);
         let cells = self.cells(&view, Space::Files, CellNames::VersionsOf(path.to_string()), limit).await?.cells;
         let mut versions = Vec::with_capacity(cells.len());

@@ -1,12 +1,12 @@
 //! Changing files: `write-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`. Each is one entry, and every write makes a new
-//! version: what was there before stays readable.
+//! version: what was there before stays readable. Agents need authority for each: to edit, or to delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, NewEntry,
-    Space, Thread, ThreadId, Timestamp, Version,
+    BlobId, Capability, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json,
+    NewEntry, Space, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::Cell;
 
@@ -139,6 +139,16 @@ enum Wanted<'a> {
     Restore(&'a FilePath, Version),
 }
 
+impl Wanted<'_> {
+    /// What an agent needs to be allowed for it. What a move removes is there again under another name.
+    fn needs(&self) -> Capability {
+        match self {
+            Self::Write(..) | Self::Move(..) | Self::MakeDirectory(_) | Self::Restore(..) => Capability::CodeEdit,
+            Self::Delete(_) | Self::RemoveDirectory(_) => Capability::DeleteFile,
+        }
+    }
+}
+
 /// What happened: the version and the time it got, if anything did, and what changed.
 struct Happened {
     place: Option<(Version, Timestamp)>,
@@ -150,7 +160,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::QuotaExceeded`];
-    /// [`Code::TooLarge`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Code::TooLarge`]; [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn write_files(&self, thread: ThreadId, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
         let WriteFiles { files, expected } = files.into();
         let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
@@ -185,7 +195,8 @@ impl Engine {
     /// Deletes a file, and says whether there was one.
     ///
     /// # Errors
-    /// [`Error::IsADirectory`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::IsADirectory`]; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn delete_file(&self, thread: ThreadId, delete: DeleteFile) -> Result<bool> {
         let happened = self.change_files(thread, delete.expected, Wanted::Delete(&delete.path)).await?;
         Ok(happened.place.is_some())
@@ -195,7 +206,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the target
-    /// cannot hold it; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// cannot hold it; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn move_file(&self, thread: ThreadId, moving: MoveFile) -> Result<usize> {
         let MoveFile { from, to, expected } = moving;
         if from.is_root() || to == from || to.as_str().starts_with(&from.prefix()) {
@@ -209,7 +221,8 @@ impl Engine {
     /// Makes a directory, and says whether it was not there.
     ///
     /// # Errors
-    /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn make_directory(&self, thread: ThreadId, make: MakeDirectory) -> Result<bool> {
         let happened = self.change_files(thread, make.expected, Wanted::MakeDirectory(&make.path)).await?;
         Ok(happened.place.is_some())
@@ -218,7 +231,8 @@ impl Engine {
     /// Removes an empty directory, and says whether there was one.
     ///
     /// # Errors
-    /// [`Error::DirectoryNotEmpty`]; [`Error::NotADirectory`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::DirectoryNotEmpty`]; [`Error::NotADirectory`]; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn remove_directory(&self, thread: ThreadId, remove: RemoveDirectory) -> Result<bool> {
         if remove.path.is_root() {
             return Err(Invalid::parameter("path", "the root cannot be removed").into());
@@ -240,6 +254,9 @@ impl Engine {
 
     /// Decides and commits a change of files. Nothing changes where nothing is decided.
     async fn change_files(&self, thread: ThreadId, expected: Option<Version>, wanted: Wanted<'_>) -> Result<Happened> {
+        // Nobody is asked to allow what is refused anyway.
+        open_for(&self.thread(thread).await?, Change::Content)?;
+        self.authorize(thread, wanted.needs()).await?;
         let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
             Wanted::Write(files, _) => {
                 let contents = files.iter().flat_map(|file| std::iter::once(&file.content).chain(&file.thumbnail));

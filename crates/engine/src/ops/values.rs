@@ -117,7 +117,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn value(&self, thread: ThreadId, key: &ValueKey, as_of: Option<Version>) -> Result<Option<StoredValue>> {
-        let view = self.file_view(thread, as_of).await?;
+        let view = self.held_view(thread, as_of).await?;
         let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
         match found {
             Some(cell) => self.stored_value(&cell).await,
@@ -130,7 +130,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn values(&self, thread: ThreadId, which: Values) -> Result<(Vec<StoredValue>, Option<ValueKey>)> {
-        let view = self.file_view(thread, which.as_of).await?;
+        let view = self.held_view(thread, which.as_of).await?;
         let limits = &self.shared.limits;
         let limit = which.limit.unwrap_or(limits.page).min(limits.page_max);
         self.values_in(&view, &which.prefix, which.after.as_ref(), limit).await

@@ -76,6 +76,26 @@ fn a_delegation_is_given_listed_and_taken_back() {
 }
 
 #[test]
+fn an_agent_writes_files_once_a_human_said_yes() {
+    let server = Server::start();
+    let (human, coder) = (server.admin(), agent(&server, "coder"));
+    let thread = human.thread(&["a"]);
+    let file = format!("/v1/threads/{thread}/files/a.json");
+    let refused = coder.put(&file, json!([1])).refused(403, "approval_required");
+    let approval = refused["approvalId"].as_str().expect("an approval").to_owned();
+    human.get(&file).refused(404, "file_not_found");
+    assert_eq!(human.get(&format!("/v1/approvals/{approval}")).ok(200)["scope"], json!(["code_edit"]));
+    coder.get(&format!("/v1/threads/{thread}/files?grep=x")).ok(200);
+    coder.put(&format!("/v1/threads/{thread}/kv/k"), json!(1)).ok(200);
+    human.post(&format!("/v1/approvals/{approval}/approve"), json!({})).ok(200);
+    coder.put(&file, json!([1])).ok(201);
+    assert_eq!(coder.get(&file).ok(200), json!([1]));
+    let refused = coder.delete(&file).refused(403, "approval_required");
+    assert_ne!(refused["approvalId"], json!(approval));
+    human.delete(&file).ok(200);
+}
+
+#[test]
 fn an_approval_that_nobody_answers_is_told_to_those_who_follow() {
     let server = Server::start();
     let human = server.admin();

@@ -46,3 +46,9 @@ fn long_histories() {
     seeds(4_004..4_006, 600, Where::Sqlite, 8);
     seeds(4_006..4_007, 400, Where::Postgres, 8);
 }
+
+/// A fork of what a thread, spawned with messages alone, was at first had the agent of the thread that wrote them.
+#[test]
+fn a_fork_of_a_thread_that_was_spawned_in_part() {
+    simulate(Plan { seed: 20_631, steps: 200, on: Where::Memory, faults: 0 });
+}

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use threadkeep::{
-    Actor, ActorKind, Answer, Approval, ApprovalState, Approvals, Caller, Capability, Engine, Error, Fallback,
-    MessageBody, Position, RollbackTo, ThreadId, Transfer, Transferred, Uuid, Verdict,
+    Actor, ActorKind, Answer, Approval, ApprovalState, Approvals, Caller, Capability, DeleteFile, Engine, Error,
+    Fallback, FilePath, Find, Json, LifecycleAction, MakeDirectory, MessageBody, MoveFile, NewFile, Position,
+    RemoveDirectory, RollbackTo, SetValue, ThreadId, Transfer, Transferred, Uuid, Verdict,
 };
 
 use crate::{Keep, on_every_store};
@@ -20,6 +21,8 @@ on_every_store!(
     lists_go_through_all_threads_in_order,
     an_approval_passes_a_writer_and_what_is_wrong_is_refused,
     what_a_former_owner_allowed_is_not_allowed_by_the_next,
+    an_agent_changes_files_only_where_it_may,
+    nobody_is_asked_to_allow_what_a_closed_thread_refuses,
 );
 
 fn agent(keep: &Keep, name: &str) -> Engine {
@@ -308,4 +311,65 @@ async fn an_approval_passes_a_writer_and_what_is_wrong_is_refused(keep: Keep) {
     let unknown: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
     assert_eq!(code(keep.engine.revoke(answer(unknown)).await), "approval_not_found");
     assert!(keep.engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a report").is_healthy());
+}
+
+/// The approval that a refusal names.
+fn needed<T: std::fmt::Debug>(result: Result<T, Error>) -> Uuid {
+    match result.expect_err("nobody allowed it") {
+        Error::ApprovalRequired { approval, .. } => approval,
+        other => panic!("{other}"),
+    }
+}
+
+async fn an_agent_changes_files_only_where_it_may(keep: Keep) {
+    let (thread, engine) = (keep.thread(&["a"]).await, &keep.engine);
+    let coder = agent(&keep, "coder");
+    let path = |text: &str| text.parse::<FilePath>().expect("a path");
+    let file = |text: &str| NewFile::new("a.txt", text.to_owned()).expect("a file");
+    let said = |engine: &Engine| {
+        let (engine, path) = (engine.clone(), path("a.txt"));
+        async move { engine.read_file(thread, &path, None).await.expect("a read") }
+    };
+    let before = engine.write_file(thread, file("one")).await.expect("humans may").version.expect("a version");
+    assert_eq!(said(&coder).await.as_deref(), Some(&b"one"[..]), "nobody is asked for reading");
+    let (found, _) = coder.find(thread, Find { glob: "*".into(), ..Find::default() }).await.expect("nor for searching");
+    assert_eq!(found, [path("a.txt")]);
+    let edit = needed(coder.write_file(thread, file("two")).await);
+    let moving = |to: &str| MoveFile { from: path("a.txt"), to: path(to), expected: None };
+    let make = || MakeDirectory { path: path("d"), expected: None };
+    let back = || RollbackTo::ArtifactVersion { path: path("a.txt"), version: before };
+    assert_eq!(needed(coder.move_file(thread, moving("b.txt")).await), edit, "the same authority, asked for once");
+    assert_eq!(needed(coder.make_directory(thread, make()).await), edit);
+    assert_eq!(needed(coder.rollback(thread, back()).await), edit);
+    let delete = || DeleteFile { path: path("a.txt"), expected: None };
+    let remove = || RemoveDirectory { path: path("d"), expected: None };
+    let gone = needed(coder.delete_file(thread, delete()).await);
+    assert_eq!(needed(coder.remove_directory(thread, remove()).await), gone);
+    assert_ne!(edit, gone);
+    let history = engine.history(thread, before, 9).await.expect("a history");
+    let kinds: Vec<&str> = history.iter().map(|entry| entry.kind.as_str()).collect();
+    assert_eq!(kinds, ["approval_requested"; 2], "nothing was written");
+    assert_eq!(said(engine).await.as_deref(), Some(&b"one"[..]));
+    let value = SetValue::new("k", Json::string("v")).expect("a value");
+    coder.set_value(thread, value).await.expect("values need none");
+
+    engine.answer(Verdict::Approve, answer(edit)).await.expect("approved");
+    coder.write_file(thread, file("two")).await.expect("it was approved");
+    coder.rollback(thread, back()).await.expect("so is this");
+    assert_eq!(said(engine).await.as_deref(), Some(&b"one"[..]));
+    coder.make_directory(thread, make()).await.expect("and this");
+    coder.move_file(thread, moving("d/a.txt")).await.expect("a move edits");
+    coder.move_file(thread, MoveFile { from: path("d/a.txt"), to: path("a.txt"), expected: None }).await.expect("back");
+    assert_eq!(needed(coder.delete_file(thread, delete()).await), gone, "deleting is something else");
+    give(engine, thread, Transfer::delegate([Capability::DeleteFile])).await;
+    assert!(coder.delete_file(thread, delete()).await.expect("it was delegated"));
+    assert!(coder.remove_directory(thread, remove()).await.expect("it was delegated"));
+}
+
+async fn nobody_is_asked_to_allow_what_a_closed_thread_refuses(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    keep.engine.lifecycle(thread, LifecycleAction::Done).await.expect("done");
+    let file = NewFile::new("a.txt", "one").expect("a file");
+    assert_eq!(code(agent(&keep, "coder").write_file(thread, file).await), "thread_closed");
+    assert!(pending(&keep.engine).await.is_empty());
 }

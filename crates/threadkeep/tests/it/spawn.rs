@@ -2,9 +2,9 @@
 
 use threadkeep::model::RelationKind;
 use threadkeep::{
-    ActivateSkill, Assign, Caller, Content, Create, Delete, EditMessage, Error, Inherit, InheritItem, Json,
-    LifecycleAction, List, MessageBody, MessageId, Part, Position, Role, RollbackTo, Skill, Spawn, StepName, Thread,
-    ThreadId, Truncate, TruncateFrom, Update,
+    ActivateSkill, Assign, Caller, Content, Create, Delete, EditMessage, Error, Fork, ForkPoint, Inherit, InheritItem,
+    Json, LifecycleAction, List, MessageBody, MessageId, Part, Position, Role, RollbackTo, Skill, Spawn, StepName,
+    Thread, ThreadId, Truncate, TruncateFrom, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -17,6 +17,7 @@ on_every_store!(
     a_call_without_a_result_is_closed_in_the_spawned_thread,
     a_spawned_thread_is_seen_in_the_family_from_both_sides_until_it_is_undone,
     a_spawned_thread_keeps_its_agent_and_skills_when_it_is_rolled_back,
+    a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent,
     a_scope_that_breaks_a_rule_is_refused_and_nothing_is_made,
     spawning_goes_on_whatever_state_the_parent_is_in,
     files_and_values_are_inherited_whole_in_part_or_not_at_all,
@@ -305,4 +306,19 @@ async fn a_step_is_found_in_what_is_inherited_and_after_a_rollback(keep: Keep) {
     let left = keep.engine.rollback(child, RollbackTo::Step(StepName::Message(ids[5]))).await.expect_err("left behind");
     assert!(matches!(left, Error::MessageNotFound { .. }), "{left}");
     assert_eq!(keep.ids(thread).await, ids, "the parent is as it was");
+}
+
+async fn a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent(keep: Keep) {
+    // Nothing was ever told of the parent's agent, and the child does not see it.
+    let parent = keep.thread(&["a", "b", "c"]).await;
+    let new = Spawn { agent_id: Some("other".into()), ..Spawn::new("x").inherit(partial(&[InheritItem::Messages])) };
+    let child = keep.engine.spawn(parent, new).await.expect("a thread");
+    let skill = Skill { name: "csv".into(), arguments: None };
+    keep.engine.activate_skill(child.id, ActivateSkill { skill, expected: None }).await.expect("a skill");
+    let first = child.head.version;
+    let points = [ForkPoint::Version(first), ForkPoint::Index(1), ForkPoint::Message(keep.ids(child.id).await[2])];
+    for at in points {
+        let fork = keep.engine.fork(child.id, Fork { at, title: None, expected: None }).await.expect("a fork");
+        assert_eq!((fork.record.agent_id.as_deref(), skills(&fork)), (Some("other"), Vec::new()), "{at:?}");
+    }
 }
