@@ -19,8 +19,8 @@ use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
     agent, authority, backup, branch, config, copy, demo, emit, events, files, follow, health, inject, keys, lifecycle,
-    list, merge, message, owner, projects, refer, relate, say, serve, shell, show, thread, transfer, tree, tree_files, upkeep,
-    values, watch, work, writer,
+    list, merge, message, owner, projects, refer, relate, say, serve, shell, show, thread, transfer, tree, tree_files,
+    upkeep, values, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\

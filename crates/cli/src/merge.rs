@@ -198,15 +198,8 @@ impl Merge {
         }
         let Self { artifact_scope, requires_approval, dry_run, .. } = self;
         let validation = self.validation.into();
-        let merge = api::Merge {
-            sources,
-            artifact_scope,
-            conflict_strategy,
-            choices,
-            validation,
-            requires_approval,
-            dry_run,
-        };
+        let merge =
+            api::Merge { sources, artifact_scope, conflict_strategy, choices, validation, requires_approval, dry_run };
         let done = context.client.merge(target, &merge).await?;
         if context.json {
             context.out.json(&done)?;

@@ -188,7 +188,9 @@ fn merge(keep: &Keep, thread: &str) {
     write(thread, "/m.txt", "ours\n");
     let conflicted = keep.run(&["merge", thread, &source]);
     assert_eq!(conflicted.code, Some(5), "{conflicted:?}");
-    for part in ["conflicted  ", "  nothing changed\n", "/m.txt  both added it\n", "--choose /m.txt=ours, theirs or union"] {
+    for part in
+        ["conflicted  ", "  nothing changed\n", "/m.txt  both added it\n", "--choose /m.txt=ours, theirs or union"]
+    {
         assert!(conflicted.stdout.contains(part), "{part}: {conflicted:?}");
     }
     let one_file = ["--artifact-scope", "/m.txt"];
@@ -204,7 +206,8 @@ fn merge(keep: &Keep, thread: &str) {
     keep.ok(&["approve", approval]);
     assert_eq!(keep.ok(&["read-file", thread, "/m.txt"]), "theirs");
     let listed = keep.json(&["merges", thread]);
-    let states: Vec<&str> = listed.as_array().expect("a list").iter().map(|one| one["status"].as_str().expect("one")).collect();
+    let states: Vec<&str> =
+        listed.as_array().expect("a list").iter().map(|one| one["status"].as_str().expect("one")).collect();
     assert_eq!(states, ["conflicted", "merged"]);
     let id = listed[0]["mergeId"].as_str().expect("an id");
     assert!(keep.ok(&["merges", thread, id]).starts_with(&format!("conflicted  {id}  nothing changed")));

@@ -226,9 +226,10 @@ fn a_check_sees_no_secrets_of_the_server_and_has_no_input() {
     }
     let home = environment.lines().find_map(|line| line.strip_prefix("HOME=")).expect("a home");
     assert!(home.contains("threadkeep-merge-"), "{home}");
-    assert_eq!(rest.split_whitespace().collect::<Vec<_>>(), [
-        ".", "..", ".hidden", "f.txt", ".", "..", "home", "tmp", "tree"
-    ]);
+    assert_eq!(
+        rest.split_whitespace().collect::<Vec<_>>(),
+        [".", "..", ".hidden", "f.txt", ".", "..", "home", "tmp", "tree"]
+    );
 }
 
 #[test]
@@ -244,7 +245,10 @@ fn a_merge_waits_for_an_approval_is_checked_again_and_then_happens() {
     let text = |value: &Value| value.as_str().expect("an id").to_owned();
     let (id, approval) = (text(&waits["mergeId"]), text(&waits["approvalId"]));
     let listed = ann.get("/v1/approvals").ok(200);
-    assert_eq!((&listed["items"][0]["id"], &listed["items"][0]["scope"]), (&json!(approval), &json!(["approve_merge"])));
+    assert_eq!(
+        (&listed["items"][0]["id"], &listed["items"][0]["scope"]),
+        (&json!(approval), &json!(["approve_merge"]))
+    );
     ann.post(&format!("/v1/approvals/{approval}/approve"), json!({})).ok(200);
     let record = |id: &str| ann.get(&format!("/v1/threads/{target}/merges/{id}")).ok(200);
     assert_eq!(record(&id)["status"], "merged");
