@@ -116,6 +116,19 @@ impl Engine {
             Some(entry) => entry.tally,
             None => holder.segment.birth,
         };
+        // Files and values may be seen further than messages: a thread can inherit them alone.
+        let further = bounds.files.max(bounds.values);
+        if further > bounds.messages {
+            let (holder, _) = lineage.at(further, bounds);
+            let found = self.entry_before(&holder.segment, further).await?;
+            let work = found.map_or(holder.segment.birth, |entry| entry.tally).work;
+            if bounds.files > bounds.messages {
+                (tally.work.last_files, tally.work.stats) = (work.last_files, work.stats);
+            }
+            if bounds.values > bounds.messages {
+                tally.work.last_values = work.last_values;
+            }
+        }
         if bounds.changes <= bounds.messages {
             return Ok(tally);
         }

@@ -25,6 +25,11 @@ fn the_page_on_concepts_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_patterns_shows_what_happens() {
+    run("docs/patterns.md");
+}
+
+#[test]
 fn the_page_on_the_api_shows_what_happens() {
     run("docs/api.md");
 }

@@ -12,6 +12,7 @@ mod files;
 mod follow;
 mod hostile;
 mod killed;
+mod merge;
 mod postgres;
 mod power;
 mod primitives;

@@ -56,6 +56,11 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(client.truncate(id, &asked(json!({"fromIndex": 1}))).await.expect("less").message_count, 1);
         assert_eq!(client.rollback(id, &asked(json!({"undo": true}))).await.expect("more").message_count, 4);
         let fork = client.fork(id, &asked(json!({"messageIndex": 0}))).await.expect("a fork");
+        let merge = asked(json!({"sources": [fork.id], "artifactScope": ["**"]}));
+        let merged = client.merge(id, &merge).await.expect("a merge");
+        assert_eq!(client.merges(id).await.expect("merges"), std::slice::from_ref(&merged));
+        let by_id = merged.merge_id.expect("an id");
+        assert_eq!(client.merge_by_id(id, by_id).await.expect("a merge"), merged);
         let handoff = client.handoff(id, &asked(json!({"goal": "go on"}))).await.expect("a handoff");
         client.mention(id, &asked(json!({"target": fork.id}))).await.expect("a mention");
         assert_eq!(client.relationships(id).await.expect("relations").len(), 3);

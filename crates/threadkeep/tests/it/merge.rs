@@ -248,7 +248,8 @@ async fn threads_without_a_common_history_are_compared_with_nothing(keep: Keep) 
 }
 
 async fn a_spawned_thread_is_merged_against_what_it_was_given(keep: Keep) {
-    for inherit in [Inherit::Full, Inherit::Partial(vec!["files:*".parse().expect("an item")])] {
+    let part = |item: &str| Inherit::Partial(vec![item.parse().expect("an item")]);
+    for inherit in [Inherit::Full, part("files:*"), part("files:**")] {
         let (target, _) = pair(&keep).await;
         let spawn = Spawn::new("fix it").inherit(inherit.clone());
         let child = keep.engine.spawn(target, spawn).await.expect("a thread").id;
