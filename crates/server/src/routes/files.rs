@@ -283,7 +283,7 @@ fn case(asked: Option<&str>) -> Result<Case, Invalid> {
     }
 }
 
-fn directory(found: &[FileRecord]) -> api::Directory {
+pub(super) fn directory(found: &[FileRecord]) -> api::Directory {
     api::Directory { entries: found.iter().map(api::FileRecord::from).collect() }
 }
 

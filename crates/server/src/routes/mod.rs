@@ -16,6 +16,7 @@ mod owner;
 mod primitives;
 mod projects;
 mod references;
+mod referred;
 mod sign_in;
 mod threads;
 mod tree;
@@ -39,7 +40,7 @@ pub(crate) fn table() -> Vec<Routes> {
         messages::routes().and(events::routes()),
         tree::routes(),
         approvals::routes(),
-        references::routes(),
+        references::routes().and(referred::routes()),
         work::routes(),
         primitives::routes(),
         files::routes().and(values::routes()),
