@@ -144,20 +144,34 @@ impl ReadFile {
             let text = std::str::from_utf8(&content).ok();
             return context.out.json(&serde_json::json!({ "file": file, "text": text }));
         }
-        let mut download = context.client.open_file(thread.id, &path, at, None).await?;
-        let is_terminal = std::io::stdout().is_terminal();
-        while let Some(chunk) = download.next().await? {
-            match std::str::from_utf8(&chunk) {
-                _ if !is_terminal => context.out.bytes(&chunk)?,
-                Ok(text) if !text.contains('\0') => context.out.bytes(visible(text).as_bytes())?,
-                _ => {
-                    let rule = format!("{path} is not text; write it to a file with -o FILE");
-                    return Err(Invalid::parameter("path", rule).into());
-                }
+        let download = context.client.open_file(thread.id, &path, at, None).await?;
+        print(context, &path, download).await
+    }
+}
+
+/// Writes what comes to stdout. A terminal gets text only.
+pub(crate) async fn print(context: &mut Context, path: &FilePath, mut download: Download) -> Result<(), Failure> {
+    let is_terminal = std::io::stdout().is_terminal();
+    while let Some(chunk) = download.next().await? {
+        match std::str::from_utf8(&chunk) {
+            _ if !is_terminal => context.out.bytes(&chunk)?,
+            Ok(text) if !text.contains('\0') => context.out.bytes(visible(text).as_bytes())?,
+            _ => {
+                let rule = format!("{path} is not text; write it to a file with -o FILE, or to a pipe");
+                return Err(Invalid::parameter("path", rule).into());
             }
         }
-        Ok(())
     }
+    Ok(())
+}
+
+/// All that comes.
+pub(crate) async fn whole(mut download: Download) -> Result<Vec<u8>, Failure> {
+    let mut content = Vec::new();
+    while let Some(chunk) = download.next().await? {
+        content.extend_from_slice(&chunk);
+    }
+    Ok(content)
 }
 
 fn wrote(context: &mut Context, bytes: u64, output: &Path) -> Result<(), Failure> {

@@ -2,14 +2,16 @@
 //! `unobserve`.
 
 use clap::{Args, ValueEnum};
-use threadkeep::{Binding, ReferenceScope, Uuid};
+use threadkeep::{Binding, FilePath, ReferenceScope, Uuid};
 use threadkeep_api as api;
 use threadkeep_client::{ListMessages, Order};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::{print, whole};
 use crate::show;
 use crate::text::{moment, visible};
+use crate::tree_files::{AT_ONCE, Named, tell};
 
 /// Refer to another thread, to read it as it is now, or to follow it; print the id of the reference
 #[derive(Debug, Args)]
@@ -94,11 +96,22 @@ fn line(how: &str, other: &str, reference: &api::Reference) -> String {
     format!("{id}  {how}  {other}  {binding}  {}  {when}", scope.join(","))
 }
 
-/// Show the messages that a reference shows
+/// Show the messages that a reference shows, its files, or one of them
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep read-reference ID                        the messages
+  threadkeep read-reference ID --files                the files, by path
+  threadkeep read-reference ID --file /notes/plan.md  what one of them says")]
 pub(crate) struct ReadReference {
     /// The reference, by its id
     id: Uuid,
+    /// The files that it shows, and no messages
+    #[arg(long, conflicts_with_all = ["file", "limit", "newest_first", "include_silent", "cursor"])]
+    files: bool,
+    /// The content of this file, and no messages
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["limit", "newest_first", "include_silent", "cursor"])]
+    file: Option<FilePath>,
     /// At most so many messages [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -115,6 +128,12 @@ pub(crate) struct ReadReference {
 
 impl ReadReference {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if let Some(path) = &self.file {
+            return file(context, self.id, path).await;
+        }
+        if self.files {
+            return list(context, self.id).await;
+        }
         let reference = context.client.reference_by_id(self.id).await?;
         let order = if self.newest_first { Order::NewestFirst } else { Order::OldestFirst };
         let Self { limit, cursor, include_silent, .. } = self;
@@ -138,6 +157,29 @@ impl ReadReference {
         }
         Ok(())
     }
+}
+
+async fn file(context: &mut Context, id: Uuid, path: &FilePath) -> Result<(), Failure> {
+    let download = context.client.open_reference_file(id, path, None).await?;
+    if context.json {
+        let file = context.client.reference_stat(id, path).await?;
+        let content = whole(download).await?;
+        return context.out.json(&serde_json::json!({ "file": file, "text": std::str::from_utf8(&content).ok() }));
+    }
+    print(context, path, download).await
+}
+
+async fn list(context: &mut Context, id: Uuid) -> Result<(), Failure> {
+    let (mut found, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = context.client.reference_files(id, Some(AT_ONCE), cursor.as_ref()).await?;
+        found.extend(page.items);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    tell(context, &found, Named::ByPath)
 }
 
 /// Have a thread told of what happens to another one; print the id of the observer

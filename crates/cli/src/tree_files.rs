@@ -12,7 +12,7 @@ use crate::failure::{Failure, note};
 use crate::text::{counted, moment, visible};
 
 /// Files or versions that are read at once.
-const AT_ONCE: usize = 500;
+pub(crate) const AT_ONCE: usize = 500;
 
 /// Show the files of a directory, directories first
 #[derive(Debug, Args)]
@@ -53,23 +53,40 @@ impl Files {
         } else {
             context.client.readdir(thread.id, &self.directory, self.as_of).await?
         };
-        if context.json {
-            return context.out.json(&found);
-        }
-        if found.is_empty() {
-            context.note("there are no files");
-        }
-        let width = |text: fn(&api::FileRecord) -> String| found.iter().map(|file| text(file).len()).max().unwrap_or(0);
-        let (sizes, versions) = (width(size), width(version));
-        for file in &found {
-            let name = if self.recursive { file.path.as_str() } else { &file.name };
-            let slash = if file.is_directory { "/" } else { "" };
-            let time = file.updated_at.map_or_else(|| " ".repeat(20), moment);
-            let line = format!("{:>sizes$}  {time:20}  {:>versions$}  {name}{slash}", size(file), version(file));
-            context.out.line(visible(&line))?;
-        }
-        Ok(())
+        tell(context, &found, if self.recursive { Named::ByPath } else { Named::Plainly })
     }
+}
+
+/// How listed files are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// By their whole paths.
+    ByPath,
+    /// By their names.
+    Plainly,
+}
+
+/// Prints files, one a line.
+pub(crate) fn tell(context: &mut Context, found: &[api::FileRecord], named: Named) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&found);
+    }
+    if found.is_empty() {
+        context.note("there are no files");
+    }
+    let width = |text: fn(&api::FileRecord) -> String| found.iter().map(|file| text(file).len()).max().unwrap_or(0);
+    let (sizes, versions) = (width(size), width(version));
+    for file in found {
+        let name = match named {
+            Named::ByPath => file.path.as_str(),
+            Named::Plainly => &file.name,
+        };
+        let slash = if file.is_directory { "/" } else { "" };
+        let time = file.updated_at.map_or_else(|| " ".repeat(20), moment);
+        let line = format!("{:>sizes$}  {time:20}  {:>versions$}  {name}{slash}", size(file), version(file));
+        context.out.line(visible(&line))?;
+    }
+    Ok(())
 }
 
 fn size(file: &api::FileRecord) -> String {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use threadkeep_api as api;
-use threadkeep_model::{FilePath, Json, ThreadName, Version};
+use threadkeep_model::{FilePath, Json, ThreadName, Uuid, ValueKey, Version};
 
 use crate::ask::Ask;
 use crate::client::Client;
@@ -120,11 +120,20 @@ impl Download {
 
 /// The path of a file on the server.
 fn at(thread: impl Into<ThreadName>, path: &FilePath) -> String {
+    of(thread, &below(path))
+}
+
+/// The path of a file that a reference shows.
+fn referred(reference: Uuid, path: &FilePath) -> String {
+    format!("/v1/references/{reference}{}", below(path))
+}
+
+fn below(path: &FilePath) -> String {
     if path.is_root() {
-        return of(thread, "/files/%2F");
+        return "/files/%2F".to_owned();
     }
     let parts: Vec<String> = path.as_str().trim_start_matches('/').split('/').map(part).collect();
-    of(thread, &format!("/files/{}", parts.join("/")))
+    format!("/files/{}", parts.join("/"))
 }
 
 impl Client {
@@ -162,7 +171,54 @@ impl Client {
         state: At,
         range: Option<Range<u64>>,
     ) -> Result<Download, Error> {
-        let ask = Ask::get(at(thread, path)).query(state.query()).accepting("*/*");
+        self.download(Ask::get(at(thread, path)).query(state.query()), range).await
+    }
+
+    /// Opens the content of a file that a reference shows, or a part of it, to be read as it comes.
+    ///
+    /// # Errors
+    /// `file_not_found`; `reference_gone` if there is nothing to read any more.
+    pub async fn open_reference_file(
+        &self,
+        reference: Uuid,
+        path: &FilePath,
+        range: Option<Range<u64>>,
+    ) -> Result<Download, Error> {
+        self.download(Ask::get(referred(reference, path)), range).await
+    }
+
+    /// What a reference shows at a path.
+    ///
+    /// # Errors
+    /// `file_not_found`; `reference_gone` if there is nothing to read any more.
+    pub async fn reference_stat(&self, reference: Uuid, path: &FilePath) -> Result<api::FileRecord, Error> {
+        self.ask(Ask::get(referred(reference, path)).query(Query::default().flag("stat", true))).await
+    }
+
+    /// A page of all files that a reference shows. Its target's version is what the reference says.
+    ///
+    /// # Errors
+    /// `reference_gone` if there is nothing to read any more.
+    pub async fn reference_files(
+        &self,
+        reference: Uuid,
+        limit: Option<usize>,
+        cursor: Option<&String>,
+    ) -> Result<api::Page<api::FileRecord>, Error> {
+        let query = Query::default().maybe("limit", limit).maybe("cursor", cursor);
+        self.ask(Ask::get(format!("/v1/references/{reference}/files")).query(query)).await
+    }
+
+    /// The value under a key that a reference shows.
+    ///
+    /// # Errors
+    /// `reference_gone` if there is nothing to read any more.
+    pub async fn reference_value(&self, reference: Uuid, key: &ValueKey) -> Result<api::Value, Error> {
+        self.ask(Ask::get(format!("/v1/references/{reference}/kv/{}", part(key.as_str())))).await
+    }
+
+    async fn download(&self, ask: Ask, range: Option<Range<u64>>) -> Result<Download, Error> {
+        let ask = ask.accepting("*/*");
         let range = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
         let response = self.open(&ask, range.as_slice()).await.map_err(|(error, _)| error)?;
         let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok());

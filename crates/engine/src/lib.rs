@@ -52,7 +52,7 @@ pub use error::Error;
 pub use events::Logged;
 pub use export::{ExportItem, Exporter, Selection};
 pub use family::{Family, Relationship, RelationshipRole};
-pub use files::{FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped};
+pub use files::{FileIs, FileRecord, FileStats, FileVersion, Files, Find, Grep, Grepped, ReferredPage};
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
 pub use keys::{Key, NewKey, Scope};

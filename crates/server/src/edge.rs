@@ -95,8 +95,8 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
 /// Takes what people call their files and values out of a path.
 fn hide_names(path: &mut String) {
     let parts: Vec<&str> = path.split('/').collect();
-    if let ["", "v1", "threads", thread, kind @ ("files" | "kv"), _, ..] = parts[..] {
-        *path = format!("/v1/threads/{thread}/{kind}/…");
+    if let ["", "v1", of @ ("threads" | "references"), id, kind @ ("files" | "kv"), _, ..] = parts[..] {
+        *path = format!("/v1/{of}/{id}/{kind}/…");
     }
 }
 
@@ -277,7 +277,7 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
 
 /// Whether this is the path of a file.
 fn is_file(path: &str) -> bool {
-    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "v1", "threads", _, "files", _, ..])
+    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "v1", "threads" | "references", _, "files", _, ..])
 }
 
 #[cfg(test)]

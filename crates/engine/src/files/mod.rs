@@ -3,6 +3,7 @@
 //! A directory is there because somebody made it, or because something is below it.
 
 mod picture;
+mod referred;
 mod search;
 mod tree;
 mod versions;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Json, Space, ThreadId, Timestamp, Version};
 use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 
+pub use referred::ReferredPage;
 pub use search::{Find, Grep, Grepped};
 pub use tree::{FileStats, Files};
 pub use versions::FileVersion;

@@ -40,8 +40,12 @@ impl Engine {
     /// [`Error::NotADirectory`] if a file is there; [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn readdir(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Vec<FileRecord>> {
         let view = self.file_view(thread, Capability::Read, as_of).await?;
+        self.readdir_in(&view, path).await
+    }
+
+    pub(crate) async fn readdir_in(&self, view: &View, path: &FilePath) -> Result<Vec<FileRecord>> {
         if !path.is_root()
-            && let Some(cell) = self.cells_of(&view, Space::Files, vec![path.to_string()]).await?.values().next()
+            && let Some(cell) = self.cells_of(view, Space::Files, vec![path.to_string()]).await?.values().next()
             && record(cell)?.is_some_and(|found| !found.is_directory())
         {
             return Err(Error::NotADirectory { path: path.clone() });
@@ -50,7 +54,7 @@ impl Engine {
         let mut children: BTreeMap<String, FileRecord> = BTreeMap::new();
         let mut from = Some(prefix.clone());
         while let Some(start) = from {
-            let page = self.cells(&view, Space::Files, CellNames::Between(start, end.clone()), LOOKED_AT).await?;
+            let page = self.cells(view, Space::Files, CellNames::Between(start, end.clone()), LOOKED_AT).await?;
             from = page.next;
             for cell in &page.cells {
                 let Some(found) = record(cell)? else { continue };

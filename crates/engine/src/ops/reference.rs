@@ -10,6 +10,7 @@ use threadkeep_model::{
     ThreadId, ThreadName, Timestamp, Uuid, Version,
 };
 use threadkeep_store::{Item, ItemQuery};
+use threadkeep_tree::Glob;
 
 use super::write;
 use crate::approvals::not_an_item;
@@ -49,6 +50,16 @@ pub struct ThreadReference {
     pub holds: bool,
 }
 
+/// What a reference reads.
+pub(crate) struct Referred {
+    /// Which thread.
+    pub(crate) target: ThreadId,
+    /// At which version; as it is, without one.
+    pub(crate) version: Option<Version>,
+    /// What of it.
+    pub(crate) scope: Vec<ReferenceScope>,
+}
+
 /// The references of a thread that hold, from both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct References {
@@ -66,6 +77,11 @@ impl Engine {
     /// [`Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
     pub async fn reference(&self, thread: ThreadId, reference: Reference) -> Result<ThreadReference> {
         let scope = ReferenceScope::checked(reference.scope)?;
+        for part in &scope {
+            if let ReferenceScope::Paths(pattern) = part {
+                Glob::new(pattern).map_err(|error| Invalid::body("scope", format!("{pattern}: {error}")))?;
+            }
+        }
         let id = Uuid::from_chance(self.shared.world.chance());
         let (committed, referenced) = self
             .settle(thread, || async {
@@ -139,7 +155,7 @@ impl Engine {
     /// [`Engine::messages`] refuses.
     pub async fn reference_messages(&self, id: Uuid, page: Page) -> Result<MessagePage> {
         let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
-        let (target, version) = self.referred(id, "messages", shows).await?;
+        let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;
         let page = version.map_or(page.clone(), |version| page.as_of(version));
         match self.messages(target, page).await {
             Err(Error::ThreadNotFound { .. }) => Err(gone(id, target)),
@@ -147,14 +163,13 @@ impl Engine {
         }
     }
 
-    /// What a reference reads now: its target, and the version if it is frozen; refused unless a part of its scope
-    /// `shows` what is wanted. Whatever reads through references asks this first.
+    /// What a reference reads now; refused unless a part of its scope `shows` what is wanted. Whatever reads through references asks this first.
     pub(crate) async fn referred(
         &self,
         id: Uuid,
         wanted: &str,
         shows: impl Fn(&ReferenceScope) -> bool,
-    ) -> Result<(ThreadId, Option<Version>)> {
+    ) -> Result<Referred> {
         let reference = self.reference_by_id(id).await?;
         let Referenced { target, scope, binding, snapshot_version, .. } = reference.referenced;
         if !reference.holds {
@@ -168,7 +183,7 @@ impl Engine {
         }
         // Whether it was deleted or is not shown to the caller any more makes no difference to them.
         match self.standing(target, Verb::Reference).await {
-            Ok(_) => Ok((target, (binding == Binding::Frozen).then_some(snapshot_version))),
+            Ok(_) => Ok(Referred { target, version: (binding == Binding::Frozen).then_some(snapshot_version), scope }),
             Err(Error::ThreadNotFound { .. }) => Err(gone(id, target)),
             Err(error) => Err(error),
         }
@@ -202,6 +217,6 @@ impl Engine {
     }
 }
 
-fn gone(reference: Uuid, target: ThreadId) -> Error {
+pub(crate) fn gone(reference: Uuid, target: ThreadId) -> Error {
     Error::ReferenceGone { reference, what: format!("there is no thread {target} to read any more") }
 }

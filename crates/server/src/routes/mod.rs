@@ -18,6 +18,7 @@ mod owner;
 mod primitives;
 mod projects;
 mod references;
+mod referred;
 mod sign_in;
 mod threads;
 mod tree;
@@ -42,7 +43,7 @@ pub(crate) fn table() -> Vec<Routes> {
         tree::routes(),
         approvals::routes(),
         merge::routes(),
-        references::routes(),
+        references::routes().and(referred::routes()),
         work::routes(),
         primitives::routes(),
         files::routes().and(values::routes()),

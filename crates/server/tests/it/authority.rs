@@ -124,4 +124,40 @@ fn a_reference_is_read_as_it_was_and_is_gone_with_its_target() {
     assert_eq!((&both["incoming"][0], &both["outgoing"]), (&made, &json!([])));
     human.delete(&format!("/v1/threads/{target}")).ok(200);
     human.get(&format!("{at}/messages")).refused(410, "reference_gone");
+    human.get(&format!("{at}/files/a.json")).refused(410, "reference_gone");
+    human.get(&format!("{at}/kv")).refused(410, "reference_gone");
+}
+
+#[test]
+fn files_and_values_are_read_through_a_reference() {
+    let server = Server::start();
+    let human = server.admin();
+    let (thread, target) = (human.thread(&[]), human.thread(&["a"]));
+    human.put(&format!("/v1/threads/{target}/files/src/a.json"), json!([1, 2])).ok(201);
+    human.put(&format!("/v1/threads/{target}/files/b.json"), json!(3)).ok(201);
+    human.put(&format!("/v1/threads/{target}/kv/k"), json!({ "n": 1 })).ok(200);
+    let refer = |more: Value| {
+        let made = human.post(&format!("/v1/threads/{thread}/reference"), more).ok(201);
+        format!("/v1/references/{}", made["refId"].as_str().expect("an id"))
+    };
+    let (all, some) = (refer(json!({ "target": target })), refer(json!({ "target": target, "scope": ["src/**"] })));
+    human.put(&format!("/v1/threads/{target}/files/src/a.json"), json!([9])).ok(200);
+    human.put(&format!("/v1/threads/{target}/kv/k"), json!(null)).ok(200);
+    assert_eq!(human.get(&format!("{all}/files/src/a.json")).ok(200), json!([1, 2]));
+    let part = human.send("GET", &format!("{all}/files/src/a.json"), "Range: bytes=1-1\r\n", None);
+    assert_eq!((part.status, part.body.as_str()), (206, "1"));
+    assert_eq!(human.get(&format!("{all}/files/src?list")).ok(200)["entries"][0]["path"], "/src/a.json");
+    assert_eq!(human.get(&format!("{all}/files/src/a.json?stat")).ok(200)["size"], 5);
+    let page = human.get(&format!("{all}/files?limit=1")).ok(200);
+    let cursor = page["nextCursor"].as_str().expect("more");
+    let rest = human.get(&format!("{all}/files?cursor={cursor}")).ok(200);
+    assert_eq!((&page["items"][0]["path"], &rest["items"][0]["path"]), (&json!("/b.json"), &json!("/src/a.json")));
+    assert_eq!(human.get(&format!("{all}/kv/k")).ok(200)["value"], json!({ "n": 1 }));
+    assert_eq!(human.get(&format!("{all}/kv")).ok(200)["items"][0]["key"], "k");
+    human.get(&format!("{some}/files/b.json")).refused(404, "file_not_found");
+    human.get(&format!("{some}/kv/k")).refused(403, "forbidden");
+    human.get(&format!("{some}/messages")).refused(403, "forbidden");
+    human.get(&format!("{all}/files/%2e%2e/x")).refused(400, "path_escapes_root");
+    let (other, _) = server.keyed("other", "read");
+    other.get(&format!("{all}/files")).refused(404, "reference_not_found");
 }

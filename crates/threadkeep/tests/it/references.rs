@@ -1,8 +1,8 @@
 //! References: what a thread reads of another one, as it was or as it is.
 
 use threadkeep::{
-    Account, Binding, Caller, Delete, Error, MessageBody, Page, Position, Reference, ReferenceScope, RelationshipRole,
-    RollbackTo, ThreadId, Update, Uuid,
+    Account, Binding, Caller, Delete, Error, FilePath, Files, Json, MessageBody, NewFile, Page, Position, Reference,
+    ReferenceScope, RelationshipRole, RollbackTo, SetValue, ThreadId, Update, Uuid, ValueKey, Values,
 };
 
 use crate::{Keep, on_every_store};
@@ -15,6 +15,9 @@ on_every_store!(
     access_is_asked_at_each_read,
     what_a_rollback_undid_does_not_refer,
     what_cannot_be_referred_to_is_refused,
+    files_and_values_are_read_as_they_were_or_as_they_are,
+    a_reference_shows_the_files_of_its_scope,
+    files_of_what_is_gone_or_hidden_are_not_read,
 );
 
 async fn refer(keep: &Keep, thread: ThreadId, reference: Reference) -> Uuid {
@@ -126,4 +129,108 @@ async fn what_cannot_be_referred_to_is_refused(keep: Keep) {
     let unknown: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
     assert_eq!(code(keep.engine.reference_by_id(unknown).await), "reference_not_found");
     assert!(keep.engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a report").is_healthy());
+}
+
+async fn write(keep: &Keep, thread: ThreadId, path: &str, text: &str) {
+    let file = NewFile::new(path, text.to_owned()).expect("a file");
+    keep.engine.write_file(thread, file).await.expect("a file");
+}
+
+/// What a reference shows of the file, or that it shows none.
+async fn says(keep: &Keep, id: Uuid, path: &str) -> String {
+    match keep.engine.reference_stat(id, &path.parse().expect("a path")).await.expect("a read") {
+        Some(found) => match found.file() {
+            Some(file) => {
+                let content = keep.engine.file_content(file, None).await.expect("content");
+                String::from_utf8(content.to_vec()).expect("text")
+            }
+            None => "a directory".to_owned(),
+        },
+        None => "nothing".to_owned(),
+    }
+}
+
+async fn files_of(keep: &Keep, id: Uuid) -> Vec<String> {
+    let page = keep.engine.reference_files(id, Files::default()).await.expect("a page");
+    page.items.iter().map(|file| file.path.to_string()).collect()
+}
+
+async fn set(keep: &Keep, thread: ThreadId, value: &str) {
+    keep.engine.set_value(thread, SetValue::new("k", Json::string(value)).expect("a key")).await.expect("a value");
+}
+
+async fn files_and_values_are_read_as_they_were_or_as_they_are(keep: Keep) {
+    let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
+    write(&keep, target, "a.txt", "one").await;
+    set(&keep, target, "one").await;
+    let frozen = refer(&keep, thread, Reference::to(target)).await;
+    let follows = refer(&keep, thread, live(target)).await;
+    write(&keep, target, "a.txt", "two").await;
+    write(&keep, target, "b/c.txt", "new").await;
+    set(&keep, target, "two").await;
+    let key: ValueKey = "k".parse().expect("a key");
+    let value = async |id: Uuid| keep.engine.reference_value(id, &key).await.expect("a read").map(|it| it.value);
+    assert_eq!((says(&keep, frozen, "a.txt").await, says(&keep, follows, "a.txt").await), ("one".into(), "two".into()));
+    assert_eq!(files_of(&keep, frozen).await, ["/a.txt"]);
+    assert_eq!(files_of(&keep, follows).await, ["/a.txt", "/b/c.txt"]);
+    assert_eq!((value(frozen).await, value(follows).await), (Some(Json::string("one")), Some(Json::string("two"))));
+    keep.engine.rollback(target, RollbackTo::Version(Position(1))).await.expect("a rollback");
+    assert_eq!(
+        (says(&keep, frozen, "a.txt").await, says(&keep, follows, "a.txt").await),
+        ("one".into(), "nothing".into())
+    );
+    assert_eq!((value(frozen).await, value(follows).await), (Some(Json::string("one")), None));
+    let values = keep.engine.reference_values(frozen, Values::default()).await.expect("values");
+    assert_eq!((values.items.len(), values.version), (1, Position(3)));
+}
+
+async fn a_reference_shows_the_files_of_its_scope(keep: Keep) {
+    let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
+    for path in ["a.txt", "src/a.rs", "src/deep/b.rs", "src/deep/c.txt", "docs/d.md"] {
+        write(&keep, target, path, path).await;
+    }
+    let with = |scope: &[&str]| {
+        let scope = scope.iter().map(|part| part.parse().expect("a scope")).collect();
+        Reference { scope, ..Reference::to(target) }
+    };
+    let rust = refer(&keep, thread, with(&["src/**/*.rs"])).await;
+    assert_eq!(files_of(&keep, rust).await, ["/src/a.rs", "/src/deep/b.rs"]);
+    assert_eq!(says(&keep, rust, "src/a.rs").await, "src/a.rs");
+    for (path, shown) in
+        [("a.txt", "nothing"), ("docs", "nothing"), ("src", "a directory"), ("src/deep/c.txt", "nothing")]
+    {
+        assert_eq!(says(&keep, rust, path).await, shown, "{path}");
+    }
+    let inside = keep.engine.reference_readdir(rust, &"src/deep".parse().expect("a path")).await.expect("a directory");
+    assert_eq!(inside.iter().map(|file| file.path.to_string()).collect::<Vec<_>>(), ["/src/deep/b.rs"]);
+    let top = keep.engine.reference_readdir(rust, &FilePath::root()).await.expect("a directory");
+    assert_eq!(top.iter().map(|file| file.path.to_string()).collect::<Vec<_>>(), ["/src"]);
+    let one = keep.engine.reference_files(rust, Files { limit: Some(1), ..Files::default() }).await.expect("a page");
+    let rest = Files { after: one.next.clone(), ..Files::default() };
+    let rest = keep.engine.reference_files(rust, rest).await.expect("a page");
+    assert_eq!((one.items.len(), rest.items.len(), rest.next), (1, 1, None));
+    let path: FilePath = "a.txt".parse().expect("a path");
+    for (scope, files, values) in [(["messages"], false, false), (["files"], true, false), (["kv"], false, true)] {
+        let id = refer(&keep, thread, with(&scope)).await;
+        let (file, value) = (
+            keep.engine.reference_stat(id, &path).await,
+            keep.engine.reference_value(id, &"k".parse().expect("a key")).await,
+        );
+        assert_eq!((file.is_ok(), value.is_ok()), (files, values), "{scope:?}");
+        for refused in [file.err(), value.err()].into_iter().flatten() {
+            assert_eq!(refused.code(), "forbidden");
+        }
+    }
+    assert_eq!(code(keep.engine.reference(thread, with(&["src/[a"])).await), "invalid_body", "no pattern");
+}
+
+async fn files_of_what_is_gone_or_hidden_are_not_read(keep: Keep) {
+    let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
+    write(&keep, target, "a.txt", "one").await;
+    let id = refer(&keep, thread, Reference::to(target)).await;
+    keep.engine.delete(target, Delete::default()).await.expect("a deletion");
+    let path: FilePath = "a.txt".parse().expect("a path");
+    assert_eq!(code(keep.engine.reference_stat(id, &path).await), "reference_gone");
+    assert_eq!(code(keep.engine.reference_files(id, Files::default()).await), "reference_gone");
+    assert_eq!(code(keep.engine.reference_values(id, Values::default()).await), "reference_gone");
 }
