@@ -73,7 +73,7 @@ fn a_file_that_says_nonsense_is_refused_and_told_where() {
     for (text, said) in [
         ("colour = \"red\"", "no setting 'colour'"),
         ("page = \"many\"", "'many' is not a number"),
-        ("page = true", "'page' is neither"),
+        ("page = true", "'true' is not a number"),
         ("page = ", "threadkeep.toml"),
         ("[page]\nx = 1", "'page' is neither"),
         ("page = 5\npage-max = 2", "--page-max"),
