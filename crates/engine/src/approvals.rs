@@ -401,6 +401,7 @@ mod tests {
             timeout_at: None,
             fallback: Fallback::Block,
             can_revoke,
+            merge: None,
             asked_by: actor(ActorKind::Agent, "coder"),
             asked_at: Timestamp::from_micros(0),
         };
