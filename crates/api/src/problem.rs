@@ -21,7 +21,7 @@ pub struct Problem {
     #[cfg_attr(feature = "schema", schemars(with = "ErrorCode"))]
     pub code: Cow<'static, str>,
     /// What happened, to what, in a sentence.
-    pub detail: String,
+    pub detail: Box<str>,
     /// What to do next, where there is something better than the detail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Box<str>>,
@@ -195,7 +195,7 @@ impl Problem {
         Self {
             status,
             code: code.as_str().into(),
-            detail: detail.into(),
+            detail: detail.into().into(),
             hint: None,
             field: None,
             current_version: None,
@@ -236,7 +236,7 @@ impl From<&Error> for Problem {
         Self {
             status: code.status(),
             code: code.as_str().into(),
-            detail: error.to_string(),
+            detail: error.to_string().into(),
             hint: error.hint().map(Into::into),
             field,
             current_version,

@@ -8,6 +8,7 @@ use threadkeep_client::ListApprovals;
 
 use crate::context::Context;
 use crate::duration::duration;
+use crate::exclusive::unless_interrupted;
 use crate::failure::Failure;
 use crate::text::{brief, moment, visible};
 
@@ -207,7 +208,9 @@ impl Answer {
 
 impl Approve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let approval = context.client.approve(self.answer.id, &self.answer.body()).await?;
+        let body = self.answer.body();
+        // A merge that waits for it may be checked first.
+        let approval = unless_interrupted(context.client.approve(self.answer.id, &body)).await?;
         print(context, &approval)
     }
 }

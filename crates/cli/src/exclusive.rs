@@ -132,6 +132,14 @@ impl Renewal {
     }
 }
 
+/// Does `work`, and gives it up if somebody asks the program to end: then what it started ends before the program does.
+pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => Ok(done?),
+        code = interrupted() => Err(Failure::Interrupted(code)),
+    }
+}
+
 /// Resolves when somebody asks the program to end, with its exit code.
 async fn interrupted() -> u8 {
     #[cfg(unix)]

@@ -110,7 +110,7 @@ impl Appending<'_> {
         let Failure::Problem(problem) = failure else { return failure };
         let kept = counted(self.kept, "line was", "lines were");
         let detail = format!("line {}: {}; {kept} kept", self.kept + 1, problem.detail);
-        Problem { detail, ..*problem }.into()
+        Problem { detail: detail.into(), ..*problem }.into()
     }
 }
 

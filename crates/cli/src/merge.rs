@@ -13,6 +13,7 @@ use threadkeep_api as api;
 use threadkeep_api::Status;
 
 use crate::context::{Conditions, Context};
+use crate::exclusive::unless_interrupted;
 use crate::failure::{Failure, cannot_read};
 use crate::text::{brief, counted, moment, visible};
 
@@ -200,7 +201,7 @@ impl Merge {
         let validation = self.validation.into();
         let merge =
             api::Merge { sources, artifact_scope, conflict_strategy, choices, validation, requires_approval, dry_run };
-        let done = context.client.merge(target, &merge).await?;
+        let done = unless_interrupted(context.client.merge(target, &merge)).await?;
         if context.json {
             context.out.json(&done)?;
         } else {

@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -62,7 +63,7 @@ impl Validator {
         };
         let Some(command) = command else { return Ok(None) };
         let _turn = self.turns.acquire().await.expect("nobody closes it");
-        let folder = Folder::make().map_err(cannot)?;
+        let folder = Arc::new(Folder::make().map_err(cannot)?);
         let ended = match folder.fill(tree).await? {
             Some(refused) => Ended { output: refused, ..Ended::default() },
             None => run(command, &folder, self.settings.timeout).await.map_err(cannot)?,
@@ -119,11 +120,11 @@ impl Folder {
     }
 
     /// Writes the merged files; says why if such files cannot be written on this machine.
-    async fn fill(&self, tree: &MergedTree) -> Result<Option<String>, Error> {
+    async fn fill(self: &Arc<Self>, tree: &MergedTree) -> Result<Option<String>, Error> {
         for (number, path) in tree.paths().enumerate() {
             let content = tree.content(number).await?;
             let written = match within(&self.tree(), path) {
-                Some(place) => write(place, content).await,
+                Some(place) => write(Arc::clone(self), place, content).await,
                 None => Err(ErrorKind::InvalidFilename.into()),
             };
             match written {
@@ -154,8 +155,10 @@ fn within(root: &Path, path: &FilePath) -> Option<PathBuf> {
     is_plain.then(|| root.join(relative))
 }
 
-async fn write(place: PathBuf, content: Bytes) -> io::Result<()> {
+async fn write(folder: Arc<Folder>, place: PathBuf, content: Bytes) -> io::Result<()> {
     let write = move || {
+        // A check that is given up meanwhile is not cleared away under this one's feet.
+        let _folder = folder;
         if let Some(above) = place.parent() {
             std::fs::create_dir_all(above)?;
         }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Keep, Ran, Running, run, threadkeep};
+use crate::support::{Keep, Ran, Running, eventually, run, threadkeep};
 
 /// A thread, and a fork of it with a file more.
 fn pair(keep: &Keep) -> (String, String) {
@@ -36,6 +36,25 @@ fn without_a_server_merges_are_checked_as_the_environment_or_the_file_says() {
     std::fs::write(keep.at("threadkeep.toml"), "merge-test = \"printf '\\\\033[31mred'\"").expect("a file");
     let done = checked(&keep, &target, &source, &[]).ok();
     assert!(done.ends_with("  test  passed\n    \\u{1b}[31mred"), "what it says does not steer the terminal: {done}");
+}
+
+#[test]
+fn a_check_ends_with_the_command_that_asked_for_it() {
+    let keep = Keep::new();
+    let (target, source) = pair(&keep);
+    let pid = keep.at("pid");
+    let mut command = keep.command(&["merge", &target, &source, "--validation", "test"]);
+    command.env("THREADKEEP_MERGE_TEST", format!("echo $$ $PWD > {0}.new; mv {0}.new {0}; sleep 600", pid.display()));
+    let merge = Running::start(command);
+    eventually("it runs", || pid.exists());
+    merge.signal("INT");
+    assert_eq!(merge.end().0.code(), Some(130));
+    let told = std::fs::read_to_string(pid).expect("a process");
+    let (pid, folder) = told.trim().split_once(' ').expect("both");
+    assert!(!std::path::Path::new(folder).exists(), "{folder} is gone");
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    eventually("it is ended", || state().is_empty() || state().contains(") Z "));
+    assert_eq!(keep.json(&["merges", &target]).as_array().map(Vec::len), Some(0));
 }
 
 #[test]

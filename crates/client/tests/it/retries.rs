@@ -117,7 +117,7 @@ fn a_server_that_asks_to_wait_is_waited_for_and_bounded_in_time() {
         let waited = async || {
             while !wrong.threads(&Default::default()).await.expect_err("it is no key").is_refused_as("rate_limited") {}
             let began = std::time::Instant::now();
-            let patient = wrong.clone().retrying(patient.clone());
+            let patient = wrong.clone().retrying(patient);
             let refused = patient.threads(&Default::default()).await.expect_err("it is no key");
             assert!(refused.is_refused_as("unauthorized"), "{refused}");
             began.elapsed() >= Duration::from_millis(900)

@@ -127,6 +127,10 @@ impl Engine {
         let sources: Vec<(ThreadId, Option<Version>)> = sources.into_iter().map(|source| (source, None)).collect();
         if dry_run {
             let thread = self.thread(target).await?;
+            let current = thread.head.version;
+            if let Some(expected) = expected.filter(|expected| *expected != current) {
+                return Err(Error::VersionConflict { expected, current });
+            }
             let planned = self.validated(self.plan_merge(&thread, &sources, &plan).await?, &plan).await?;
             let status = planned.status(false).unwrap_or(MergeStatus::Clean);
             let merged = self.record_of(Uuid::from_chance(0), status, planned, plan, None);

@@ -64,7 +64,7 @@ impl Webhooks {
 
     async fn try_all(&self, url: &str, delivery: &Delivery) -> Result<(), String> {
         let body = serde_json::to_string(&api::WebhookEvent::from(delivery)).map_err(|error| error.to_string())?;
-        let secret = secret(&self.engine, delivery.observer).await.map_err(|problem| problem.detail)?;
+        let secret = secret(&self.engine, delivery.observer).await.map_err(|problem| problem.detail.into_string())?;
         let mut why = String::new();
         for tried in 0..TRIES {
             if tried > 0 {

@@ -1,11 +1,12 @@
 //! Merges over HTTP: what they answer, how their results are checked, and what they wait for.
 
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use threadkeep_server::{Settings, ValidationSettings};
 
-use crate::support::{Client, Server, settings};
+use crate::support::{Client, Server, connect, settings};
 
 /// A server whose merges are checked by these commands.
 fn checking(compile: &str, test: &str, timeout: Duration) -> Server {
@@ -55,6 +56,9 @@ fn a_merge_is_tried_made_listed_and_shown() {
     assert_eq!((&tried["status"], tried["files"].as_array().map(Vec::len)), (&json!("clean"), Some(2)));
     assert!(tried.get("mergeId").is_none() && tried.get("version").is_none() && tried.get("createdAt").is_none());
     assert_eq!(ann.get(&at).header("etag"), Some(before.as_str()), "nothing was kept");
+    let dry = json!({ "sources": [source], "dryRun": true }).to_string();
+    let stale = ann.send("POST", &format!("{at}/merge"), "If-Match: \"1\"\r\n", Some(&dry));
+    stale.refused(412, "version_conflict");
     let body = json!({ "sources": [source] }).to_string();
     let stale = ann.send("POST", &format!("{at}/merge"), "If-Match: \"1\"\r\n", Some(&body));
     stale.refused(412, "version_conflict");
@@ -176,11 +180,47 @@ fn a_check_that_takes_too_long_is_ended_with_all_it_started() {
     assert_eq!((&failed["status"], &said["timedOut"], said.get("exitCode")), (&json!("failed"), &json!(true), None));
     let started = std::fs::read_to_string(pids).expect("it ran");
     for pid in started.split_whitespace() {
-        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{pid} goes on: {state}");
+        assert!(is_gone(pid), "{pid} goes on");
     }
     let at = said["output"].as_str().expect("a folder").trim();
     assert!(at.ends_with("/tree") && !std::path::Path::new(at).exists(), "{at} is gone");
+}
+
+#[test]
+fn a_check_ends_with_the_request_that_asked_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid = folder.path().join("pid");
+    let server = checking("", &format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 600", pid.display()), LONG);
+    let ann = server.admin();
+    let (target, source) = pair(&ann);
+    put(&ann, &source, "new.txt", "n\n");
+    let body = json!({ "sources": [source], "validation": "test" }).to_string();
+    let key = ann.key.as_ref().expect("a key");
+    let head = format!("Host: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json", server.address());
+    let asked =
+        format!("POST /v1/threads/{target}/merge HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let mut socket = connect(server.address());
+    socket.write_all(asked.as_bytes()).expect("it is sent");
+    until("it runs", || pid.exists());
+    let pid = std::fs::read_to_string(pid).expect("a process");
+    drop(socket);
+    until("it is ended", || is_gone(pid.trim()));
+    assert_eq!(ann.get(&format!("/v1/threads/{target}/merges")).ok(200)["total"], 0);
+}
+
+/// Whether no process has this id; one that ended and was not asked how is none.
+fn is_gone(pid: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.is_empty() || state.contains(") Z ")
+}
+
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < LONG / 2, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -48,7 +48,10 @@ async fn what_is_injected_is_taken_up_once_by_the_next_step(keep: Keep) {
     let constraint =
         Inject::new(InjectionType::Constraint, Json::parse("content", r#"{"z":1.0,"a":[]}"#).expect("json"));
     let made = keep.engine.inject(thread, constraint).await.expect("an injection");
-    assert_eq!(keep.engine.injections(thread, InjectionState::Waiting).await.expect("injections"), [made.clone()]);
+    assert_eq!(
+        keep.engine.injections(thread, InjectionState::Waiting).await.expect("injections"),
+        std::slice::from_ref(&made)
+    );
     let begun = begin(&keep, thread).await;
     assert_eq!((begun.injections[0].id, begun.injections[0].content.as_str()), (made.id, r#"{"z":1.0,"a":[]}"#));
     inject(&keep, thread, "b").await;
@@ -221,7 +224,7 @@ async fn the_newest_answer_to_a_question_counts(keep: Keep) {
     let reason = Some("one file".to_owned());
     let first = Decide { reason, ..Decide::new("Which store?", "SQLite") };
     let first = keep.engine.decide(thread, first).await.expect("a decision");
-    assert_eq!(keep.engine.decisions(thread, None).await.expect("decisions"), [first.clone()]);
+    assert_eq!(keep.engine.decisions(thread, None).await.expect("decisions"), std::slice::from_ref(&first));
     keep.engine.decide(thread, Decide::new("colour?", "red")).await.expect("a decision");
     keep.engine.decide(thread, Decide::new("  which\n STORE? ", "PostgreSQL")).await.expect("a decision");
     assert_eq!(decided(&keep, thread, None).await, "colour?=red which store?=PostgreSQL");
