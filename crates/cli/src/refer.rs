@@ -185,7 +185,7 @@ async fn list(context: &mut Context, id: Uuid) -> Result<(), Failure> {
 /// Have a thread told of what happens to another one; print the id of the observer
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A server delivers, while one runs on the store. A thread is told by a silent message in its queue. Posts to a webhook are \
+A server delivers, while one runs on the store. A thread is told by an injection of data, which its next step takes up. Posts to a webhook are \
 signed: Threadkeep-Signature: t=SECONDS,v1=HEX, the HMAC-SHA256 of SECONDS.BODY under the secret that is printed once.
 
 Examples:

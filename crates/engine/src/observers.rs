@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Deliver, Entry, IdempotencyKey, ItemKind, Json, Kind, MessageBody, ThreadId,
+    Account, Actor, ActorKind, Caller, Deliver, Entry, IdempotencyKey, InjectionType, ItemKind, Json, Kind, ThreadId,
     Timestamp, Uuid, Version,
 };
 use threadkeep_store::{
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 use crate::engine::Shared;
 use crate::ops::observe::ThreadObserver;
-use crate::{Engine, Error, Queue, Result, ThreadEvent};
+use crate::{Engine, Error, Inject, Result, ThreadEvent};
 
 /// Entries read at once.
 const READ_AT_ONCE: usize = 200;
@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Where an event becomes something in the thread that observes: once, however often it is tried.
+    /// Where an event is injected into the thread that observes: once, however often it is tried.
     async fn deliver_to_thread(&self, delivery: &Delivery) -> Result<()> {
         let actor = Actor { kind: ActorKind::System, name: "observe".to_owned() };
         let Some(thread) = self.shared.stores.store.thread(delivery.thread.into()).await? else { return Ok(()) };
@@ -162,15 +162,12 @@ impl Engine {
             "version": delivery.version,
             "time": delivery.time,
         });
-        let text = format!("{} {}", delivery.target, delivery.event.as_str());
-        let metadata = Json::from_value("metadata", &serde_json::json!({ "observed": said }))?;
-        let message = MessageBody::user(&text).silent().metadata(metadata).into();
-        let key = Some(IdempotencyKey::new(delivery.id.clone())?);
-        match engine.queue(delivery.thread, Queue { message, expected: None, idempotency_key: key }).await {
+        let inject = Inject::new(InjectionType::Data, Json::from_value("content", &said)?);
+        match engine.inject_once(delivery.thread, inject, IdempotencyKey::new(delivery.id.clone())?).await {
             Ok(_) => Ok(()),
             // A thread that takes nothing more misses what happens meanwhile.
             Err(
-                Error::QueueFull { .. }
+                Error::InjectionsFull { .. }
                 | Error::ThreadClosed { .. }
                 | Error::ThreadTerminated
                 | Error::ThreadNotFound { .. },

@@ -116,17 +116,15 @@ impl Engine {
             Some(entry) => entry.tally,
             None => holder.segment.birth,
         };
-        // Files and values may be seen further than messages: a thread can inherit them alone.
-        let further = bounds.files.max(bounds.values);
-        if further > bounds.messages {
-            let (holder, _) = lineage.at(further, bounds);
-            let found = self.entry_before(&holder.segment, further).await?;
-            let work = found.map_or(holder.segment.birth, |entry| entry.tally).work;
-            if bounds.files > bounds.messages {
-                (tally.work.last_files, tally.work.stats) = (work.last_files, work.stats);
-            }
+        if bounds.files != bounds.messages {
+            let work = self.tally_at(lineage, bounds, |bounds| bounds.files).await?.work;
+            (tally.work.last_files, tally.work.stats) = (work.last_files, work.stats);
+        }
+        if bounds.values != bounds.messages {
+            let at = self.tally_at(lineage, bounds, |bounds| bounds.values).await?;
+            tally.work.last_values = at.work.last_values;
             if bounds.values > bounds.messages {
-                tally.work.last_values = work.last_values;
+                tally.last_state = at.last_state;
             }
         }
         if bounds.changes <= bounds.messages {
@@ -145,6 +143,20 @@ impl Engine {
             }
         }
         Ok(tally)
+    }
+
+    /// The tally at the last entry that is seen under one of `bounds`: that of files, or of values, where they are seen up
+    /// to another place than messages.
+    async fn tally_at(&self, lineage: &Arc<Lineage>, bounds: Bounds, of: fn(Bounds) -> Position) -> Result<Tally> {
+        let (mut holder, mut seen) = lineage.at(of(bounds), bounds);
+        // Each link may lower it further.
+        while of(seen) < holder.segment.first && holder.segment.link.is_some() {
+            (holder, seen) = holder.at(of(seen), seen);
+        }
+        Ok(match self.entry_before(&holder.segment, of(seen)).await? {
+            Some(entry) => entry.tally,
+            None => holder.segment.birth,
+        })
     }
 
     /// All changes that are seen at `positions`, whatever they concern.

@@ -72,9 +72,10 @@ impl Bounds {
         Self { messages: position, changes: position, files: position, values: position }
     }
 
-    /// Whether messages are seen whose agent and skills are not: those of a thread that was spawned with messages alone.
+    /// Whether messages or files are seen, and agent and skills from then are not: in a thread that was spawned with a part
+    /// of its parent.
     pub fn hides_agents(self) -> bool {
-        self.values < self.messages
+        self.values < self.messages.max(self.files)
     }
 
     /// For each kind the lower of the two.

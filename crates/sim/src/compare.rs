@@ -63,6 +63,7 @@ impl Run {
         let skills: Vec<String> = now.record.activated_skills.iter().map(|skill| skill.name.clone()).collect();
         let worker = Worker { agent: now.record.agent_id, skills };
         assert_eq!(worker, known.now.worker, "{context}: agent and skills");
+        assert_eq!(self.held(thread, None).await, known.now.held, "{context}: files and values");
         let waiting = self.engine.queued(thread).await.expect("a queue");
         let waiting: Vec<String> = waiting.iter().map(|item| item.message.content.to_text().into_owned()).collect();
         assert_eq!(waiting, known.queue, "{context}: the queue");
@@ -86,6 +87,8 @@ impl Run {
         let items = self.all(thread, page().as_of(Position(then))).await;
         let expected: Vec<_> = known.then[&then].shown().into_iter().cloned().collect();
         check(&format!("{context}, as of {then}"), &items, &expected);
+        let held = self.held(thread, Some(Position(then))).await;
+        assert_eq!(held, known.then[&then].held, "{context}: files and values as of {then}");
         let own: Vec<(u64, Kind)> = self
             .engine
             .history(thread, Position(known.birth), 10_000)

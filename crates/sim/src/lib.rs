@@ -7,6 +7,7 @@
 mod chance;
 mod compare;
 mod faulty;
+mod holdings;
 mod model;
 mod operations;
 mod run;

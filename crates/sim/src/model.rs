@@ -25,6 +25,17 @@ pub struct Item {
     pub deleted: bool,
     /// Agent and skills when it was said.
     pub worker: Worker,
+    /// Files and values when it was said.
+    pub held: Held,
+}
+
+/// What a thread holds beside its conversation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Held {
+    /// What files say, by their paths.
+    pub files: BTreeMap<String, String>,
+    /// Values as JSON, by their keys.
+    pub values: BTreeMap<String, String>,
 }
 
 /// Who works on a thread, and with what.
@@ -45,6 +56,8 @@ pub struct State {
     pub lineage: BTreeSet<u64>,
     /// Agent and skills.
     pub worker: Worker,
+    /// Files and values.
+    pub held: Held,
 }
 
 /// A living thread.

@@ -2,13 +2,13 @@
 
 use threadkeep::{
     ActivateSkill, Append, AppendEvent, Assign, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error,
-    Event, EventKind, Fork, ForkPoint, Inherit, InheritItem, Insert, Json, MessageBody, MessageId, Position, Rollback,
-    RollbackTo, SetCheckpoint, Skill, Spawn, StoreError, ThreadId, Truncate, TruncateFrom, Update,
+    Event, EventKind, Fork, ForkPoint, Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo,
+    SetCheckpoint, Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
 use crate::compare::metadata_of;
-use crate::model::{Item, ModelFork, ModelThread, Worker};
+use crate::model::{Item, ModelFork, ModelThread, State};
 use crate::run::{Run, Settled};
 
 impl Run {
@@ -44,7 +44,7 @@ impl Run {
         assert_eq!(told.len(), texts.len(), "{}", self.context());
         for ((id, kind, time), text) in told.into_iter().zip(texts) {
             let known = self.model.thread(thread);
-            known.now.view.push(item(id, id, text, &known.now.worker));
+            known.now.view.push(item(id, id, text, &known.now));
             known.log(kind, time);
         }
     }
@@ -76,7 +76,7 @@ impl Run {
             let known = self.model.thread(thread);
             if kind == Kind::MessageDelivered {
                 let text = waiting.next().expect("something that waited");
-                known.now.view.push(item(id, id, &text, &known.now.worker));
+                known.now.view.push(item(id, id, &text, &known.now));
             }
             known.log(kind, time);
         }
@@ -203,8 +203,11 @@ impl Run {
         let (id, ..) = self.after(thread, version).await[0];
         let view = &mut self.model.thread(thread).now.view;
         let at = view.iter().position(|item| item.id == target.id).expect("the message");
-        let worker = view[at].worker.clone();
-        view.insert(at, item(id, target.root, &text, &worker));
+        let beside = view[at].clone();
+        view.insert(
+            at,
+            Item { worker: beside.worker, held: beside.held, ..item(id, target.root, &text, &State::default()) },
+        );
         self.log_rest(thread).await;
     }
 
@@ -230,10 +233,11 @@ impl Run {
 
     pub(crate) async fn fork(&mut self, thread: ThreadId) {
         let known = self.model.thread(thread).clone();
-        let (at, view, anchor, worker) = match self.chance.below(4) {
+        let (at, view, anchor, (worker, held)) = match self.chance.below(4) {
             0 => {
                 let anchor = known.now.shown().last().map(|item| item.root);
-                (ForkPoint::Now, (known.now.view.clone(), None), anchor, known.now.worker.clone())
+                let shared = (known.now.worker.clone(), known.now.held.clone());
+                (ForkPoint::Now, (known.now.view.clone(), None), anchor, shared)
             }
             1 => {
                 let version = known.birth + self.chance.below(known.version - known.birth + 1);
@@ -241,13 +245,14 @@ impl Run {
                 let anchor = then.shown().last().map(|item| item.root);
                 // On an abandoned branch there is nothing a truncation could concern.
                 let anchor = anchor.filter(|anchor| known.now.view.iter().any(|item| item.id == *anchor));
-                (ForkPoint::Version(Position(version)), (then.view.clone(), None), anchor, then.worker.clone())
+                let shared = (then.worker.clone(), then.held.clone());
+                (ForkPoint::Version(Position(version)), (then.view.clone(), None), anchor, shared)
             }
             by => {
                 let Some((index, target)) = self.some_message(thread) else { return };
                 let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id) };
                 let root = known.now.view.iter().find(|item| item.id == target.root).expect("a root is in the view");
-                (point, known.now.cut_after(index), Some(target.root), root.worker.clone())
+                (point, known.now.cut_after(index), Some(target.root), (root.worker.clone(), root.held.clone()))
             }
         };
         let result = self.engine.fork(thread, Fork { at, title: None, expected: None }).await;
@@ -270,61 +275,11 @@ impl Run {
         // What the cut hides is the child's first entry; everything before is its birth.
         let birth = child.head.version.0 - u64::from(hidden.is_some());
         let mut made = ModelThread::new(child.id, child.record.title.clone(), birth, child.created, view);
-        made.now.worker = worker;
+        (made.now.worker, made.now.held) = (worker, held);
         made.then.insert(birth, made.now.clone());
         if let Some(hidden) = hidden {
             made.now.view = hidden;
             made.log(Kind::MessagesDeleted, child.head.updated);
-        }
-        self.model.threads.push(made);
-        self.compare(child.id).await;
-    }
-
-    /// A thread with all, some or nothing of what this one holds.
-    pub(crate) async fn spawn(&mut self, thread: ThreadId) {
-        let parent = self.model.thread(thread).now.clone();
-        let inherit = match self.chance.below(4) {
-            0 => Inherit::Full,
-            1 => Inherit::Partial(vec![InheritItem::Messages]),
-            2 => Inherit::Partial(vec![InheritItem::Skills, InheritItem::Messages]),
-            _ => Inherit::None,
-        };
-        let agent_id = if self.chance.one_in(2) { None } else { Some(format!("a{}", self.chance.below(3))) };
-        let skills = match &inherit {
-            Inherit::Full => parent.worker.skills.clone(),
-            Inherit::Partial(scope) if scope.contains(&InheritItem::Skills) => parent.worker.skills.clone(),
-            Inherit::Partial(_) | Inherit::None => Vec::new(),
-        };
-        let worker = Worker { agent: agent_id.clone().or_else(|| parent.worker.agent.clone()), skills };
-        let intent = format!("intent {}", self.made);
-        let spawn = Spawn { intent: intent.clone(), inherit: inherit.clone(), agent_id, expected: None };
-        let result = self.engine.spawn(thread, spawn).await;
-        let child = match self.settled(Some(thread), result).await {
-            Settled::Done(child) => child,
-            Settled::Lost => self.unknown().await.expect("the thread that was spawned"),
-            Settled::Refused => return,
-        };
-        self.log_rest(thread).await;
-        assert_eq!(child.record.parent_id, Some(thread), "{}", self.context());
-        // Another agent than the one of the history it shares is told first.
-        let before = Position(child.head.version.0.saturating_sub(1));
-        let last = self.engine.history(child.id, before, 1).await.expect("history");
-        let told = last.iter().filter(|entry| entry.place.segment == child.head.segment).count() as u64;
-        let birth = child.head.version.0 - told;
-        let view = match &inherit {
-            Inherit::Full if told > 0 || worker == parent.worker => parent.view,
-            // It does not see who worked when its messages were said.
-            Inherit::Full | Inherit::Partial(_) => {
-                parent.view.into_iter().map(|item| Item { worker: worker.clone(), ..item }).collect()
-            }
-            Inherit::None => Vec::new(),
-        };
-        let mut made = ModelThread::new(child.id, Some(intent), birth, child.created, view);
-        made.now.worker = if told > 0 { parent.worker } else { worker.clone() };
-        made.then.insert(birth, made.now.clone());
-        if told > 0 {
-            made.now.worker = worker;
-            made.log(Kind::AgentAssigned, child.head.updated);
         }
         self.model.threads.push(made);
         self.compare(child.id).await;
@@ -399,7 +354,7 @@ impl Run {
     }
 }
 
-fn item(id: MessageId, root: MessageId, text: &str, worker: &Worker) -> Item {
-    let (text, worker) = (text.to_owned(), worker.clone());
-    Item { id, root, text, metadata: None, version: id.position.0, deleted: false, worker }
+fn item(id: MessageId, root: MessageId, text: &str, now: &State) -> Item {
+    let (text, worker, held) = (text.to_owned(), now.worker.clone(), now.held.clone());
+    Item { id, root, text, metadata: None, version: id.position.0, deleted: false, worker, held }
 }

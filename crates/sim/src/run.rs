@@ -139,7 +139,7 @@ impl Run {
         }
         let at = self.chance.below(self.model.threads.len() as u64) as usize;
         let thread = self.model.threads[at].id;
-        match self.chance.below(100) {
+        match self.chance.below(120) {
             0..=4 => self.create().await,
             5..=18 => self.append(thread).await,
             19..=22 => self.queue(thread).await,
@@ -152,7 +152,7 @@ impl Run {
             48..=55 => self.insert(thread).await,
             56..=60 => self.truncate(thread).await,
             61..=68 => self.fork(thread).await,
-            69..=70 => self.spawn(thread).await,
+            69..=70 | 118..=119 => self.spawn(thread).await,
             71..=77 => self.rollback(thread).await,
             78..=80 => self.checkpoint(thread).await,
             81..=83 => self.update(thread).await,
@@ -162,7 +162,12 @@ impl Run {
             92..=94 => self.follow(thread).await,
             95..=96 => self.reopen(),
             97 => self.crash(),
-            _ => self.doctor().await,
+            98..=99 => self.doctor().await,
+            100..=107 => self.write_file(thread).await,
+            108..=109 => self.delete_file(thread).await,
+            110..=111 => self.move_file(thread).await,
+            112..=113 => self.restore_file(thread).await,
+            _ => self.set_value(thread).await,
         }
         self.read_on().await;
         if self.model.threads.iter().any(|known| known.id == thread) {

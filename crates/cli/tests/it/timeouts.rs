@@ -164,9 +164,9 @@ fn an_observing_thread_is_told_once_of_each_event_although_the_server_is_killed(
             serving = Serving::start(&folder);
         }
     }
-    let told = || entries(&serving, &thread, "message_queued");
+    let told = || entries(&serving, &thread, "injected");
     eventually("all of them are told", || told().len() >= EVENTS);
-    let observed = |entry: &Value| entry["data"]["message"]["metadata"]["observed"]["version"].as_u64();
+    let observed = |entry: &Value| entry["data"]["content"]["version"].as_u64();
     let versions: Vec<u64> = told().iter().map(|entry| observed(entry).expect("a version")).collect();
     assert_eq!(versions, (1..=EVENTS as u64).collect::<Vec<_>>(), "each once, in order");
 }

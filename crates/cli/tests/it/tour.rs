@@ -169,7 +169,7 @@ fn authority(keep: &Keep, thread: &str, other: &str) {
     assert!(keep.ok(&["references", other]).contains("read by"));
     assert!(keep.ok(&["read-reference", &reference]).contains("Go on"));
     let whole = keep.ok(&["reference", other, thread]);
-    keep.run(&["read-reference", &reference, "--files"]).refused(8, &["no files"]);
+    keep.run(&["read-reference", &reference, "--files"]).refused(4, &["no files"]);
     keep.ok(&["read-reference", &whole, "--files"]);
     keep.run(&["read-reference", &whole, "--file", "/nowhere"]).refused(3, &["/nowhere"]);
     let observer = keep.ok(&["observe", thread, other, "--events", "done"]);

@@ -118,7 +118,8 @@ impl Engine {
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
             // to its birth, nothing but the default is left untold.
-            return Ok(self.state_at_birth(view.lineage.segment.thread).await?.unwrap_or_default());
+            let (last, _) = view.lineage.at(view.bounds.values, view.bounds);
+            return Ok(self.state_at_birth(last.segment.thread).await?.unwrap_or_default());
         }
         let segment = holder.segment.id;
         let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));
@@ -130,10 +131,11 @@ impl Engine {
         }
     }
 
-    /// The thread that began with messages alone: the nearest one that a view of `thread` leads through.
+    /// The thread that began without its parent's agents: the nearest one that a view of `thread` leads through.
     async fn spawned_in_part(&self, thread: &Thread, view: &View) -> Result<ThreadId> {
         let whole = self.lineage(thread.head.segment).await?;
-        let above = whole.chain().take_while(|lineage| lineage.segment.first > view.bounds.messages);
+        let seen = view.bounds.messages.max(view.bounds.files);
+        let above = whole.chain().take_while(|lineage| lineage.segment.first > seen);
         let mut hides = above.filter(|lineage| lineage.segment.link.is_some_and(|link| link.bounds.hides_agents()));
         Ok(hides.next().map_or(thread.id, |lineage| lineage.segment.thread))
     }

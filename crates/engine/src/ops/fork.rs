@@ -158,8 +158,8 @@ impl Engine {
         let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.iter().chain(&closed).map(NewEntry::new).collect();
-        // Messages whose agents are hidden reach further than what is told of agents; both say who worked there.
-        let seen = cut.bounds.messages.max(cut.bounds.values);
+        // Where agents are hidden, messages or files reach further than what is told of them.
+        let seen = cut.bounds.messages.max(cut.bounds.files).max(cut.bounds.values);
         let (lineage, bounds) = view.lineage.at(seen, view.bounds.min(cut.bounds));
         let state = self.state_in(parent, &View { lineage, bounds, tally: cut.tally }).await?;
         Ok(Decided { segment, first, state, index, anchor })

@@ -7,12 +7,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use threadkeep_model::{
-    Actor, Code, Entry, Injected, InjectionTaken, InjectionType, Invalid, ItemKind, Json, MessageId, NewEntry, Thread,
-    ThreadId, Timestamp, Urgency, Uuid, Version,
+    Actor, Code, Entry, Idempotency, IdempotencyKey, Injected, InjectionTaken, InjectionType, Invalid, ItemKind, Json,
+    MessageId, NewEntry, Thread, ThreadId, Timestamp, Urgency, Uuid, Version,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
+use super::append::hash;
 use super::write;
 use crate::gate::{Change, open_for};
 use crate::view::View;
@@ -117,13 +119,33 @@ impl Engine {
     /// [`Error::InjectionsFull`]; [`Error::ThreadClosed`]; [`Error::ThreadTerminated`]; [`Error::VersionConflict`];
     /// content that is too large.
     pub async fn inject(&self, thread: ThreadId, inject: Inject) -> Result<Injection> {
+        self.inject_as(thread, Uuid::from_chance(self.shared.world.chance()), inject, None).await
+    }
+
+    /// The same, once: however often it is tried with this key, it is injected the first time.
+    pub(crate) async fn inject_once(&self, thread: ThreadId, inject: Inject, key: IdempotencyKey) -> Result<Injection> {
+        // A repeat is the same in everything, its identity too.
+        let mut bits = [0; 16];
+        blake3::Hasher::new().update(key.as_str().as_bytes()).finalize_xof().fill(&mut bits);
+        self.inject_as(thread, Uuid::from_chance(u128::from_be_bytes(bits)), inject, Some(key)).await
+    }
+
+    async fn inject_as(
+        &self,
+        thread: ThreadId,
+        id: Uuid,
+        inject: Inject,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Injection> {
         let Inject { kind, content, urgency, expected } = inject;
         let max = self.shared.limits.message_bytes_max;
         if content.as_str().len() > max {
             return Err(Invalid::new(Code::TooLarge, "content", format!("has at most {max} bytes of JSON")).into());
         }
-        let id = Uuid::from_chance(self.shared.world.chance());
-        let entry = NewEntry::new(&Entry::Injected(Injected { id, kind, content: content.clone(), urgency }));
+        let injected = Entry::Injected(Injected { id, kind, content: content.clone(), urgency });
+        let entry = NewEntry::new(&injected);
+        let hash = || hash(&[Bytes::from_static(b"inject"), injected.encode()]);
+        let idempotency = key.map(|key| Idempotency { key, hash: hash() });
         let (committed, ()) = self
             .settle(thread, || async {
                 let thread = self.thread(thread).await?;
@@ -135,7 +157,9 @@ impl Engine {
                 if self.waiting_places(&thread).await?.len() >= max {
                     return Err(Error::InjectionsFull { max });
                 }
-                Ok((self.commit(vec![write(&thread, expected, None, vec![entry.clone()], None)]), ()))
+                let mut commit = self.commit(vec![write(&thread, expected, None, vec![entry.clone()], None)]);
+                commit.idempotency = idempotency.clone();
+                Ok((commit, ()))
             })
             .await?;
         let place = committed.threads.first().ok_or(Error::Busy)?;

@@ -136,12 +136,15 @@ impl Engine {
                     Inherit::Partial(scope) => self.decide_partial(&parent, scope).await?,
                     Inherit::None => self.decide_partial(&parent, &[]).await?,
                 };
-                let inherited = state.clone();
+                let inherited = match &spawn.inherit {
+                    Inherit::Full | Inherit::None => state.clone(),
+                    Inherit::Partial(_) => parent.record.state(),
+                };
                 let agent_id = spawn.agent_id.clone().or_else(|| parent.record.agent_id.clone());
                 let state = AgentState { agent_id, ..state };
                 let mut entries = first;
                 let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
-                if spawn.inherit == Inherit::Full && leads_to_agents && state != inherited {
+                if leads_to_agents && state != inherited {
                     // What the link leads to says otherwise, and a rollback goes by it.
                     let told = Entry::AgentAssigned(AgentAssigned { state: state.clone() });
                     entries.insert(0, NewEntry::new(&told));
@@ -199,6 +202,8 @@ impl Engine {
         }
         if bounds.values != Position::START {
             tally.work.last_values = view.tally.work.last_values;
+            // What is told of agents is seen with values.
+            tally.last_state = view.tally.last_state;
         }
         let link = if bounds == Bounds::all(Position::START) { None } else { link(&view, bounds) };
         let birth = if link.is_some() { tally } else { Tally::default() };

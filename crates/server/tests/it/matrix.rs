@@ -45,6 +45,9 @@ impl Ids {
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
         let target = owner.thread(&["seen"]);
+        // What is read through the reference has to be there too.
+        owner.put(&format!("/v1/threads/{target}/files/hidden.txt"), json!("secret")).ok(201);
+        owner.put(&format!("/v1/threads/{target}/kv/hidden"), json!("secret")).ok(200);
         let transfer = |direction: &str| {
             owner.post(&format!("{at}/transfer"), json!({ "direction": direction, "scope": ["deploy"] })).ok(201)
         };

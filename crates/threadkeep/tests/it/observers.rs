@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use threadkeep::{
-    Begin, Capability, Courier, Deliver, Delivery, End, Error, ExecutionStatus, Observe, Position, Queued, RollbackTo,
-    ThreadEvent, ThreadId, Transfer, Unobserve, Uuid,
+    Begin, Capability, Courier, DeleteFile, Deliver, Delivery, End, Error, ExecutionStatus, Injection, InjectionState,
+    InjectionType, NewFile, Observe, Position, RollbackTo, ThreadEvent, ThreadId, Transfer, Unobserve, Urgency, Uuid,
 };
 
 use crate::{Keep, on_every_store};
@@ -17,6 +17,7 @@ on_every_store!(
     a_webhook_is_brought_by_a_courier,
     a_webhook_that_nobody_takes_is_told_to_the_thread,
     what_cannot_be_observed_is_refused,
+    what_happens_to_files_is_told_and_taken_up_with_the_next_step,
 );
 
 fn observe(target: ThreadId, events: &[ThreadEvent]) -> Observe {
@@ -36,22 +37,27 @@ async fn fail(keep: &Keep, thread: ThreadId) {
     keep.engine.end(thread, End::of(run, ExecutionStatus::Failed)).await.expect("an end");
 }
 
-/// What waits on a thread, once there are `count` messages.
-async fn waiting(keep: &Keep, thread: ThreadId, count: usize) -> Vec<Queued> {
+/// What waits on a thread, once `count` injections do.
+async fn waiting(keep: &Keep, thread: ThreadId, count: usize) -> Vec<Injection> {
     let mut subscription = keep.engine.subscribe(thread, Position(0)).await.expect("a subscription");
     loop {
-        let queued = keep.engine.queued(thread).await.expect("a queue");
-        if queued.len() >= count {
-            return queued;
+        let injected = keep.engine.injections(thread, InjectionState::Waiting).await.expect("injections");
+        if injected.len() >= count {
+            return injected;
         }
         let next = tokio::time::timeout(Duration::from_secs(20), subscription.next()).await.expect("in time");
         next.expect("an entry").expect("a thread");
     }
 }
 
-fn texts(queued: &[Queued]) -> Vec<String> {
-    let word = |queued: &Queued| queued.message.content.to_text().split(' ').next_back().unwrap_or_default().to_owned();
-    queued.iter().map(word).collect()
+/// The events that injections tell of.
+fn events(injected: &[Injection]) -> Vec<&str> {
+    let event = |injection: &'_ Injection| {
+        let known = ThreadEvent::ALL.into_iter().map(ThreadEvent::as_str);
+        let said = injection.content.as_str();
+        known.into_iter().find(|event| said.contains(&format!("\"event\":\"{event}\""))).unwrap_or("none")
+    };
+    injected.iter().map(event).collect()
 }
 
 async fn a_thread_is_told_once_what_happens_to_another(keep: Keep) {
@@ -61,10 +67,11 @@ async fn a_thread_is_told_once_what_happens_to_another(keep: Keep) {
     ask(&keep, target).await;
     fail(&keep, target).await;
     let told = waiting(&keep, thread, 2).await;
-    assert_eq!(texts(&told), ["approval_requested", "error_occurred"]);
-    assert!(told.iter().all(|told| told.message.silent && told.message.metadata.is_some()));
-    let metadata = told[0].message.metadata.as_ref().expect("metadata").as_str().to_owned();
-    assert!(metadata.contains(&id.to_string()) && metadata.contains(&target.to_string()), "{metadata}");
+    assert_eq!(events(&told), ["approval_requested", "error_occurred"]);
+    let plain = |told: &Injection| (told.kind, told.urgency) == (InjectionType::Data, Urgency::NextStep);
+    assert!(told.iter().all(plain) && keep.shows(thread).await.is_empty(), "no message is made of it");
+    let content = told[0].content.as_str();
+    assert!(content.contains(&id.to_string()) && content.contains(&target.to_string()), "{content}");
     ask(&keep, target).await;
     assert_eq!(waiting(&keep, thread, 3).await.len(), 3, "each once");
     tellers.iter().for_each(tokio::task::JoinHandle::abort);
@@ -79,7 +86,7 @@ async fn an_observer_hears_what_it_asked_for_from_then_on(keep: Keep) {
     assert_eq!((listed.len(), listed[0].added.events.as_slice()), (1, &["error_occurred".to_owned()][..]));
     ask(&keep, target).await;
     fail(&keep, target).await;
-    assert_eq!(texts(&waiting(&keep, thread, 1).await), ["error_occurred"]);
+    assert_eq!(events(&waiting(&keep, thread, 1).await), ["error_occurred"]);
     assert!(keep.engine.unobserve(thread, Unobserve { id: first }).await.expect("an answer"));
     assert!(!keep.engine.unobserve(thread, Unobserve { id: first }).await.expect("an answer"));
     let version = keep.engine.thread(thread).await.expect("a thread").head.version;
@@ -92,7 +99,7 @@ async fn an_observer_hears_what_it_asked_for_from_then_on(keep: Keep) {
     waiting(&keep, witness, 1).await;
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     ask(&keep, target).await;
-    assert_eq!(texts(&waiting(&keep, thread, 2).await), ["error_occurred", "approval_requested"], "the first is old");
+    assert_eq!(events(&waiting(&keep, thread, 2).await), ["error_occurred", "approval_requested"], "the first is old");
     teller.abort();
 }
 
@@ -102,7 +109,7 @@ async fn who_takes_over_goes_on_where_the_last_one_was(keep: Keep) {
     ask(&keep, target).await;
     // Nobody was there to tell yet: the first who comes does, and does so once.
     let teller = tokio::spawn(keep.engine.clone().run_observers(None));
-    assert_eq!(texts(&waiting(&keep, thread, 1).await), ["approval_requested"]);
+    assert_eq!(events(&waiting(&keep, thread, 1).await), ["approval_requested"]);
     teller.abort();
 }
 
@@ -166,4 +173,21 @@ async fn what_cannot_be_observed_is_refused(keep: Keep) {
     }
     let id: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
     assert_eq!(keep.engine.observer(thread, id).await.expect_err("unknown").code(), "observer_not_found");
+}
+
+async fn what_happens_to_files_is_told_and_taken_up_with_the_next_step(keep: Keep) {
+    let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
+    let teller = tokio::spawn(keep.engine.clone().run_observers(None));
+    observed(&keep, thread, observe(target, &[])).await;
+    for text in ["one", "two"] {
+        keep.engine.write_file(target, NewFile::new("a.txt", text).expect("a file")).await.expect("a file");
+    }
+    let told = waiting(&keep, thread, 2).await;
+    assert_eq!(events(&told), ["artifact_created", "artifact_updated"]);
+    let step = keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    assert_eq!(step.injections.iter().map(|taken| taken.id).collect::<Vec<_>>(), [told[0].id, told[1].id]);
+    let delete = DeleteFile { path: "a.txt".parse().expect("a path"), expected: None };
+    keep.engine.delete_file(target, delete).await.expect("a deletion");
+    assert_eq!(events(&waiting(&keep, thread, 1).await), ["artifact_updated"], "what was taken up is not told again");
+    teller.abort();
 }

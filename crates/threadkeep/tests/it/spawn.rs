@@ -3,8 +3,8 @@
 use threadkeep::model::RelationKind;
 use threadkeep::{
     ActivateSkill, Assign, Caller, Content, Create, Delete, EditMessage, Error, Fork, ForkPoint, Inherit, InheritItem,
-    Json, LifecycleAction, List, MessageBody, MessageId, Part, Position, Role, RollbackTo, Skill, Spawn, StepName,
-    Thread, ThreadId, Truncate, TruncateFrom, Update,
+    Json, LifecycleAction, List, MessageBody, MessageId, NewFile, Part, Position, Role, RollbackTo, SetValue, Skill,
+    Spawn, StepName, Thread, ThreadId, Truncate, TruncateFrom, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -18,6 +18,8 @@ on_every_store!(
     a_spawned_thread_is_seen_in_the_family_from_both_sides_until_it_is_undone,
     a_spawned_thread_keeps_its_agent_and_skills_when_it_is_rolled_back,
     a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent,
+    what_a_spawned_thread_was_given_is_there_as_of_its_birth,
+    a_fork_is_rolled_back_to_the_agent_it_was_made_with,
     a_scope_that_breaks_a_rule_is_refused_and_nothing_is_made,
     spawning_goes_on_whatever_state_the_parent_is_in,
     files_and_values_are_inherited_whole_in_part_or_not_at_all,
@@ -321,4 +323,46 @@ async fn a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent(keep: 
         let fork = keep.engine.fork(child.id, Fork { at, title: None, expected: None }).await.expect("a fork");
         assert_eq!((fork.record.agent_id.as_deref(), skills(&fork)), (Some("other"), Vec::new()), "{at:?}");
     }
+}
+
+async fn what_a_spawned_thread_was_given_is_there_as_of_its_birth(keep: Keep) {
+    let parent = parent(&keep).await;
+    let file = NewFile::new("a.txt", "one").expect("a file");
+    keep.engine.write_file(parent, file).await.expect("a file");
+    keep.engine.set_value(parent, SetValue::new("k", Json::string("v")).expect("a key")).await.expect("a value");
+    let (files, values) = (InheritItem::Files("**".into()), InheritItem::Values(String::new()));
+    let (path, key) = ("a.txt".parse().expect("a path"), "k".parse().expect("a key"));
+    for (scope, shown) in [
+        (vec![files.clone()], (true, false)),
+        (vec![values.clone()], (false, true)),
+        (vec![InheritItem::Messages], (false, false)),
+        (vec![InheritItem::Messages, values.clone()], (false, true)),
+        (vec![InheritItem::Messages, files, values], (true, true)),
+    ] {
+        let child = spawn(&keep, parent, partial(&scope)).await;
+        let skill = Skill { name: "csv".into(), arguments: None };
+        keep.engine.activate_skill(child.id, ActivateSkill { skill, expected: None }).await.expect("a skill");
+        let back = keep.engine.rollback(child.id, RollbackTo::Version(child.head.version)).await.expect("a rollback");
+        assert_eq!((back.record.agent_id.as_deref(), skills(&back)), (Some("coder"), Vec::new()), "{scope:?}");
+        assert_eq!(back.head.tally.work.stats, child.head.tally.work.stats, "{scope:?}");
+        for as_of in [Some(child.head.version), None] {
+            let file = keep.engine.stat(child.id, &path, as_of).await.expect("a read");
+            let value = keep.engine.value(child.id, &key, as_of).await.expect("a read");
+            assert_eq!((file.is_some(), value.is_some()), shown, "{scope:?} as of {as_of:?}");
+        }
+    }
+}
+
+async fn a_fork_is_rolled_back_to_the_agent_it_was_made_with(keep: Keep) {
+    let first = keep.thread(&["a", "b"]).await;
+    let new = Spawn { agent_id: Some("other".into()), ..Spawn::new("x").inherit(Inherit::Full) };
+    let second = keep.engine.spawn(first, new).await.expect("a thread").id;
+    let ids = keep.ids(second).await;
+    keep.engine.edit_message(second, EditMessage::content(ids[0], Content::text("A"))).await.expect("an edit");
+    let at = ForkPoint::Index(0);
+    let fork = keep.engine.fork(second, Fork { at, title: None, expected: None }).await.expect("a fork");
+    assert_eq!(fork.record.agent_id, None, "nobody was assigned when that was said");
+    keep.engine.assign(fork.id, Assign::to("third")).await.expect("another agent");
+    let back = keep.engine.rollback(fork.id, RollbackTo::Version(fork.head.version)).await.expect("a rollback");
+    assert_eq!(back.record.agent_id, None);
 }
