@@ -118,7 +118,7 @@ impl Engine {
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
             // to its birth, nothing but the default is left untold.
-            let (last, _) = view.lineage.at(view.bounds.values, view.bounds);
+            let (last, _) = view.lineage.last_seen(view.bounds, |bounds| bounds.values);
             return Ok(self.state_at_birth(last.segment.thread).await?.unwrap_or_default());
         }
         let segment = holder.segment.id;
