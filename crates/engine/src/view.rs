@@ -148,11 +148,7 @@ impl Engine {
     /// The tally at the last entry that is seen under one of `bounds`: that of files, or of values, where they are seen up
     /// to another place than messages.
     async fn tally_at(&self, lineage: &Arc<Lineage>, bounds: Bounds, of: fn(Bounds) -> Position) -> Result<Tally> {
-        let (mut holder, mut seen) = lineage.at(of(bounds), bounds);
-        // Each link may lower it further.
-        while of(seen) < holder.segment.first && holder.segment.link.is_some() {
-            (holder, seen) = holder.at(of(seen), seen);
-        }
+        let (holder, seen) = lineage.last_seen(bounds, of);
         Ok(match self.entry_before(&holder.segment, of(seen)).await? {
             Some(entry) => entry.tally,
             None => holder.segment.birth,

@@ -80,7 +80,19 @@ impl Lineage {
     pub fn at(self: &Arc<Self>, position: Position, bounds: Bounds) -> (Arc<Lineage>, Bounds) {
         let mut lineage = Arc::clone(self);
         let mut bounds = bounds.min(Bounds::all(position));
-        while lineage.segment.first > position {
+        // A link may lower the bounds below where its segment begins: then nothing of that is seen either.
+        while lineage.segment.first > bounds.highest() {
+            let (Some(link), Some(parent)) = (lineage.segment.link, lineage.parent.clone()) else { break };
+            bounds = bounds.min(link.bounds);
+            lineage = parent;
+        }
+        (lineage, bounds)
+    }
+
+    /// The part of the lineage that holds what is seen last under one of `bounds`, with the bounds that hold there.
+    pub fn last_seen(self: &Arc<Self>, bounds: Bounds, of: fn(Bounds) -> Position) -> (Arc<Lineage>, Bounds) {
+        let (mut lineage, mut bounds) = (Arc::clone(self), bounds);
+        while of(bounds) < lineage.segment.first {
             let (Some(link), Some(parent)) = (lineage.segment.link, lineage.parent.clone()) else { break };
             bounds = bounds.min(link.bounds);
             lineage = parent;

@@ -72,10 +72,9 @@ impl Bounds {
         Self { messages: position, changes: position, files: position, values: position }
     }
 
-    /// Whether messages or files are seen, and agent and skills from then are not: in a thread that was spawned with a part
-    /// of its parent.
+    /// Whether agent and skills of what is seen are not seen with it: in a thread that was spawned with a part of its parent.
     pub fn hides_agents(self) -> bool {
-        self.values < self.messages.max(self.files)
+        self.values == Position::START || self.values < self.messages.max(self.files)
     }
 
     /// For each kind the lower of the two.

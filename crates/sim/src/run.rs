@@ -231,16 +231,19 @@ impl Run {
         }
     }
 
-    /// Takes over an entry that left the view as it is now, and one that hid something more, if there is one.
+    /// Takes over entries that left the view as it is now, and the last one, which hid something more, if there is one.
     pub(crate) async fn log_two(&mut self, thread: ThreadId, hidden: Option<Vec<Item>>) {
         let version = self.model.thread(thread).version;
-        let told = self.after(thread, version).await;
-        assert_eq!(told.len(), 1 + usize::from(hidden.is_some()), "{}", self.context());
+        let mut told = self.after(thread, version).await;
+        // Where nothing leads to the thread's birth, its agent is told again.
+        let again = told.iter().filter(|(_, kind, _)| *kind == Kind::AgentAssigned).count();
+        assert_eq!(told.len(), 1 + again + usize::from(hidden.is_some()), "{}", self.context());
+        let hides = hidden.as_ref().and_then(|_| told.pop());
         let known = self.model.thread(thread);
-        known.log(told[0].1, told[0].2);
-        if let Some(hidden) = hidden {
+        told.into_iter().for_each(|(_, kind, time)| known.log(kind, time));
+        if let Some((hidden, (_, kind, time))) = hidden.zip(hides) {
             known.now.view = hidden;
-            known.log(told[1].1, told[1].2);
+            known.log(kind, time);
         }
     }
 

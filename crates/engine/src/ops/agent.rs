@@ -116,10 +116,18 @@ impl Engine {
             return Ok(self.state_at_birth(spawned).await?.unwrap_or_default());
         }
         if at == threadkeep_model::Position::START {
-            // Nothing was told up to there, so it is what the thread that wrote there was born with. Where no link leads
-            // to its birth, nothing but the default is left untold.
-            let (last, _) = view.lineage.at(view.bounds.values, view.bounds);
-            return Ok(self.state_at_birth(last.segment.thread).await?.unwrap_or_default());
+            // Nothing was told up to there, so it is what the first of these threads was born with: those that grew from
+            // it began the same way, or were told otherwise. Where no link leads to a birth, nothing but the default is
+            // left untold.
+            let (mut first, mut bounds) = view.lineage.last_seen(view.bounds, |bounds| bounds.values);
+            while let (Some(link), Some(parent)) = (first.segment.link, first.parent.clone()) {
+                bounds = bounds.min(link.bounds);
+                if bounds.hides_agents() {
+                    break;
+                }
+                first = parent;
+            }
+            return Ok(self.state_at_birth(first.segment.thread).await?.unwrap_or_default());
         }
         let segment = holder.segment.id;
         let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));

@@ -1,6 +1,9 @@
 //! `truncate`: drops all messages from a point on. Files and values stay, and nothing is lost: it can be undone.
 
-use threadkeep_model::{Bounds, Entry, MessageId, NewEntry, NewSegment, Tally, Thread, ThreadId, Truncated, Version};
+use threadkeep_model::{
+    AgentAssigned, AgentState, Bounds, Entry, MessageId, NewEntry, NewSegment, Tally, Thread, ThreadId, Truncated,
+    Version,
+};
 
 use super::cut::link;
 use super::write;
@@ -59,6 +62,12 @@ impl Engine {
                 let tally = Tally { last_change, last_state, work, ..cut.tally };
                 let segment = NewSegment { id: self.new_segment(), link: link(&view, bounds), birth: tally };
                 let mut entries = vec![NewEntry::new(&Entry::Truncated(Truncated { from_index: index }))];
+                let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
+                let state = thread.record.state();
+                if !leads_to_agents && state != AgentState::default() {
+                    // Nothing leads from here to the thread's birth, which may be freed one day.
+                    entries.push(NewEntry::new(&Entry::AgentAssigned(AgentAssigned { state })));
+                }
                 let closed = self.close_calls(&view, index, &[], calls::Interrupted::Truncate).await?;
                 entries.extend(cut.hidden.map(|hidden| NewEntry::new(&Entry::MessagesDeleted(hidden))));
                 entries.extend(closed.as_ref().map(NewEntry::new));

@@ -24,7 +24,7 @@ impl Ids {
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
             ("code", "queue_full".to_owned()),
-            ("approval", "00000000-0000-4000-8000-000000000001".to_owned()),
+            ("approval", "00000000-0000-4000-8000-000000000005".to_owned()),
             ("delegation", "00000000-0000-4000-8000-000000000002".to_owned()),
             ("reference", "00000000-0000-4000-8000-000000000003".to_owned()),
             ("observer", "00000000-0000-4000-8000-000000000004".to_owned()),
@@ -52,6 +52,7 @@ impl Ids {
             owner.post(&format!("{at}/transfer"), json!({ "direction": direction, "scope": ["deploy"] })).ok(201)
         };
         let (approval, delegation) = (transfer("request_approval"), transfer("delegate"));
+        owner.put(&format!("/v1/threads/{target}/files/hidden.txt"), json!("secret")).ok(201);
         let reference = owner.post(&format!("{at}/reference"), json!({ "target": target })).ok(201);
         let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
         owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);

@@ -50,7 +50,10 @@ fn long_histories() {
 /// What these found is told again in plain words by tests of spawning and of rollbacks.
 #[test]
 fn seeds_that_found_something() {
-    for seed in [1, 30, 95, 20_631] {
+    for seed in [1, 30, 95, 1_016, 20_631] {
         simulate(Plan { seed, steps: 200, on: Where::Memory, faults: 0 });
+    }
+    for seed in [5_000, 5_048] {
+        simulate(Plan { seed, steps: 200, on: Where::Sqlite, faults: 6 });
     }
 }
