@@ -2,9 +2,9 @@
 //! `unobserve`.
 
 use clap::{Args, ValueEnum};
-use threadkeep::{Binding, FilePath, ReferenceScope, Uuid};
+use threadkeep::{Binding, FilePath, ReferenceScope, Uuid, ValueKey};
 use threadkeep_api as api;
-use threadkeep_client::{ListMessages, Order};
+use threadkeep_client::{ListMessages, ListValues, Order};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -112,6 +112,12 @@ pub(crate) struct ReadReference {
     /// The content of this file, and no messages
     #[arg(long, value_name = "PATH", conflicts_with_all = ["limit", "newest_first", "include_silent", "cursor"])]
     file: Option<FilePath>,
+    /// The values that it shows, and no messages
+    #[arg(long, conflicts_with_all = ["file", "files", "limit", "newest_first", "include_silent", "cursor"])]
+    values: bool,
+    /// The value under this key, and no messages
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "files", "values", "limit", "newest_first", "include_silent", "cursor"])]
+    value: Option<ValueKey>,
     /// At most so many messages [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -133,6 +139,13 @@ impl ReadReference {
         }
         if self.files {
             return list(context, self.id).await;
+        }
+        if let Some(key) = &self.value {
+            let value = context.client.reference_value(self.id, key).await?;
+            return if context.json { context.out.json(&value) } else { context.out.json(&value.value) };
+        }
+        if self.values {
+            return values(context, self.id).await;
         }
         let reference = context.client.reference_by_id(self.id).await?;
         let order = if self.newest_first { Order::NewestFirst } else { Order::OldestFirst };
@@ -167,6 +180,25 @@ async fn file(context: &mut Context, id: Uuid, path: &FilePath) -> Result<(), Fa
         return context.out.json(&serde_json::json!({ "file": file, "text": std::str::from_utf8(&content).ok() }));
     }
     print(context, path, download).await
+}
+
+async fn values(context: &mut Context, id: Uuid) -> Result<(), Failure> {
+    let (mut found, mut which) = (Vec::new(), ListValues { limit: Some(AT_ONCE), ..ListValues::default() });
+    loop {
+        let page = context.client.reference_values(id, &which).await?;
+        found.extend(page.items);
+        which.cursor = page.next_cursor;
+        if which.cursor.is_none() {
+            break;
+        }
+    }
+    if context.json {
+        return context.out.json(&found);
+    }
+    for value in &found {
+        context.out.line(format!("{}  {}", visible(value.key.as_str()), visible(value.value.as_str())))?;
+    }
+    Ok(())
 }
 
 async fn list(context: &mut Context, id: Uuid) -> Result<(), Failure> {

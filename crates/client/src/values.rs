@@ -1,7 +1,7 @@
 //! Values of a thread: JSON under a key. Nothing under a key is null, and no error.
 
 use threadkeep_api as api;
-use threadkeep_model::{Json, ThreadName, ValueKey, Version};
+use threadkeep_model::{Json, ThreadName, Uuid, ValueKey, Version};
 
 use crate::ask::Ask;
 use crate::client::Client;
@@ -55,6 +55,18 @@ impl Client {
             .maybe("cursor", which.cursor.as_ref())
             .maybe("asOf", which.as_of);
         self.ask(Ask::get(of(thread, "/kv")).query(query)).await
+    }
+
+    /// A page of the values that a reference shows.
+    ///
+    /// # Errors
+    /// `reference_gone` if there is nothing to read any more.
+    pub async fn reference_values(&self, reference: Uuid, which: &ListValues) -> Result<api::Page<api::Value>, Error> {
+        let query = Query::default()
+            .maybe("prefix", which.prefix.as_ref())
+            .maybe("limit", which.limit)
+            .maybe("cursor", which.cursor.as_ref());
+        self.ask(Ask::get(format!("/v1/references/{reference}/kv")).query(query)).await
     }
 
     /// Sets the value under a key, if it is at `if_version` (0: if there is none); null takes it away. The version that the

@@ -172,6 +172,12 @@ fn authority(keep: &Keep, thread: &str, other: &str) {
     keep.run(&["read-reference", &reference, "--files"]).refused(4, &["no files"]);
     keep.ok(&["read-reference", &whole, "--files"]);
     keep.run(&["read-reference", &whole, "--file", "/nowhere"]).refused(3, &["/nowhere"]);
+    keep.run_with(&["write-file", thread, "/referred"], b"x").ok();
+    keep.ok(&["set-value", thread, "referred", "1"]);
+    let whole = keep.ok(&["reference", other, thread]);
+    assert_eq!(keep.ok(&["read-reference", &whole, "--file", "/referred"]), "x");
+    assert!(keep.ok(&["read-reference", &whole, "--values"]).contains("referred"));
+    assert_eq!(keep.ok(&["read-reference", &whole, "--value", "referred"]), "1");
     let observer = keep.ok(&["observe", thread, other, "--events", "done"]);
     keep.ok(&["observers", thread]);
     keep.ok(&["observers", thread, &observer]);
