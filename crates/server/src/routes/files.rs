@@ -71,6 +71,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::NotADirectory,
                 ErrorCode::QuotaExceeded,
                 ErrorCode::ThreadClosed,
+                ErrorCode::ApprovalRequired,
             ]),
             table::post(
                 ("changeTree", ONE),
@@ -84,6 +85,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::IsADirectory,
                 ErrorCode::NotADirectory,
                 ErrorCode::ThreadClosed,
+                ErrorCode::ApprovalRequired,
                 ErrorCode::TooLarge,
             ]),
             table::delete(
@@ -97,6 +99,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::NotADirectory,
                 ErrorCode::DirectoryNotEmpty,
                 ErrorCode::ThreadClosed,
+                ErrorCode::ApprovalRequired,
             ]),
         ],
     )

@@ -68,6 +68,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::NotADirectory,
                 ErrorCode::ThreadClosed,
                 ErrorCode::ThreadSuspended,
+                ErrorCode::ApprovalRequired,
             ]),
             table::post(
                 ("setCheckpoint", "/v1/threads/{thread}/checkpoint"),

@@ -52,7 +52,6 @@ impl Ids {
             owner.post(&format!("{at}/transfer"), json!({ "direction": direction, "scope": ["deploy"] })).ok(201)
         };
         let (approval, delegation) = (transfer("request_approval"), transfer("delegate"));
-        owner.put(&format!("/v1/threads/{target}/files/hidden.txt"), json!("secret")).ok(201);
         let reference = owner.post(&format!("{at}/reference"), json!({ "target": target })).ok(201);
         let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
         owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);
