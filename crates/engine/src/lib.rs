@@ -6,6 +6,7 @@
 
 mod approvals;
 mod authority;
+mod beside;
 mod cache;
 mod calls;
 mod copy;

@@ -6,7 +6,7 @@ use threadkeep_model::{FilePath, Invalid, ThreadId, Version};
 use threadkeep_tree::image;
 
 use super::FileRecord;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, beside};
 
 /// Images above this size are not decoded.
 const DECODED_BYTES_MAX: u64 = 64 << 20;
@@ -33,8 +33,7 @@ impl Engine {
         }
         let bytes = self.content(cell.hash, None).await?;
         let edge = max_edge.unwrap_or(image::EDGE_DEFAULT);
-        let made = tokio::task::spawn_blocking(move || image::thumbnail(&bytes, edge)).await;
-        let made = made.map_err(|_| refused("it cannot be decoded".to_owned()))?;
+        let made = beside::long(move || image::thumbnail(&bytes, edge)).await?;
         let made = made.map_err(|error| refused(error.to_string()))?;
         Ok((made.bytes.into(), made.format.media_type()))
     }

@@ -3,11 +3,10 @@
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
 use threadkeep_store::{CellNames, StoreError};
 use threadkeep_tree::{Case, Glob, Match, Mode};
-use tokio::task::JoinSet;
 
 use super::{LOOKED_AT, prefix_end};
 use crate::view::View;
-use crate::{Engine, Result};
+use crate::{Engine, Result, beside};
 
 /// Most bytes of files that are searched in one piece of work.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -138,13 +137,10 @@ impl Engine {
         pattern: &threadkeep_tree::Grep,
         limit: usize,
     ) -> Result<Vec<(String, Vec<Match>)>> {
-        let mut work = JoinSet::new();
-        let (mut piece, mut bytes) = (Vec::new(), 0);
-        let mut files =
-            files.into_iter().enumerate().filter(|(_, (_, (_, size)))| *size <= SEARCHED_BYTES_MAX).peekable();
-        let mut found: Vec<(usize, String, Vec<Match>)> = Vec::new();
-        while let Some((at, (name, (hash, size)))) = files.next() {
-            piece.push((at, name, hash));
+        let (mut work, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut files = files.into_iter().filter(|(_, (_, size))| *size <= SEARCHED_BYTES_MAX).peekable();
+        while let Some((name, (hash, size))) = files.next() {
+            piece.push((name, hash));
             bytes += size;
             if bytes < PIECE_BYTES_MAX && piece.len() < PIECE_FILES_MAX && files.peek().is_some() {
                 continue;
@@ -152,26 +148,24 @@ impl Engine {
             let (piece, blobs, pattern) =
                 (std::mem::take(&mut piece), self.shared.stores.blobs.clone(), pattern.clone());
             bytes = 0;
-            work.spawn(async move {
-                let contents = blobs.blobs(piece.iter().map(|(_, _, hash)| *hash).collect()).await?;
+            work.push(async move {
+                let contents = blobs.blobs(piece.iter().map(|(_, hash)| *hash).collect()).await?;
                 let mut found = Vec::new();
-                for ((at, name, hash), content) in piece.into_iter().zip(contents) {
+                for ((name, hash), content) in piece.into_iter().zip(contents) {
                     let missing = || StoreError::corrupt(format!("the content {hash} of {name} is missing"));
                     let matches = pattern.matches(&content.ok_or_else(missing)?, limit.saturating_add(1));
                     if !matches.is_empty() {
-                        found.push((at, name, matches));
+                        found.push((name, matches));
                     }
                 }
                 Ok::<_, StoreError>(found)
             });
         }
-        while let Some(done) = work.join_next().await {
-            let done =
-                done.map_err(|error| StoreError::Unavailable { what: format!("a search ended early: {error}") })?;
+        let mut found = Vec::new();
+        for done in beside::all(work).await? {
             found.extend(done?);
         }
-        found.sort_by_key(|(at, ..)| *at);
-        Ok(found.into_iter().map(|(_, name, matches)| (name, matches)).collect())
+        Ok(found)
     }
 
     /// Some files from a name on, each with its cell as it is kept, and where to go on. Directories are left out.

@@ -366,3 +366,19 @@ async fn pictures_have_sizes_and_small_ones(keep: Keep) {
     let record = keep.engine.write_file(thread, file("/t.png", "no picture")).await.expect("a file");
     assert_eq!(keep.engine.thumbnail(&record, None).await.expect_err("no picture").code(), "no_thumbnail");
 }
+
+#[test]
+fn searches_and_small_pictures_need_no_runtime_of_the_program() {
+    for keep in [Keep::memory(), Keep::sqlite()] {
+        let thread = crate::live::wait(keep.thread(&[]));
+        for n in 0..300 {
+            crate::live::wait(put(&keep, thread, &format!("/{n}"), &format!("word {n}\n")));
+        }
+        let found = crate::live::wait(keep.engine.grep(thread, Grep::literal("word 29"))).expect("a search");
+        let paths: Vec<&str> = found.files.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, ["/29", "/290", "/291", "/292", "/293", "/294", "/295", "/296", "/297", "/298", "/299"]);
+        let record = crate::live::wait(keep.engine.stat(thread, &path("/1"), None)).expect("a read").expect("a file");
+        let none = crate::live::wait(keep.engine.thumbnail(&record, None));
+        assert_eq!(none.expect_err("no picture").code(), "no_thumbnail");
+    }
+}

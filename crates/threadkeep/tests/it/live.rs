@@ -277,7 +277,7 @@ async fn many_threads_are_flushed_in_turns(keep: Keep) {
 }
 
 /// Waits without any runtime.
-fn wait<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: std::sync::Arc<Self>) {
