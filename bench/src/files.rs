@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::json;
-use threadkeep::{Create, Fork, Grep, Inherit, MessageBody, NewFile, RollbackTo, Spawn, ThreadId, Version, WriteFiles};
+use threadkeep::{
+    Create, Fork, Grep, Inherit, MessageBody, NewFile, Over, RollbackTo, Spawn, ThreadId, Version, WriteFiles,
+};
 
 use crate::Result;
 use crate::bench::{Bench, Place, text};
@@ -118,7 +120,8 @@ fn filled(bench: &Bench, ours: &Ours, files: usize, bytes: usize, folder: Option
             }
             written.push(NewFile::new(&path, content)?);
         }
-        bench.runtime.block_on(ours.engine.write_files(thread, WriteFiles { files: written, expected: None }))?;
+        let write = WriteFiles { files: written, over: Over::Anything, expected: None };
+        bench.runtime.block_on(ours.engine.write_files(thread, write))?;
     }
     Ok(thread)
 }

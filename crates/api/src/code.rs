@@ -283,7 +283,7 @@ impl ErrorCode {
             Error::DirectoryNotEmpty { .. } => Self::DirectoryNotEmpty,
             Error::NoThumbnail { .. } => Self::NoThumbnail,
             Error::QuotaExceeded { .. } => Self::QuotaExceeded,
-            Error::ValueConflict { .. } => Self::VersionConflict,
+            Error::ValueConflict { .. } | Error::FileExists { .. } => Self::VersionConflict,
             Error::MergeNotFound { .. } => Self::MergeNotFound,
             Error::ValidationNotConfigured { .. } => Self::ValidationNotConfigured,
             Error::IdempotencyKeyReused => Self::IdempotencyKeyReused,

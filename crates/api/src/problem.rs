@@ -219,6 +219,7 @@ impl From<&Error> for Problem {
         let current_version = match error {
             Error::VersionConflict { current, .. }
             | Error::ValueConflict { current, .. }
+            | Error::FileExists { current, .. }
             | Error::VersionInFuture { current, .. } => Some(*current),
             _ => None,
         };

@@ -251,6 +251,14 @@ pub enum Error {
         /// Where.
         path: FilePath,
     },
+    /// Something is where a file must be new.
+    #[error("there is something at {path} already: write over it, or write elsewhere")]
+    FileExists {
+        /// Where.
+        path: FilePath,
+        /// Where the thread is.
+        current: Version,
+    },
     /// A file was expected where a directory is.
     #[error("{path} is a directory")]
     IsADirectory {
@@ -376,7 +384,7 @@ impl Error {
             Self::DirectoryNotEmpty { .. } => "directory_not_empty",
             Self::NoThumbnail { .. } => "no_thumbnail",
             Self::QuotaExceeded { .. } => "quota_exceeded",
-            Self::ValueConflict { .. } => "version_conflict",
+            Self::ValueConflict { .. } | Self::FileExists { .. } => "version_conflict",
             Self::MergeNotFound { .. } => "merge_not_found",
             Self::ValidationNotConfigured { .. } => "validation_not_configured",
             Self::IdempotencyKeyReused => "idempotency_key_reused",

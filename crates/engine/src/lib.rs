@@ -75,7 +75,7 @@ pub use ops::decide::{Decide, Decision};
 pub use ops::delete::{Delete, DeleteMessage};
 pub use ops::edit::EditMessage;
 pub use ops::execution::{Begin, End, Progressed, Step};
-pub use ops::files::{DeleteFile, MakeDirectory, MoveFile, NewFile, RemoveDirectory, WriteFiles};
+pub use ops::files::{DeleteFile, MakeDirectory, MoveFile, NewFile, Over, RemoveDirectory, WriteFiles};
 pub use ops::fork::{Fork, ForkPoint};
 pub use ops::handoff::Handoff;
 pub use ops::inject::{Acknowledge, Inject, Injection, InjectionState, Taken};

@@ -92,7 +92,7 @@ pub use threadkeep_engine::{
     FileStats, FileVersion, Files, Find, Fork, ForkPoint, Grep, Grepped, Handoff, HistoryEntry, Importer, Inherit,
     InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, MakeDirectory, Match, Mention, Merge,
     MergedTree, MessagePage, Mode, ModelMessage, MoveFile, NewAttachment, NewFile, NewMessage, NotifyParent, Observe,
-    Operation, Outcome, Page, Progressed, Queue, Queued, Reference, References, ReferredPage, Relationship,
+    Operation, Outcome, Over, Page, Progressed, Queue, Queued, Reference, References, ReferredPage, Relationship,
     RelationshipRole, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback, RollbackTo, Selection, SetCheckpoint,
     SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue, Subagent, Subscription, TakeWriter, Taken,
     ThreadMerge, ThreadObserver, ThreadPage, ThreadReference, ThreadSummary, Transfer, Transferred, Truncate,

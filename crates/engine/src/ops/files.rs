@@ -63,18 +63,30 @@ impl NewFile {
     }
 }
 
+/// What a file may be written over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Over {
+    /// Whatever is there: it gets a new version.
+    #[default]
+    Anything,
+    /// Nothing: the file must be new.
+    Nothing,
+}
+
 /// Writes files, all of them or none.
 #[derive(Debug, Clone)]
 pub struct WriteFiles {
     /// The files, each path once.
     pub files: Vec<NewFile>,
+    /// What they may be written over.
+    pub over: Over,
     /// The version the caller expects the thread to be at.
     pub expected: Option<Version>,
 }
 
 impl From<NewFile> for WriteFiles {
     fn from(file: NewFile) -> Self {
-        Self { files: vec![file], expected: None }
+        Self { files: vec![file], over: Over::Anything, expected: None }
     }
 }
 
@@ -131,7 +143,7 @@ impl Decided {
 
 /// What is to happen.
 enum Wanted<'a> {
-    Write(&'a [NewFile], &'a [FileCell]),
+    Write(&'a [NewFile], &'a [FileCell], Over),
     Delete(&'a FilePath),
     Move(&'a FilePath, &'a FilePath),
     MakeDirectory(&'a FilePath),
@@ -159,16 +171,17 @@ impl Engine {
     /// Writes files in one commit, and gives what they are now.
     ///
     /// # Errors
-    /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::QuotaExceeded`];
-    /// [`Code::TooLarge`]; [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
+    /// new and is not; [`Error::QuotaExceeded`]; [`Code::TooLarge`]; [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn write_files(&self, thread: ThreadId, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
-        let WriteFiles { files, expected } = files.into();
+        let WriteFiles { files, over, expected } = files.into();
         let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
         let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let Happened { place, changes } = self.change_files(thread, expected, Wanted::Write(&files, &cells)).await?;
+        let wanted = Wanted::Write(&files, &cells, over);
+        let Happened { place, changes } = self.change_files(thread, expected, wanted).await?;
         let Some((version, time)) = place else { return Ok(Vec::new()) };
         let written = changes.into_iter().filter_map(|change| match change {
             FileChange::Write { path, file } => Some(FileRecord {
@@ -258,7 +271,7 @@ impl Engine {
         open_for(&self.thread(thread).await?, Change::Content)?;
         self.authorize(thread, wanted.needs()).await?;
         let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
-            Wanted::Write(files, _) => {
+            Wanted::Write(files, ..) => {
                 let contents = files.iter().flat_map(|file| std::iter::once(&file.content).chain(&file.thumbnail));
                 (contents.map(|bytes| (BlobId::of(bytes), bytes.clone())).collect(), None)
             }
@@ -291,7 +304,10 @@ impl Engine {
 
     async fn decide_files(&self, thread: &Thread, view: &View, wanted: &Wanted<'_>) -> Result<Option<Decided>> {
         match wanted {
-            Wanted::Write(files, cells) => {
+            Wanted::Write(files, cells, over) => {
+                if *over == Over::Nothing {
+                    self.refuse_taken(thread, view, files).await?;
+                }
                 self.check_quota(thread, files.iter().map(|file| file.content.len() as u64).sum())?;
                 self.decide_write(view, files, cells).await.map(Some)
             }
@@ -451,6 +467,16 @@ impl Engine {
             changes.push(FileChange::Write { path: file.path.clone(), file: FileCell { created, ..cell.clone() } });
         }
         Ok(Decided { changes, stats })
+    }
+
+    /// Refuses paths where something is.
+    async fn refuse_taken(&self, thread: &Thread, view: &View, files: &[NewFile]) -> Result<()> {
+        for NewFile { path, .. } in files {
+            if self.stat_in(view, path).await?.is_some() {
+                return Err(Error::FileExists { path: path.clone(), current: thread.head.version });
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a path below a file.

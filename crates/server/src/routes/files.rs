@@ -6,18 +6,18 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{
-    DeleteFile, Error, FilePath, FileRecord, FileVersion, Invalid, MakeDirectory, MoveFile, NewFile, RemoveDirectory,
-    Standing, Thread, Verb, Version, WriteFiles,
+    DeleteFile, Error, FilePath, FileRecord, FileVersion, Invalid, MakeDirectory, MoveFile, NewFile, Over,
+    RemoveDirectory, Standing, Thread, Verb, Version, WriteFiles,
 };
 use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_api::ErrorCode;
 
 use super::content::{content, harmless};
 use super::file_list::{Whole, whole};
 use super::page_limit;
 use super::threads::named;
 use crate::access::{Reader, Writing};
-use crate::answer::{Answer, Refused, at, created, json};
+use crate::answer::{Answer, at, created, json};
 use crate::conditions::{IfMatch, IfNoneMatch, Lease};
 use crate::input::{Content, Flag, Path, Query};
 use crate::ranges::Wanted;
@@ -280,7 +280,7 @@ async fn write(
     mut sent: Content,
 ) -> Answer {
     let path: FilePath = path.parse()?;
-    let mut thread = named(&access, &name).await?;
+    let thread = named(&access, &name).await?;
     let engine = lease.engine(&access.engine, &thread);
     let limits = *engine.limits();
     // What cannot be kept is not read either.
@@ -293,40 +293,14 @@ async fn write(
     let About { width, height } = about;
     let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
     let expected = if_match.version();
-    let written = if known.is_any() {
-        let mut tries = 0;
-        loop {
-            let at = expected.unwrap_or(thread.head.version);
-            if engine.stat(thread.id, &file.path, Some(at)).await?.is_some() {
-                return Err(taken(&file.path, thread.head.version));
-            }
-            let new = WriteFiles { files: vec![file.clone()], expected: Some(at) };
-            match engine.write_files(thread.id, new).await {
-                // The thread moved, and not necessarily this file.
-                Err(Error::VersionConflict { .. }) if expected.is_none() && tries < TRIES_MAX => tries += 1,
-                written => break written?,
-            }
-            thread = named(&access, &name).await?;
-        }
-    } else {
-        engine.write_files(thread.id, WriteFiles { files: vec![file], expected }).await?
-    };
+    let over = if known.is_any() { Over::Nothing } else { Over::Anything };
+    let written = engine.write_files(thread.id, WriteFiles { files: vec![file], over, expected }).await?;
     let record = written.first().ok_or(Error::Busy)?;
     let told = api::FileRecord::from(record);
     // Only a new file came to be with this very version.
     let is_new = record.file().is_some_and(|file| file.created.is_none());
     let response = if is_new { created(&told) } else { json(&told) };
     Ok(at(record.version.unwrap_or(thread.head.version), response))
-}
-
-/// How often a file that must be new is tried while its thread moves.
-const TRIES_MAX: usize = 16;
-
-/// There is something already where a file must be new.
-fn taken(path: &FilePath, current: Version) -> Refused {
-    let detail = format!("there is something at {path} already; write it without If-None-Match, or elsewhere");
-    let problem = Problem::new(Status::PreconditionFailed, ErrorCode::VersionConflict, detail);
-    Problem { current_version: Some(current), ..problem }.into()
 }
 
 /// How the tree changes.

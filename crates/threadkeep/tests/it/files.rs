@@ -1,8 +1,8 @@
 //! Files: written, read, found and moved; every version stays; forks and rollbacks see the right one and copy nothing.
 
 use threadkeep::{
-    Case, DeleteFile, FilePath, Files, Find, Fork, Grep, List, MakeDirectory, MessageBody, MoveFile, NewFile, Position,
-    RemoveDirectory, Rollback, RollbackTo, ThreadId, Truncate, TruncateFrom, WriteFiles,
+    Case, DeleteFile, FilePath, Files, Find, Fork, Grep, List, MakeDirectory, MessageBody, MoveFile, NewFile, Over,
+    Position, RemoveDirectory, Rollback, RollbackTo, ThreadId, Truncate, TruncateFrom, WriteFiles,
 };
 
 use crate::{Keep, on_every_store};
@@ -153,7 +153,7 @@ async fn several_files_are_written_together_or_not_at_all(keep: Keep) {
     put(&keep, thread, "/in/the/way", "x").await;
     let write = async |names: &[&str]| {
         let files = names.iter().map(|at| file(at, at)).collect();
-        keep.engine.write_files(thread, WriteFiles { files, expected: None }).await
+        keep.engine.write_files(thread, WriteFiles { files, over: Over::Anything, expected: None }).await
     };
     assert_eq!(write(&["/one", "/in/the/way/two"]).await.expect_err("blocked").code(), "not_a_directory");
     assert_eq!(write(&["/one", "/one/two"]).await.expect_err("blocked by the other").code(), "not_a_directory");
@@ -164,7 +164,14 @@ async fn several_files_are_written_together_or_not_at_all(keep: Keep) {
     assert_eq!(written.iter().map(|record| record.version).collect::<Vec<_>>(), [Some(Position(2)); 2], "one entry");
     let stale = WriteFiles { expected: Some(Position(1)), ..file("/one", "y").into() };
     assert_eq!(keep.engine.write_files(thread, stale).await.expect_err("stale").code(), "version_conflict");
-    assert_eq!(holds(&keep, thread, None).await, "/in/the/way=x /one=/one /two/three=/two/three");
+    for taken in ["/one", "/two"] {
+        let new = WriteFiles { over: Over::Nothing, ..file(taken, "y").into() };
+        let refused = keep.engine.write_files(thread, new).await.expect_err("it is not new");
+        assert_eq!(refused.code(), "version_conflict", "{refused}");
+    }
+    let new = WriteFiles { over: Over::Nothing, ..file("/new", "n").into() };
+    keep.engine.write_files(thread, new).await.expect("it is new");
+    assert_eq!(holds(&keep, thread, None).await, "/in/the/way=x /new=n /one=/one /two/three=/two/three");
 }
 
 async fn a_file_or_a_directory_is_moved_with_all_that_is_below(keep: Keep) {
