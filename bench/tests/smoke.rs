@@ -196,3 +196,18 @@ fn what_cannot_be_measured_is_refused() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(reason), "{args:?}");
     }
 }
+
+#[test]
+fn a_quick_run_over_files_gives_every_row_and_copies_nothing() {
+    let output = run(&["files", "--quick", "--json", "--rounds", "1"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect();
+    let rows: Vec<&str> = lines.iter().map(|line| line["row"].as_str().expect("a row has a name")).collect();
+    assert_eq!(rows, ["fork", "spawn", "rollback", "forks", "forks", "grep", "grep", "grep", "find"]);
+    assert!(lines.iter().all(|line| line["ours"].as_f64().is_some_and(f64::is_finite)), "{lines:?}");
+    assert_eq!(lines[4]["ours"], 0.0, "contents were copied");
+}
