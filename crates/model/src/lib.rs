@@ -21,6 +21,7 @@ mod gc;
 mod id;
 mod injection;
 mod json;
+mod kind;
 mod lease;
 mod lifecycle;
 mod lineage;
@@ -47,7 +48,7 @@ pub use commit::{
 pub use contain::Value;
 pub use content::{Content, Part};
 pub use derived::{Change, ChangeOp, Derived, ItemIs, ItemKind, Target};
-pub use entry::{Body, Class, Entry, Kind};
+pub use entry::{Body, Entry};
 pub use error::{Code, Invalid};
 pub use event::{Event, EventKind};
 pub use facts::{
@@ -64,6 +65,7 @@ pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
 pub use injection::{InjectionType, Urgency};
 pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
+pub use kind::{Class, Kind};
 pub use lease::Lease;
 pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
