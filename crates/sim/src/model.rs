@@ -247,11 +247,23 @@ impl ModelThread {
 
     /// An entry was logged; the view is as it is now.
     pub fn log(&mut self, kind: Kind, time: Timestamp) {
+        self.now.held.step();
+        self.note(kind, time);
+    }
+
+    /// A message was appended. Whoever sees it sees its entry.
+    pub fn say(&mut self, kind: Kind, time: Timestamp, said: impl FnOnce(&State) -> Item) {
+        self.now.held.step();
+        let said = said(&self.now);
+        self.now.view.push(said);
+        self.note(kind, time);
+    }
+
+    fn note(&mut self, kind: Kind, time: Timestamp) {
         self.version += 1;
         self.history.push((self.version, kind));
         self.times.insert(self.version, time);
         self.now.lineage.insert(self.version);
-        self.now.held.step();
         self.then.insert(self.version, self.now.clone());
     }
 
