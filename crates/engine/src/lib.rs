@@ -88,7 +88,7 @@ pub use ops::queue::{EditQueued, Queue, Queued, RemoveQueued};
 pub use ops::reference::{Reference, References, ThreadReference};
 pub use ops::rollback::{Rollback, RollbackTo, StepName};
 pub use ops::spawn::{Inherit, InheritItem, Spawn};
-pub use ops::subagent::{NotifyParent, SetStatus, Subagent};
+pub use ops::subagent::{NotifyParent, SetStatus, Subagent, SubagentThread};
 pub use ops::transfer::{Direction, Transfer, Transferred};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;

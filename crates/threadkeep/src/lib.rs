@@ -94,9 +94,9 @@ pub use threadkeep_engine::{
     MergedTree, MessagePage, Mode, ModelMessage, MoveFile, NewAttachment, NewFile, NewMessage, NotifyParent, Observe,
     Operation, Outcome, Over, Page, Progressed, Queue, Queued, Reference, References, ReferredPage, Relationship,
     RelationshipRole, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback, RollbackTo, Selection, SetCheckpoint,
-    SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue, Subagent, Subscription, TakeWriter, Taken,
-    ThreadMerge, ThreadObserver, ThreadPage, ThreadReference, ThreadSummary, Transfer, Transferred, Truncate,
-    TruncateFrom, Unarchive, Unobserve, Update, Validate, Values, Verb, Verdict, World, WriteFiles, standing,
+    SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue, Subagent, SubagentThread, Subscription,
+    TakeWriter, Taken, ThreadMerge, ThreadObserver, ThreadPage, ThreadReference, ThreadSummary, Transfer, Transferred,
+    Truncate, TruncateFrom, Unarchive, Unobserve, Update, Validate, Values, Verb, Verdict, World, WriteFiles, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,

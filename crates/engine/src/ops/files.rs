@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use threadkeep_model::{
     BlobId, Capability, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json,
-    NewEntry, Space, Thread, ThreadId, Timestamp, Version,
+    NewEntry, Space, Tally, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::Cell;
 
@@ -308,7 +308,7 @@ impl Engine {
                 if *over == Over::Nothing {
                     self.refuse_taken(thread, view, files).await?;
                 }
-                self.check_quota(thread, files.iter().map(|file| file.content.len() as u64).sum())?;
+                self.check_quota(&thread.head.tally, files.iter().map(|file| file.content.len() as u64).sum())?;
                 self.decide_write(view, files, cells).await.map(Some)
             }
             Wanted::Delete(path) => {
@@ -438,8 +438,9 @@ impl Engine {
         })
     }
 
-    pub(crate) fn check_quota(&self, thread: &Thread, more: u64) -> Result<()> {
-        let (used, max) = (thread.head.tally.work.written, self.shared.limits.files_bytes_max);
+    /// Refuses to write `more` bytes to a thread that stands at `tally`.
+    pub(crate) fn check_quota(&self, tally: &Tally, more: u64) -> Result<()> {
+        let (used, max) = (tally.work.written, self.shared.limits.files_bytes_max);
         if used.saturating_add(more) > max { Err(Error::QuotaExceeded { used, more, max }) } else { Ok(()) }
     }
 
@@ -480,7 +481,7 @@ impl Engine {
     }
 
     /// Refuses a path below a file.
-    async fn refuse_blocked(&self, view: &View, path: &FilePath) -> Result<()> {
+    pub(crate) async fn refuse_blocked(&self, view: &View, path: &FilePath) -> Result<()> {
         let names = path.ancestors().map(str::to_owned).collect();
         blocked(path, &self.cells_of(view, Space::Files, names).await?, &BTreeSet::new())
     }

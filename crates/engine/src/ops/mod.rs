@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod append;
 pub(crate) mod archive;
+pub(crate) mod attach;
 pub(crate) mod checkpoint;
 pub(crate) mod create;
 pub(crate) mod cut;
