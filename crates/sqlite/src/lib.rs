@@ -393,7 +393,7 @@ impl Blobs for SqliteStore {
     }
 
     fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
-        self.read(|connection, _| blobs.into_iter().map(|blob| cells::blob(connection, blob)).collect())
+        self.read(|connection, _| cells::blobs(connection, &blobs))
     }
 
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {

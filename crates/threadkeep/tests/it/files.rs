@@ -295,6 +295,8 @@ async fn files_are_found_by_name_and_by_line(keep: Keep) {
     assert_eq!(lines, ["/src/deep/lib.rs:2:5 pub fn lib() {}"]);
     let (lines, truncated) = grep(Grep { limit: Some(1), ..Grep::literal("tokio") }).await;
     assert_eq!((lines.len(), truncated), (1, true));
+    let (lines, truncated) = grep(Grep { limit: Some(9), ..Grep::literal("tokio") }).await;
+    assert_eq!((lines.len(), truncated), (2, false), "there is nothing more");
     put(&keep, thread, "/notes.md", "nothing\n").await;
     let (lines, _) = grep(Grep { as_of: Some(before), ..Grep::literal("word") }).await;
     assert_eq!(lines.len(), 1, "as of a version");
