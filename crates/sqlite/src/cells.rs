@@ -3,9 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{BlobId, Position, SegmentId, Timestamp};
-use threadkeep_store::{Cell, CellPage, CellQuery, Result};
+use threadkeep_store::{CHUNK_BYTES, Cell, CellPage, CellQuery, Result};
 
-use crate::codec::{self, BLOB_CHUNK_BYTES, cell_is, position, segment_key};
+use crate::codec::{self, cell_is, position, segment_key};
 use crate::error::from_sqlite;
 use crate::read::rows;
 
@@ -98,8 +98,8 @@ pub(crate) fn blob_part(connection: &Connection, id: BlobId, range: std::ops::Ra
 /// Adds a part of a blob, by its row, to `bytes`.
 fn read_chunks(connection: &Connection, blob: i64, range: std::ops::Range<u64>, bytes: &mut BytesMut) -> Result<()> {
     let Some(last) = range.end.checked_sub(1) else { return Ok(()) };
-    let chunk = |at: u64| codec::chunk_key(blob, (at / BLOB_CHUNK_BYTES as u64) as usize);
-    let mut at = range.start / BLOB_CHUNK_BYTES as u64 * BLOB_CHUNK_BYTES as u64;
+    let chunk = |at: u64| codec::chunk_key(blob, (at / CHUNK_BYTES as u64) as usize);
+    let mut at = range.start / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
     let sql = "SELECT bytes FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     rows(connection, sql, [chunk(range.start), chunk(last)], |row| {
         let chunk = row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;

@@ -3,7 +3,7 @@
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
 //! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items`,
 //! `aliases` and `cells` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
-//! the threads. `registry` stands beside all that: keys and projects.
+//! the threads. `registry` stands beside all that: keys and projects; and `uploads`, which are to become blobs.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 7] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS];
+const MIGRATIONS: [&str; 8] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -243,6 +243,16 @@ UPDATE items SET made = coalesce(
 CREATE INDEX items_key ON items (kind, key);
 CREATE INDEX items_made ON items (kind, made, key);
 CREATE INDEX items_due ON items (due, key) WHERE due IS NOT NULL;
+";
+
+/// Blobs that are brought bit by bit: what each became, which stays until the upload ends.
+const UPLOADS: &str = "
+CREATE TABLE uploads (
+    id INTEGER PRIMARY KEY,
+    began INTEGER NOT NULL,
+    blob INTEGER
+);
+CREATE INDEX uploads_blob ON uploads (blob) WHERE blob IS NOT NULL;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -32,6 +32,8 @@ pub(crate) enum Job {
     Commit(Commit, oneshot::Sender<Result<Committed>>),
     /// Something that changes the lease of a thread, alone in its own transaction; an error if nothing may be written.
     Lease(ThreadId, LeaseWork),
+    /// Something that brings a blob, alone in its own transaction; an error if nothing may be written. Heads stay as they are.
+    Upload(Box<dyn FnOnce(Result<&mut Connection>) + Send>),
     /// Anything else that writes, alone in its own transactions.
     Upkeep(Box<dyn FnOnce(&mut Connection) + Send>),
 }
@@ -66,6 +68,10 @@ impl Writer {
                         self.commit_all(std::mem::take(&mut commits));
                         work(self.writable().map(|()| &mut self.connection));
                         self.known.forget_thread(thread);
+                    }
+                    Job::Upload(work) => {
+                        self.commit_all(std::mem::take(&mut commits));
+                        work(self.writable().map(|()| &mut self.connection));
                     }
                     Job::Upkeep(work) => {
                         self.commit_all(std::mem::take(&mut commits));
