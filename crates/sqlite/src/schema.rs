@@ -299,7 +299,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use threadkeep_model::{Account, Json, Record, SegmentId, Tally, ThreadId, Timestamp};
-    use threadkeep_store::{LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
+    use threadkeep_store::{Blobs, LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
 
     use super::*;
     use crate::SqliteStore;
@@ -364,6 +364,25 @@ mod tests {
                 let now = Timestamp::from_micros(1_800_000_000_000_000);
                 let ask = LeaseAsk { holder: "ann".into(), ttl_micros: 1_000_000, now };
                 assert_eq!(store.take(newest.id, ask).await.expect("a lease").token, 1);
+            });
+        }
+    }
+
+    #[test]
+    fn a_store_of_any_earlier_version_takes_uploads() {
+        for version in 1..MIGRATIONS.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("threads.db");
+            older(&path, version, 0);
+            let store = SqliteStore::open(&path).expect("a store");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(async {
+                let upload = store.begin_upload(Timestamp::from_micros(1)).await.expect("an upload");
+                let bytes = bytes::Bytes::from_static(b"abc");
+                let id = threadkeep_model::BlobId::of(&bytes);
+                store.add_to_upload(upload, 0, bytes.clone()).await.expect("a part");
+                store.finish_upload(upload, id, 3).await.expect("a blob");
+                assert_eq!(store.blob(id).await.expect("a read"), Some(bytes), "from version {version}");
             });
         }
     }
