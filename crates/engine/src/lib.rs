@@ -92,6 +92,7 @@ pub use ops::subagent::{NotifyParent, SetStatus, Subagent, SubagentThread};
 pub use ops::transfer::{Direction, Transfer, Transferred};
 pub use ops::truncate::{Truncate, TruncateFrom};
 pub use ops::update::Update;
+pub use ops::upload::{FileContent, Upload, Uploaded};
 pub use ops::values::{SetValue, StoredValue, Values};
 pub use policy::{Standing, Verb, standing};
 pub use projects::{Project, ProjectDetails, Sandbox};

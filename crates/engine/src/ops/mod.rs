@@ -28,6 +28,7 @@ pub(crate) mod subagent;
 pub(crate) mod transfer;
 pub(crate) mod truncate;
 pub(crate) mod update;
+pub(crate) mod upload;
 pub(crate) mod values;
 
 use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};
