@@ -107,9 +107,14 @@ impl Engine {
             return Err(Error::FileNotFound { path: from.clone() });
         };
         self.refuse_blocked(view, to).await?;
-        if self.stat_in(view, to).await?.is_some_and(|target| target.is_directory() || found.is_directory()) {
+        let target = self.stat_in(view, to).await?;
+        if target.as_ref().is_some_and(|target| target.is_directory() || found.is_directory()) {
             return Err(Error::IsADirectory { path: to.clone() });
         }
+        let stats = match target.as_ref().and_then(FileRecord::file) {
+            Some(replaced) => self.stats_of_removal(replaced).await?,
+            None => DiffStats::default(),
+        };
         let mut moved = if found.is_directory() && found.version.is_none() { Vec::new() } else { vec![found] };
         let (below, more) = self.files_in(view, Some(from), None, MOVED_MAX).await?;
         moved.extend(below);
@@ -132,7 +137,7 @@ impl Engine {
             }
         }
         changes.extend(come);
-        Ok(Decided { changes, stats: DiffStats::default() })
+        Ok(Decided { changes, stats })
     }
 
     async fn decide_restore(&self, thread: &Thread, view: &View, path: &FilePath, to: Version) -> Result<Decided> {
