@@ -91,7 +91,8 @@ pub(crate) fn measure(bench: &Bench, sizes: &Sizes, json: bool) -> Result<()> {
     let place = room.place("files.db");
     let ours = Ours::open(&place)?;
     if !json {
-        println!("Threadkeep beside an append, ripgrep and a walk over the same files; {}", bench.about()?);
+        let about = bench.about()?;
+        writeln!(std::io::stdout(), "Threadkeep beside an append, ripgrep and a walk over the same files; {about}")?;
     }
     for line in shapes(bench, &ours, &place, sizes)? {
         line.print(json, bench.quick)?;

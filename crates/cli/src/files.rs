@@ -2,20 +2,23 @@
 //! are next door, in `tree_files`.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use threadkeep::model::Code;
 use threadkeep::{FilePath, Invalid, Json, Limits, Version};
 use threadkeep_api as api;
-use threadkeep_client::{At, Download, NewFile};
+use threadkeep_client::{At, Download, FileContent, NewFile};
 
 use crate::context::{Conditions, Context};
 use crate::failure::{Failure, cannot_read, cannot_write};
+use crate::reading::{self, Unread};
 use crate::text::{counted, visible};
 use crate::thread;
+
+/// Up to this size a file is sent from memory, and again where it surely did not arrive.
+const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
 /// Write a file, whole; what is there already gets a new version
 #[derive(Debug, Args)]
@@ -52,29 +55,84 @@ impl WriteFile {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let Self { path, file, mime_type, metadata, width, height, .. } = self;
-        let content = content_of(&file)?;
+        let shown = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
+        let (content, unread) = content_of(&file, &shown)?;
         let new = NewFile { path, content, mime_type, metadata, width, height };
-        let record = context.client.write_file(thread.id, new).await?;
+        let written = context.client.write_file(thread.id, new).await;
+        // That it could not be read is the reason why it could not be sent.
+        let record = match unread.error() {
+            Some(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                return Err(too_large(Limits::default().file_bytes_max as u64));
+            }
+            Some(error) => return Err(cannot_read(&shown, &error)),
+            None => written?,
+        };
         let said = told(&record);
         context.say_or_show(&record, said)
     }
 }
 
-/// What a file here holds, or stdin.
-fn content_of(path: &Path) -> Result<Bytes, Failure> {
-    let max = Limits::default().file_bytes_max;
-    let mut bytes = Vec::new();
-    let (read, shown) = if path == Path::new("-") {
-        (std::io::stdin().lock().take(max as u64 + 1).read_to_end(&mut bytes), "stdin".to_owned())
+/// What a file here holds, or stdin. What is large is read while it is sent; then it is known afterwards whether it could be.
+fn content_of(path: &Path, shown: &str) -> Result<(FileContent, Unread), Failure> {
+    let failed = |error: io::Error| cannot_read(shown, &error);
+    let max = Limits::default().file_bytes_max as u64;
+    let (mut from, size): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
+        (Box::new(io::stdin()), None)
     } else {
-        let read = File::open(path).and_then(|file| file.take(max as u64 + 1).read_to_end(&mut bytes));
-        (read, path.display().to_string())
+        let file = File::open(path).map_err(failed)?;
+        let size = file.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+        (Box::new(file), size)
     };
-    read.map_err(|error| cannot_read(&shown, &error))?;
-    if bytes.len() > max {
-        return Err(Invalid::new(Code::TooLarge, "file", format!("a file has at most {max} bytes")).into());
+    let mut first = Vec::new();
+    from.by_ref().take(WHOLE_BYTES_MAX + 1).read_to_end(&mut first).map_err(failed)?;
+    let have = first.len() as u64;
+    if have <= WHOLE_BYTES_MAX {
+        return Ok((FileContent::Whole(first.into()), Unread::default()));
     }
-    Ok(bytes.into())
+    // A file that grows meanwhile is sent as large as it was.
+    let size = size.filter(|size| *size >= have);
+    if size.is_some_and(|size| size > max) {
+        return Err(too_large(max));
+    }
+    let beyond = if size.is_some() { Beyond::IsLeft } else { Beyond::IsTooMuch };
+    let rest = Bounded { from, left: size.unwrap_or(max) - have, beyond };
+    let (body, unread) = reading::body(Box::new(io::Cursor::new(first).chain(rest)), size);
+    Ok((FileContent::Poured(body), unread))
+}
+
+fn too_large(max: u64) -> Failure {
+    Invalid::new(Code::TooLarge, "file", format!("a file has at most {max} bytes")).into()
+}
+
+/// The next bytes, up to a bound.
+struct Bounded {
+    from: Box<dyn Read + Send>,
+    left: u64,
+    beyond: Beyond,
+}
+
+/// What becomes of bytes behind a bound.
+#[derive(Clone, Copy)]
+enum Beyond {
+    /// They were not there in the beginning, and are left.
+    IsLeft,
+    /// They are one too many.
+    IsTooMuch,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return match self.beyond {
+                Beyond::IsLeft => Ok(0),
+                Beyond::IsTooMuch if self.from.read(&mut [0])? == 0 => Ok(0),
+                Beyond::IsTooMuch => Err(io::ErrorKind::FileTooLarge.into()),
+            };
+        }
+        let read = self.from.by_ref().take(self.left).read(buffer)?;
+        self.left -= read as u64;
+        Ok(read)
+    }
 }
 
 /// `/a.txt  version 3  12 bytes  text/plain`
@@ -151,18 +209,34 @@ impl ReadFile {
 
 /// Writes what comes to stdout. A terminal gets text only.
 pub(crate) async fn print(context: &mut Context, path: &FilePath, mut download: Download) -> Result<(), Failure> {
-    let is_terminal = std::io::stdout().is_terminal();
+    let is_terminal = io::stdout().is_terminal();
+    let no_text = || {
+        let rule = format!("{path} is not text; write it to a file with -o FILE, or to a pipe");
+        Failure::from(Invalid::parameter("path", rule))
+    };
+    let mut text = Vec::new();
     while let Some(chunk) = download.next().await? {
-        match std::str::from_utf8(&chunk) {
-            _ if !is_terminal => context.out.bytes(&chunk)?,
-            Ok(text) if !text.contains('\0') => context.out.bytes(visible(text).as_bytes())?,
-            _ => {
-                let rule = format!("{path} is not text; write it to a file with -o FILE, or to a pipe");
-                return Err(Invalid::parameter("path", rule).into());
-            }
+        if !is_terminal {
+            context.out.bytes(&chunk)?;
+            continue;
         }
+        text.extend_from_slice(&chunk);
+        let whole = characters(&text).ok_or_else(no_text)?;
+        let rest = text.split_off(whole.len());
+        context.out.bytes(visible(&String::from_utf8_lossy(&text)).as_bytes())?;
+        text = rest;
     }
-    Ok(())
+    if text.is_empty() { Ok(()) } else { Err(no_text()) }
+}
+
+/// The whole characters that some bytes of a text begin with: the last one may come in two parts. None if it is no text.
+fn characters(bytes: &[u8]) -> Option<&str> {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(all) => all,
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    (!whole.contains('\0')).then_some(whole)
 }
 
 /// All that comes.
@@ -321,5 +395,19 @@ impl Rmdir {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let done = context.client.remove_directory(thread.id, &self.path).await?;
         deleted(context, done, &format!("directory {}", self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::characters;
+
+    #[test]
+    fn a_character_that_comes_in_two_parts_waits_for_the_second() {
+        let text = "für".as_bytes();
+        assert_eq!(characters(&text[..2]), Some("f"));
+        assert_eq!(characters(text), Some("für"));
+        assert_eq!(characters(b"a\xffb"), None);
+        assert_eq!(characters(b"a\0b"), None);
     }
 }

@@ -40,6 +40,7 @@ mod place;
 mod progress;
 mod projects;
 mod reach;
+mod reading;
 mod refer;
 mod relate;
 mod retry;

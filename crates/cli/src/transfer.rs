@@ -3,15 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as Waker, Poll};
 
-use bytes::Bytes;
 use clap::Args;
-use http_body::{Body, Frame};
-use http_body_util::BodyExt;
 use threadkeep::{Engine, ExportItem, Selection};
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
@@ -21,6 +16,7 @@ use crate::amp;
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::progress::Bar;
+use crate::reading;
 use crate::text::counted;
 
 /// Bytes read or written at once.
@@ -232,49 +228,15 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
     } else {
         Box::new(File::open(path).map_err(|error| cannot_read(&shown, &error))?)
     };
-    let failed = Arc::new(Mutex::new(None));
-    let body = Reading { from, bar: Bar::new(), bytes: 0, failed: Arc::clone(&failed) };
-    let imported = context.client.import(body.map_err(Into::into).boxed_unsync()).await;
+    let (body, unread) = reading::body(from, None);
+    let imported = context.client.import(body).await;
     // That it could not be read is the reason why it could not be sent.
-    let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match unread {
+    match unread.error() {
         Some(error) => {
             let detail = format!("{shown} cannot be read: {error}");
             Err(Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail).into())
         }
         None => Ok(imported?.threads),
-    }
-}
-
-/// A file as the body of a request. It is read when the connection takes it, which is all this program does meanwhile.
-struct Reading {
-    from: Box<dyn Read + Send>,
-    bar: Bar,
-    bytes: u64,
-    /// Why it cannot be read any further.
-    failed: Arc<Mutex<Option<io::Error>>>,
-}
-
-impl Body for Reading {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Waker<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let mut chunk = vec![0; BUFFER_BYTES];
-        Poll::Ready(match self.from.read(&mut chunk) {
-            Ok(0) => None,
-            Ok(bytes) => {
-                chunk.truncate(bytes);
-                self.bytes += bytes as u64;
-                self.bar.tell("bytes", self.bytes, None);
-                Some(Ok(Frame::data(chunk.into())))
-            }
-            Err(error) => {
-                let told = io::Error::new(error.kind(), error.to_string());
-                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Some(Err(told))
-            }
-        })
     }
 }
 

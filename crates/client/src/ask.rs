@@ -71,9 +71,14 @@ impl Ask {
         Self::new(Method::POST, path, Repeat::IfNotDone)
     }
 
-    /// The content of a file.
-    pub(crate) fn put_content(path: String, content: Bytes, media: Option<String>) -> Self {
-        Self { body: Some(content), media, ..Self::new(Method::PUT, path, Repeat::IfNotDone) }
+    /// A write of content that is this.
+    pub(crate) fn put_content(path: String, media: Option<String>) -> Self {
+        Self { media, ..Self::new(Method::PUT, path, Repeat::IfNotDone) }
+    }
+
+    /// With these bytes.
+    pub(crate) fn bytes(self, bytes: Bytes) -> Self {
+        Self { body: Some(bytes), ..self }
     }
 
     /// A write that is done anew whenever it is sent.

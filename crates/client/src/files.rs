@@ -16,12 +16,12 @@ use crate::threads::of;
 use crate::transport::Body;
 
 /// A file to write.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct NewFile {
     /// Where. What is there already gets a new version.
     pub path: FilePath,
     /// Its content.
-    pub content: Bytes,
+    pub content: FileContent,
     /// What it is, such as `text/plain`; guessed by the server if nobody says.
     pub mime_type: Option<String>,
     /// What the writer says about it: a JSON object.
@@ -35,8 +35,26 @@ pub struct NewFile {
 impl NewFile {
     /// A file with this content.
     pub fn new(path: FilePath, content: impl Into<Bytes>) -> Self {
-        Self { path, content: content.into(), mime_type: None, metadata: None, width: None, height: None }
+        Self::with(path, FileContent::Whole(content.into()))
     }
+
+    /// A file whose content is sent as it comes, and never held whole.
+    pub fn poured(path: FilePath, content: Body) -> Self {
+        Self::with(path, FileContent::Poured(content))
+    }
+
+    fn with(path: FilePath, content: FileContent) -> Self {
+        Self { path, content, mime_type: None, metadata: None, width: None, height: None }
+    }
+}
+
+/// The content of a file on its way to the server.
+#[derive(Debug)]
+pub enum FileContent {
+    /// All of it. It is sent again where it surely did not arrive.
+    Whole(Bytes),
+    /// As it comes. It is sent once.
+    Poured(Body),
 }
 
 /// Which state of a file.
@@ -137,18 +155,21 @@ fn below(path: &FilePath) -> String {
 }
 
 impl Client {
-    /// Writes a file, whole.
+    /// Writes a file, whole or not at all.
     ///
     /// # Errors
     /// As the server refuses it. If the connection breaks it is not sent again: somebody else may have written meanwhile.
     pub async fn write_file(&self, thread: impl Into<ThreadName>, file: NewFile) -> Result<api::FileRecord, Error> {
         let NewFile { path, content, mime_type, metadata, width, height } = file;
         let query = Query::default().maybe("width", width).maybe("height", height);
-        let mut ask = Ask::put_content(at(thread, &path), content, mime_type).query(query).unhurried();
+        let mut ask = Ask::put_content(at(thread, &path), mime_type).query(query).unhurried();
         if let Some(metadata) = metadata {
             ask = ask.header(api::METADATA_HEADER, plain_ascii(metadata.as_str()));
         }
-        self.ask(ask).await
+        match content {
+            FileContent::Whole(content) => self.ask(ask.bytes(content)).await,
+            FileContent::Poured(content) => self.pour(ask, content).await,
+        }
     }
 
     /// The whole content of a file. One of more than 256 MiB is read with [`Client::open_file`].

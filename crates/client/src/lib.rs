@@ -57,7 +57,7 @@ pub use admin::Export;
 pub use authority::ListApprovals;
 pub use client::{Client, Key, Settings};
 pub use error::Error;
-pub use files::{At, Download, GrepFiles, ListFiles, NewFile};
+pub use files::{At, Download, FileContent, GrepFiles, ListFiles, NewFile};
 pub use list::{Archived, ListThreads, Sort};
 pub use messages::{ListMessages, MessagePage, Order};
 pub use retry::Retry;

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::sync::Arc;
 
 use threadkeep_store::{BoxFuture, StoreError};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::Result;
@@ -64,8 +66,42 @@ impl<T> Drop for Queue<T> {
     }
 }
 
+/// Most works at once that take much memory: as many pictures as are in memory, whoever asks for how many.
+const HEAVY_MAX: usize = 2;
+
+/// Works that take the processor and much memory for a while. They wait for their turn.
+pub(crate) struct Heavy(Arc<Semaphore>);
+
+/// What lets one of them begin. Whatever it needs in memory is read with it in hand.
+pub(crate) struct Turn(OwnedSemaphorePermit);
+
+impl Default for Heavy {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(HEAVY_MAX)))
+    }
+}
+
+impl Heavy {
+    pub(crate) async fn turn(&self) -> Turn {
+        Turn(Arc::clone(&self.0).acquire_owned().await.expect("turns are never closed"))
+    }
+}
+
+impl Turn {
+    /// Does it [`aside`]. The turn ends with the work, also if nobody
+    /// waits for it any more.
+    pub(crate) async fn work<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let work = move || {
+            let done = work();
+            drop(self.0);
+            done
+        };
+        aside(work).await
+    }
+}
+
 /// Does something that takes the processor for a while, away from the threads that answer others if there are such.
-pub(crate) async fn long<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(work).await.map_err(|error| ended(&error).into()),
         Err(_) => Ok(work()),

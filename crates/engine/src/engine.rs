@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) lineages: Lineages,
     pub(crate) shapes: Shapes,
     pub(crate) gates: Gates,
+    /// Works that take much memory.
+    pub(crate) heavy: crate::beside::Heavy,
     pub(crate) live: crate::live::Live,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
@@ -128,6 +130,7 @@ impl Engine {
             lineages: Lineages::default(),
             shapes: Shapes::default(),
             gates: Gates::default(),
+            heavy: crate::beside::Heavy::default(),
             live: crate::live::Live::new(live),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };

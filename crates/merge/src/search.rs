@@ -7,7 +7,8 @@
 //! What git's diff decides where several answers are equally short is decided here too, since a merge depends on it:
 //! diagonals are tried from the highest down, and an old line goes before a new one comes. And as there, a search that
 //! becomes dear stops at a good place that is perhaps not the best: [`Budget`] says when. So the time is bounded by the
-//! number of lines times the square root of it, whatever the texts are.
+//! number of lines times the square root of it, whatever the texts are; and beyond [`STEPS_MAX`], which texts that people
+//! write do not come near, lines that were not looked at yet are taken as changed.
 
 use std::ops::Range;
 
@@ -21,6 +22,8 @@ const ROUNDS_MIN: usize = 256;
 const GOOD_RUN_LINES: isize = 20;
 /// How much further than the rounds spent a wave must have come for a shortcut.
 const SHORTCUT_FACTOR: isize = 4;
+/// Steps after which nothing more is looked for: some seconds.
+const STEPS_MAX: u64 = 1 << 30;
 /// Where a backward wave stands on a diagonal it has not walked: after every line, and far from overflowing.
 const BEYOND_THE_END: isize = isize::MAX / 4;
 
@@ -33,11 +36,12 @@ pub(crate) fn search(old: &[Line], new: &[Line], mut gone: impl FnMut(usize), mu
         forward: Wave::new(diagonals, new.len()),
         backward: Wave::new(diagonals, new.len()),
         rounds_max: power_near_root(diagonals).max(ROUNDS_MIN) as isize,
+        steps: 0,
     };
     let mut boxes = vec![(Area { old: 0..old.len(), new: 0..new.len() }, Budget::Bounded)];
     while let Some((area, budget)) = boxes.pop() {
         let area = area.without_equal_ends(old, new);
-        if area.old.is_empty() || area.new.is_empty() {
+        if area.old.is_empty() || area.new.is_empty() || grid.steps > STEPS_MAX {
             area.old.for_each(&mut gone);
             area.new.for_each(&mut come);
             continue;
@@ -178,6 +182,8 @@ struct Grid<'a> {
     forward: Wave,
     backward: Wave,
     rounds_max: isize,
+    /// Diagonals walked, in all rounds of all boxes.
+    steps: u64,
 }
 
 impl Grid<'_> {
@@ -200,6 +206,7 @@ impl Grid<'_> {
             rounds += 1;
             let mut found_run = false;
             for round in [Self::walk_forward, Self::walk_backward] {
+                self.steps += (self.forward.highest - self.forward.lowest) as u64;
                 match round(self, edges) {
                     Round::Met { old, new } => return cut_at(old, new, Budget::Whole, Budget::Whole),
                     Round::Walked { good_run } => found_run |= good_run,

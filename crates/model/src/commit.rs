@@ -57,6 +57,16 @@ pub struct Create {
     pub entries: Vec<NewEntry>,
 }
 
+impl Create {
+    /// The same, with the version it is born with in its record.
+    #[must_use]
+    pub fn with_birth_recorded(mut self) -> Self {
+        let before = self.segment.link.map_or(Position::START, |link| link.bounds.highest());
+        self.record.born_at = Some(Position(before.0 + self.entries.len() as u64));
+        self
+    }
+}
+
 /// A thread gets entries.
 #[derive(Debug, Clone)]
 pub struct Write {

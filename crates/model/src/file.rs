@@ -357,7 +357,7 @@ impl FilesChanged {
     }
 
     /// Bytes of content it wrote.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let size = |change: &FileChange| match change {
             FileChange::Write { file, .. } => file.size,
             FileChange::Remove { .. } | FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => 0,

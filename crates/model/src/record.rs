@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Lifecycle, Skill, ThreadId};
+use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Lifecycle, Skill, ThreadId, Version};
 
 /// Who may read a thread beside its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -85,6 +85,10 @@ pub struct Record {
     /// The thread it was spawned from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<ThreadId>,
+    /// The version with which it was born, if it has a parent: what it was told up to there is what it was given, and what
+    /// follows is its own. Not known of threads from before this was written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub born_at: Option<Version>,
     /// The skills that are active, in the order they were activated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub activated_skills: Vec<Skill>,

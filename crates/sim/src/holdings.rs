@@ -196,7 +196,7 @@ impl Run {
             }
             made.log(kind, time);
         }
-        made.spawned = Some(thread);
+        made.spawned = Some((thread, made.version));
         self.model.threads.push(made);
         self.compare(child.id).await;
     }

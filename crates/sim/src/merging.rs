@@ -201,9 +201,7 @@ impl Run {
         let values = ours.now.held.value_trail.parting(&theirs.now.held.value_trail);
         let is_whole = files.is_some() && values.is_some();
         let born = [(&theirs, target), (&ours, source)].into_iter().find_map(|(child, parent)| {
-            // What was told at a birth is known by its time, so what followed at the very same time counts as told.
-            let version = child.version_at(child.times[&child.birth])?;
-            (child.spawned == Some(parent)).then_some((child, version))
+            child.spawned.filter(|(from, _)| *from == parent).map(|(_, version)| (child, version))
         });
         let (mut kind, mut base) = match born.filter(|_| !is_whole) {
             Some((child, version)) => (Base::Birth(child.id, Position(version)), child.then[&version].held.clone()),

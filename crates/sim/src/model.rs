@@ -174,8 +174,8 @@ pub struct ModelThread {
     pub undo: Option<u64>,
     /// What waits, in order.
     pub queue: Vec<String>,
-    /// The thread it was spawned from.
-    pub spawned: Option<ThreadId>,
+    /// The thread it was spawned from, and its version after what it was told then.
+    pub spawned: Option<(ThreadId, u64)>,
 }
 
 /// A fork, as the model knows it.

@@ -6,7 +6,8 @@
 //!
 //! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match; or, if
 //! the pattern asks for some text that it does not begin with, once it is known to have that text. The time grows with
-//! the length of the file, whatever the pattern is.
+//! the length of the file, whatever the pattern is, but also with the pattern: so patterns have a bound, very long lines
+//! are searched only so far with large ones, and whoever searches can break off.
 
 use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
@@ -19,6 +20,12 @@ mod shown;
 const PATTERN_BYTES_MAX: usize = 4_096;
 /// How large a compiled pattern may become.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
+/// How many characters a match of a regular expression may consist of, each alternative and repetition counted.
+const POSITIONS_MAX: u64 = 1_000;
+/// What the search of one line may cost: bytes times the positions of the pattern. It is some seconds.
+const LINE_COST_MAX: u64 = 1 << 28;
+/// How much is searched before it is asked whether to go on, if lines are not longer.
+const STEP_BYTES: usize = 256 << 10;
 /// How much of a file is looked at to tell whether it is binary.
 const BINARY_HEAD_BYTES: usize = 8_000;
 
@@ -57,6 +64,8 @@ pub struct Grep {
     regex: Regex,
     /// Text that every match has in it, if looking for it first is worth it.
     required: Option<Finder<'static>>,
+    /// How much of a line is searched.
+    line_bytes_max: usize,
 }
 
 /// A line that matches.
@@ -99,6 +108,11 @@ pub enum GrepError {
     TooLarge,
 }
 
+/// Somebody said that a search shall not go on.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the search was broken off")]
+pub struct BrokenOff;
+
 impl Grep {
     /// Compiles a pattern.
     ///
@@ -112,22 +126,39 @@ impl Grep {
             return Err(GrepError::TooLong { bytes: pattern.len() });
         }
         let within_lines = pattern::within_lines(pattern, mode, case)?;
+        if within_lines.positions > POSITIONS_MAX {
+            return Err(GrepError::TooLarge);
+        }
         let regex = RegexBuilder::new(&within_lines.regex)
             .size_limit(COMPILED_BYTES_MAX)
             .build()
             .map_err(|_| GrepError::TooLarge)?;
         let required = within_lines.required.map(|text| Finder::new(&text).into_owned());
-        Ok(Grep { regex, required })
+        let line_bytes_max = usize::try_from(LINE_COST_MAX / within_lines.positions.max(1)).unwrap_or(usize::MAX);
+        Ok(Grep { regex, required, line_bytes_max })
     }
 
     /// The first `limit` lines of a file that match, each once. A binary file, with a NUL among its first 8,000 bytes,
     /// has none.
     pub fn matches(&self, bytes: &[u8], limit: usize) -> Vec<Match> {
+        self.matches_while(bytes, limit, || true).unwrap_or_default()
+    }
+
+    /// The same, for as long as `goes_on` says so. It is asked again and again.
+    ///
+    /// # Errors
+    /// If it said no.
+    pub fn matches_while(
+        &self,
+        bytes: &[u8],
+        limit: usize,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Vec<Match>, BrokenOff> {
         let mut found = Vec::new();
         let mut lines_before = 0;
         let mut from = 0;
         while found.len() < limit && from < bytes.len() {
-            let Some(matched) = self.next(bytes, from) else { break };
+            let Some(matched) = self.next(bytes, from, &mut goes_on)? else { break };
             // An empty match behind the last line end is in no line.
             if matched == bytes.len() && bytes.ends_with(b"\n") {
                 break;
@@ -149,23 +180,45 @@ impl Grep {
             lines_before += 1;
             from = end + 1;
         }
-        found
+        Ok(found)
     }
 
     /// Where the first match begins in the lines from `from` on, which is the beginning of a line.
-    fn next(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
-        let Some(required) = &self.required else {
-            return self.regex.find_at(bytes, from).map(|matched| matched.start());
-        };
+    fn next(
+        &self,
+        bytes: &[u8],
+        mut from: usize,
+        goes_on: &mut impl FnMut() -> bool,
+    ) -> Result<Option<usize>, BrokenOff> {
         while from < bytes.len() {
-            let candidate = from + required.find(&bytes[from..])?;
-            let (start, end) = line_around(bytes, from, candidate);
-            if let Some(matched) = self.regex.find_at(&bytes[..end], start) {
-                return Some(matched.start());
+            if !goes_on() {
+                return Err(BrokenOff);
             }
-            from = end + 1;
+            let (start, end) = match &self.required {
+                Some(required) => {
+                    let Some(candidate) = required.find(&bytes[from..]) else { return Ok(None) };
+                    line_around(bytes, from, from + candidate)
+                }
+                None => (from, some_lines(bytes, from)),
+            };
+            if let Some(matched) = self.first(bytes, start, end) {
+                return Ok(Some(matched));
+            }
+            from = if self.required.is_some() { end + 1 } else { end };
         }
-        None
+        Ok(None)
+    }
+
+    /// Where the first match begins in the lines from `start` to `end`.
+    fn first(&self, bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+        // Only a single line is longer than a step, and so than this may be.
+        let seen = end.min(start.saturating_add(self.line_bytes_max.max(STEP_BYTES)));
+        let matched = self.regex.find_at(&bytes[..seen], start)?;
+        // What ends where a line was cut off may only seem to match.
+        let seems = seen < end && matched.end() == seen;
+        // An empty match behind a line end is in the next line, which was not seen.
+        let is_behind = matched.start() == end && end < bytes.len() && bytes[..end].ends_with(b"\n");
+        (!seems && !is_behind).then_some(matched.start())
     }
 
     /// Whether any line of a file matches: as [`matches`](Self::matches), without looking further.
@@ -179,6 +232,18 @@ fn line_around(bytes: &[u8], from: usize, at: usize) -> (usize, usize) {
     let start = memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |end| from + end + 1);
     let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
     (start, end)
+}
+
+/// Where a step from the beginning of a line on ends: behind the last line that fits, or else behind the first.
+fn some_lines(bytes: &[u8], from: usize) -> usize {
+    let step = from.saturating_add(STEP_BYTES).min(bytes.len());
+    if step == bytes.len() {
+        return step;
+    }
+    match memchr::memrchr(b'\n', &bytes[from..step]) {
+        Some(end) => from + end + 1,
+        None => memchr::memchr(b'\n', &bytes[step..]).map_or(bytes.len(), |end| step + end + 1),
+    }
 }
 
 fn is_binary(bytes: &[u8]) -> bool {

@@ -11,4 +11,4 @@ mod grep;
 pub mod image;
 
 pub use glob::{Glob, GlobError};
-pub use grep::{Case, Grep, GrepError, Match, Mode};
+pub use grep::{BrokenOff, Case, Grep, GrepError, Match, Mode};

@@ -5,6 +5,23 @@ use serde_json::{Value, json};
 use crate::support::Keep;
 
 #[test]
+fn a_large_file_comes_and_goes_in_parts() {
+    let keep = Keep::new();
+    let thread = keep.create("Work");
+    let content: Vec<u8> = (0..3 << 20).map(|number: u32| (number % 251) as u8).collect();
+    std::fs::write(keep.at("large.bin"), &content).expect("a file");
+    let told = keep.ok(&["write-file", &thread, "/file.bin", "large.bin"]);
+    assert_eq!(told, "/file.bin  version 1  3145728 bytes  application/octet-stream");
+    let told = keep.run_with(&["write-file", &thread, "/stdin.bin"], &content).ok();
+    assert_eq!(told, "/stdin.bin  version 2  3145728 bytes  application/octet-stream");
+    for path in ["/file.bin", "/stdin.bin"] {
+        keep.ok(&["read-file", &thread, path, "-o", "back.bin"]);
+        assert!(std::fs::read(keep.at("back.bin")).expect("a file") == content, "{path}");
+    }
+    keep.run(&["write-file", &thread, "/file.bin/below", "large.bin"]).refused(5, &["/file.bin"]);
+}
+
+#[test]
 pub fn files_are_written_searched_compared_and_brought_back() {
     let keep = Keep::new();
     let thread = keep.create("Work");

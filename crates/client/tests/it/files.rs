@@ -1,12 +1,50 @@
 //! Files and values: every route has a method, and what it answers can be read.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full};
 use threadkeep_client::model::{FilePath, Json, Position, ValueKey};
-use threadkeep_client::{At, GrepFiles, ListFiles, ListValues, NewFile};
+use threadkeep_client::{At, BoxError, GrepFiles, ListFiles, ListValues, NewFile};
 
 use crate::support::{Server, run};
 
 fn path(text: &str) -> FilePath {
     text.parse().expect("a path")
+}
+
+/// Some bytes, and then a failure.
+struct Broken(Option<Bytes>);
+
+impl Body for Broken {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(Some(self.0.take().map(Frame::data).ok_or_else(|| "cannot be read".into())))
+    }
+}
+
+#[test]
+fn a_file_is_sent_as_it_comes() {
+    let server = Server::start();
+    run(async {
+        let client = server.client();
+        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let content: Vec<u8> = (0..5 << 20).map(|number: u32| (number % 253) as u8).collect();
+        let body = Full::new(Bytes::from(content.clone())).map_err(|never| match never {}).boxed_unsync();
+        let new = NewFile::poured(path("/large"), body);
+        let record = client.write_file(thread, new).await.expect("a file");
+        assert_eq!(record.size, content.len() as u64);
+        assert!(client.read_file(thread, &path("/large"), At::Now).await.expect("content") == content);
+        let broken = Broken(Some(content.into())).boxed_unsync();
+        let refused = client.write_file(thread, NewFile::poured(path("/half"), broken)).await.expect_err("half a file");
+        assert_eq!(refused.code(), "fate_unknown");
+        let half = client.read_file(thread, &path("/half"), At::Now).await;
+        assert_eq!(half.expect_err("nothing there").code(), "file_not_found");
+    });
 }
 
 #[test]

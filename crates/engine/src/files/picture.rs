@@ -6,7 +6,7 @@ use threadkeep_model::{FilePath, Invalid, ThreadId, Version};
 use threadkeep_tree::image;
 
 use super::FileRecord;
-use crate::{Engine, Error, Result, beside};
+use crate::{Engine, Error, Result};
 
 /// Images above this size are not decoded.
 const DECODED_BYTES_MAX: u64 = 64 << 20;
@@ -31,9 +31,10 @@ impl Engine {
         if cell.size > DECODED_BYTES_MAX {
             return Err(refused(format!("it is larger than {DECODED_BYTES_MAX} bytes")));
         }
+        let turn = self.shared.heavy.turn().await;
         let bytes = self.content(cell.hash, None).await?;
         let edge = max_edge.unwrap_or(image::EDGE_DEFAULT);
-        let made = beside::long(move || image::thumbnail(&bytes, edge)).await?;
+        let made = turn.work(move || image::thumbnail(&bytes, edge)).await?;
         let made = made.map_err(|error| refused(error.to_string()))?;
         Ok((made.bytes.into(), made.format.media_type()))
     }
@@ -54,6 +55,7 @@ impl Engine {
         if old.is_none() && new.is_none() {
             return Err(Error::FileNotFound { path: path.clone() });
         }
+        let turn = self.shared.heavy.turn().await;
         let (before, after) = (self.text_of(old.as_ref()).await?, self.text_of(new.as_ref()).await?);
         if is_binary(&before) || is_binary(&after) {
             return Err(Invalid::parameter("diff", format!("{path} is binary, and has no lines to compare")).into());
@@ -63,8 +65,11 @@ impl Engine {
             None => "/dev/null".to_owned(),
         };
         let (before_name, after_name) = (name(&old, 'a'), name(&new, 'b'));
-        let names = Names { old: &before_name, new: &after_name };
-        Ok(String::from_utf8_lossy(&unified(&before, &after, &names, CONTEXT_LINES)).into_owned())
+        let compare = move || {
+            let names = Names { old: &before_name, new: &after_name };
+            String::from_utf8_lossy(&unified(&before, &after, &names, CONTEXT_LINES)).into_owned()
+        };
+        turn.work(compare).await
     }
 
     /// The content of a file that is to be compared; nothing if there is none.

@@ -1,13 +1,14 @@
 //! Finding files by their names and by what they say.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
 use threadkeep_store::{CellNames, StoreError};
-use threadkeep_tree::{Case, Glob, Match, Mode};
+use threadkeep_tree::{BrokenOff, Case, Glob, Match, Mode};
 
 use super::{LOOKED_AT, prefix_end};
-use crate::beside::Queue;
+use crate::beside::{Queue, aside};
 use crate::view::View;
 use crate::{Engine, Result};
 
@@ -19,6 +20,8 @@ const PIECE_FILES_MAX: usize = 256;
 const PIECES_MAX: usize = 8;
 /// Files above this size are not searched.
 const SEARCHED_BYTES_MAX: u64 = 64 << 20;
+/// How long a search may take.
+const SEARCH_SECONDS_MAX: u64 = 60;
 /// Lines that a search gives, unless it is told otherwise, and at most.
 const MATCHES: usize = 1_000;
 const MATCHES_MAX: usize = 100_000;
@@ -102,8 +105,10 @@ impl Engine {
     /// # Errors
     /// If the pattern or the glob is none; [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
     pub async fn grep(&self, thread: ThreadId, grep: Grep) -> Result<Grepped> {
-        let pattern = threadkeep_tree::Grep::new(&grep.pattern, grep.mode, grep.case)
-            .map_err(|error| Invalid::parameter("grep", error.to_string()))?;
+        let until = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
+        let Grep { pattern, mode, case, .. } = grep.clone();
+        let pattern = aside(move || threadkeep_tree::Grep::new(&pattern, mode, case)).await?;
+        let pattern = pattern.map_err(|error| Invalid::parameter("grep", error.to_string()))?;
         let among = grep.glob.as_deref().map(|text| glob("glob", text)).transpose()?;
         let view = self.file_view(thread, Capability::Search, grep.as_of).await?;
         let limit = grep.limit.unwrap_or(MATCHES).min(MATCHES_MAX);
@@ -119,7 +124,7 @@ impl Engine {
             // While some files are searched, the next ones and the names after them are read.
             while pieces.len() < PIECES_MAX {
                 if let Some(piece) = piece_of(&mut files) {
-                    pieces.push(self.grep_in(piece, pattern.clone(), limit));
+                    pieces.push(self.grep_in(piece, pattern.clone(), limit, until));
                 } else if let Some(page_of_names) = pages.next().await? {
                     let (names, next) = page_of_names?;
                     files.extend(names);
@@ -153,19 +158,31 @@ impl Engine {
         piece: Vec<Searched>,
         pattern: threadkeep_tree::Grep,
         limit: usize,
+        until: Instant,
     ) -> impl Future<Output = Result<Vec<(String, Vec<Match>)>>> + Send + use<> {
         let blobs = self.shared.stores.blobs.clone();
         async move {
             let contents = blobs.blobs(piece.iter().map(|file| file.hash).collect()).await?;
-            let mut found = Vec::new();
-            for (Searched { name, hash, .. }, content) in piece.into_iter().zip(contents) {
-                let missing = || StoreError::corrupt(format!("the content {hash} of {name} is missing"));
-                let matches = pattern.matches(&content.ok_or_else(missing)?, limit.saturating_add(1));
-                if !matches.is_empty() {
-                    found.push((name, matches));
+            let search = move || {
+                let mut found = Vec::new();
+                for (Searched { name, hash, .. }, content) in piece.into_iter().zip(contents) {
+                    let missing = || StoreError::corrupt(format!("the content {hash} of {name} is missing"));
+                    let goes_on = || Instant::now() < until;
+                    let matches =
+                        pattern.matches_while(&content.ok_or_else(missing)?, limit.saturating_add(1), goes_on);
+                    let matches = matches.map_err(|BrokenOff| {
+                        let rule = format!(
+                            "takes more than {SEARCH_SECONDS_MAX} s: name fewer files with a glob, or use a simpler pattern"
+                        );
+                        Invalid::parameter("grep", rule)
+                    })?;
+                    if !matches.is_empty() {
+                        found.push((name, matches));
+                    }
                 }
-            }
-            Ok(found)
+                Ok(found)
+            };
+            aside(search).await?
         }
     }
 

@@ -87,7 +87,7 @@ impl Engine {
             .into_iter()
             .find(|(child, parent)| child.record.parent_id == Some(parent.id));
         if let Some((child, _)) = child.filter(|_| !is_whole) {
-            let version = self.version_at(child, child.created).await?;
+            let version = self.born_at(child).await?;
             let view = self.view(child.id, &child.head, Some(version)).await?;
             return Ok((MergeBase::Birth { thread_id: child.id, version }, Some(view)));
         }
@@ -95,6 +95,15 @@ impl Engine {
             Some(view) => (MergeBase::History { files: view.bounds.files, values: view.bounds.values }, Some(view)),
             None => (MergeBase::Empty, None),
         })
+    }
+
+    /// The version with which a thread was born. A thread that does not know it tells by the time: what it did within the
+    /// same microsecond as its birth counts as told then.
+    async fn born_at(&self, thread: &Thread) -> Result<Version> {
+        match thread.record.born_at {
+            Some(version) => Ok(version.min(thread.head.version)),
+            None => self.version_at(thread, thread.created).await,
+        }
     }
 
     /// The merges of `of` into `into` that went through and are in view, in the order in which they were made.

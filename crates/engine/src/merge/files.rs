@@ -235,9 +235,16 @@ impl Engine {
         } else {
             detail
         };
-        let source_name = source.to_string();
-        let labels = Labels { ours: "target", theirs: &source_name };
-        let merged = texts.as_ref().map(|[base, ours, theirs]| threadkeep_merge::merge(base, ours, theirs, &labels));
+        let merged = match texts.clone() {
+            Some([base, ours, theirs]) => {
+                let merge = move || {
+                    let labels = Labels { ours: "target", theirs: &source.to_string() };
+                    threadkeep_merge::merge(&base, &ours, &theirs, &labels)
+                };
+                Some(self.shared.heavy.turn().await.work(merge).await?)
+            }
+            None => None,
+        };
         let strategy = plan.conflict_strategy.file;
         if choice.is_none()
             && matches!(strategy, FileStrategy::ThreeWay | FileStrategy::Union)
@@ -256,7 +263,10 @@ impl Engine {
             }
             Some(Resolved::Union) => match &texts {
                 Some([base, ours, theirs]) => {
-                    files.put_content(sides, path, threadkeep_merge::union(base, ours, theirs), source);
+                    let [base, ours, theirs] = [base.clone(), ours.clone(), theirs.clone()];
+                    let union = move || threadkeep_merge::union(&base, &ours, &theirs);
+                    let both = self.shared.heavy.turn().await.work(union).await?;
+                    files.put_content(sides, path, both, source);
                 }
                 // Of a file that one side deleted, what the other made of it is kept.
                 None => files.put(path, sides.ours.or(sides.theirs), source),

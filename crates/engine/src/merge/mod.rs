@@ -265,8 +265,16 @@ impl Engine {
         let mut approval = None;
         match status {
             MergeStatus::Merged => {
-                self.check_quota(&thread.head.tally, planned.bytes())?;
-                told.entries.extend(planned.entries().iter().map(NewEntry::new));
+                let entries = planned.entries();
+                for entry in &entries {
+                    // As the tally counts it: what is taken as it is was written here too.
+                    if let Entry::FilesChanged(changed) = entry
+                        && changed.bytes() > 0
+                    {
+                        self.check_quota(&thread.head.tally, changed.bytes())?;
+                    }
+                }
+                told.entries.extend(entries.iter().map(NewEntry::new));
                 told.blobs.extend(planned.fresh.iter().map(|(hash, bytes)| (*hash, bytes.clone())));
             }
             MergeStatus::PendingApproval => {

@@ -49,11 +49,6 @@ impl Planned {
         }
     }
 
-    /// Bytes that it would write.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.fresh.values().map(|bytes| bytes.len() as u64).sum()
-    }
-
     /// What is logged when it goes through, beside its record.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();

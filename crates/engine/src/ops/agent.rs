@@ -1,8 +1,8 @@
 //! `assign` and `skill`: who works on a thread, and with what. A rollback restores both, and a fork inherits them.
 
 use threadkeep_model::{
-    AgentAssigned, AgentState, Code, Entry, Invalid, SegmentId, Skill, SkillActivated, Thread, ThreadId, Version,
-    strip_nulls,
+    AgentAssigned, AgentState, Code, Entry, Invalid, Segment, SegmentId, Skill, SkillActivated, Thread, ThreadId,
+    Version, strip_nulls,
 };
 use threadkeep_store::StoreError;
 
@@ -112,14 +112,17 @@ impl Engine {
         let (holder, seen) = view.lineage.at(at, view.bounds);
         if at > seen.values || view.bounds.hides_agents() {
             // The conversation goes back further than what is seen of agents, and nothing was told since.
-            let spawned = self.spawned_in_part(thread, view).await?;
-            return Ok(self.state_at_birth(spawned).await?.unwrap_or_default());
+            return match self.spawned_in_part(thread, view).await? {
+                Some(began) => self.state_begun(&began).await,
+                None => Ok(self.state_at_birth(thread.id).await?.unwrap_or_default()),
+            };
         }
         if at == threadkeep_model::Position::START {
             // Nothing was told up to there, so it is what the first of these threads was born with: those that grew from
             // it began the same way, or were told otherwise. Where no link leads to a birth, nothing but the default is
-            // left untold.
-            let (mut first, mut bounds) = view.lineage.last_seen(view.bounds, |bounds| bounds.values);
+            // left untold. A thread that began without its parent's agents is where this ends, also if the view goes back
+            // to before its birth.
+            let (mut first, mut bounds) = (std::sync::Arc::clone(&view.lineage), view.bounds);
             while let (Some(link), Some(parent)) = (first.segment.link, first.parent.clone()) {
                 bounds = bounds.min(link.bounds);
                 if bounds.hides_agents() {
@@ -127,7 +130,7 @@ impl Engine {
                 }
                 first = parent;
             }
-            return Ok(self.state_at_birth(first.segment.thread).await?.unwrap_or_default());
+            return self.state_begun(&first.segment).await;
         }
         let segment = holder.segment.id;
         let missing = || StoreError::corrupt(format!("entry {at} of segment {segment} is missing"));
@@ -139,13 +142,27 @@ impl Engine {
         }
     }
 
-    /// The thread that began without its parent's agents: the nearest one that a view of `thread` leads through.
-    async fn spawned_in_part(&self, thread: &Thread, view: &View) -> Result<ThreadId> {
+    /// Where a thread began without its parent's agents: the nearest such place that a view of `thread` leads through.
+    async fn spawned_in_part(&self, thread: &Thread, view: &View) -> Result<Option<Segment>> {
         let whole = self.lineage(thread.head.segment).await?;
         let seen = view.bounds.messages.max(view.bounds.files);
         let above = whole.chain().take_while(|lineage| lineage.segment.first > seen);
         let mut hides = above.filter(|lineage| lineage.segment.link.is_some_and(|link| link.bounds.hides_agents()));
-        Ok(hides.next().map_or(thread.id, |lineage| lineage.segment.thread))
+        Ok(hides.next().map(|lineage| lineage.segment.clone()))
+    }
+
+    /// Agent and skills with which a segment begins that nothing before it tells of: those of its thread's birth. Where that
+    /// was freed, the segment is a later one of the thread, and began by telling them.
+    async fn state_begun(&self, segment: &Segment) -> Result<AgentState> {
+        if let Some(state) = self.state_at_birth(segment.thread).await? {
+            return Ok(state);
+        }
+        let told = threadkeep_model::MessageId { segment: segment.id, position: segment.first.next() };
+        let Some(entry) = self.entry_at(told).await? else { return Ok(AgentState::default()) };
+        match self.decode(&entry).await? {
+            Entry::AgentAssigned(assigned) => Ok(assigned.state),
+            _ => Ok(AgentState::default()),
+        }
     }
 
     /// Agent and skills with which a thread came into being, if that is still known.

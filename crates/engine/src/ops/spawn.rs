@@ -152,7 +152,9 @@ impl Engine {
                 let id = ThreadId::from_chance(self.shared.world.chance());
                 let record = inherit(&parent, &intent, &spawn.inherit).with_state(state).checked()?;
                 let account = self.caller.account.clone();
-                let birth = threadkeep_model::Create { thread: id, account, record: record.clone(), segment, entries };
+                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+                let birth = birth.with_birth_recorded();
+                let record = birth.record.clone();
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
                 let (index, anchor) = self.last_place(&parent).await?;
                 let (kind, comment) = (RelationKind::Spawn, Some(intent.clone()));

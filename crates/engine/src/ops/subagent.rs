@@ -117,10 +117,12 @@ impl Engine {
                 let birth = threadkeep_model::Create {
                     thread: id,
                     account: self.caller.account.clone(),
-                    record: record.clone(),
+                    record,
                     segment: NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
                     entries: first.clone(),
-                };
+                }
+                .with_birth_recorded();
+                let record = birth.record.clone();
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
                 let (told, _) = tell_one(&parent, None, &[Entry::ChildChanged(child)])?;
                 let mut commit = self.commit(vec![told, ThreadCommit::Create(birth)]);

@@ -51,7 +51,7 @@ fn long_histories() {
 /// last where clocks go back is told here alone (3, 1,002).
 #[test]
 fn seeds_that_found_something() {
-    for seed in [1, 3, 30, 95, 1_002, 1_016, 2_002, 3_023, 20_631] {
+    for seed in [1, 3, 30, 95, 1_002, 1_016, 2_002, 3_023, 20_631, 770_692, 771_145] {
         simulate(Plan { seed, steps: 200, on: Where::Memory, faults: 0 });
     }
     for seed in [5_000, 5_048] {

@@ -132,7 +132,11 @@ async fn a_parent_gets_files_with_the_message_that_waits(keep: Keep) {
     assert_eq!(version(&keep, parent).await, before + 2, "the file and the message, and nothing else");
     assert_eq!(places(&queued.message.attachments), "/attachments/report.md");
     assert_eq!(queued.message.name.as_deref(), Some("helper"));
-    assert_eq!(keep.engine.queued(parent).await.expect("a queue"), [queued.clone()], "what was answered is what waits");
+    assert_eq!(
+        keep.engine.queued(parent).await.expect("a queue"),
+        std::slice::from_ref(&queued),
+        "what was answered is what waits"
+    );
     assert_eq!(holds(&keep, parent).await, "/attachments/report.md=fine\n");
     let history = keep.engine.history(parent, Position(before), 9).await.expect("a history");
     let last: Vec<_> = history.iter().map(|entry| (entry.kind.as_str(), entry.time)).collect();

@@ -314,10 +314,14 @@ async fn what_a_thread_did_to_its_files_is_counted(keep: Keep) {
     put(&keep, thread, "/g", "x\n").await;
     keep.engine.delete_file(thread, DeleteFile { path: path("/g"), expected: None }).await.expect("gone");
     put(&keep, thread, "/bin", "\0\n\n").await;
+    put(&keep, thread, "/over", "y\ny\n").await;
+    put(&keep, thread, "/from", "z\n").await;
+    let moving = MoveFile { from: path("/from"), to: path("/over"), expected: None };
+    keep.engine.move_file(thread, moving).await.expect("a move");
     let rows = keep.engine.list(List::default()).await.expect("a list");
     let stats = rows.items[0].diff_stats;
     let told = |changed: threadkeep::Changed| (changed.added, changed.changed, changed.removed);
-    assert_eq!((told(stats.files), told(stats.lines)), ((3, 1, 1), (5, 1, 1)));
+    assert_eq!((told(stats.files), told(stats.lines)), ((5, 1, 2), (8, 1, 3)), "what is moved over is gone");
     keep.engine.rollback(thread, RollbackTo::Version(Position(2))).await.expect("a rollback");
     let rows = keep.engine.list(List::default()).await.expect("a list");
     assert_eq!(told(rows.items[0].diff_stats.files), (1, 0, 0), "counts go back too");

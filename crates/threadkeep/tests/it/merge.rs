@@ -1,12 +1,15 @@
 //! Merges: what several threads made comes together, line by line where it can, and nothing changes where it cannot.
 
+use std::sync::Arc;
+
 use threadkeep::model::{
     Choice, ConflictStrategy, ConflictType, DecisionStrategy, FileConflict, FileStrategy, MergeAction, MergeBase,
     MergePlan, MergeStatus, Resolved, StateStrategy, Take,
 };
 use threadkeep::{
-    Account, Actor, ActorKind, Answer, Caller, Capability, Decide, DeleteFile, Files, Fork, Inherit, Json, Merge,
-    NewFile, RollbackTo, SetValue, Spawn, ThreadId, ThreadMerge, Transfer, Values, Verdict,
+    Account, Actor, ActorKind, Answer, Caller, Capability, Decide, DeleteFile, Engine, Error, Files, Fork, Inherit,
+    Json, Limits, MemoryStore, Merge, NewFile, RollbackTo, SetValue, Spawn, Stores, Subagent, SystemWorld, ThreadId,
+    ThreadMerge, Timestamp, Transfer, Values, Verdict, World,
 };
 
 use crate::{Keep, on_every_store};
@@ -30,6 +33,7 @@ on_every_store!(
     a_merge_can_be_rolled_back_and_is_made_again,
     merges_side_by_side_lose_nothing,
     hostile_plans_are_refused,
+    a_merge_writes_no_more_than_the_quota,
 );
 
 async fn put(keep: &Keep, thread: ThreadId, at: &str, content: &str) {
@@ -262,6 +266,47 @@ async fn a_spawned_thread_is_merged_against_what_it_was_given(keep: Keep) {
     }
 }
 
+/// A clock that stands still.
+struct Still;
+
+impl World for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(1_800_000_000_000_000)
+    }
+
+    fn chance(&self) -> u128 {
+        SystemWorld.chance()
+    }
+}
+
+/// What a thread was given is known by its log and not by the time.
+#[test]
+fn what_a_spawned_thread_does_at_the_time_of_its_birth_is_its_own() {
+    let engine = Engine::new(Stores::of(MemoryStore::new()), Arc::new(Still), Limits::default());
+    let keep = Keep { engine, ..Keep::memory() };
+    crate::run(async {
+        let scopes: [&[&str]; 4] = [&["files:*"], &["files:f", "kv:k"], &["messages"], &["messages:last=1", "files:*"]];
+        let inherits =
+            scopes.map(|scope| Inherit::Partial(scope.iter().map(|item| item.parse().expect("an item")).collect()));
+        for inherit in inherits.into_iter().chain([Inherit::None]) {
+            let (target, _) = pair(&keep).await;
+            let spawn = Spawn::new("fix it").inherit(inherit.clone());
+            let child = keep.engine.spawn(target, spawn).await.expect("a thread").id;
+            put(&keep, child, "/new", "n\n").await;
+            let done = merge(&keep, target, Merge::from(child)).await;
+            let taken: Vec<_> = done.merged.files.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!(taken, ["/new"], "{inherit:?}: {:?}", done.merged);
+            assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g| /new=n|");
+        }
+        let (target, _) = pair(&keep).await;
+        let named = Subagent { name: "helper".into(), description: "helps".into(), ..Subagent::default() };
+        let child = keep.engine.subagent(target, named).await.expect("a subagent").thread.id;
+        put(&keep, child, "/new", "n\n").await;
+        merge(&keep, target, Merge::from(child)).await;
+        assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g| /new=n|");
+    });
+}
+
 async fn a_scope_bounds_what_is_merged(keep: Keep) {
     let (target, source) = pair(&keep).await;
     put(&keep, source, "/src/a.rs", "a\n").await;
@@ -433,6 +478,23 @@ async fn merges_side_by_side_lose_nothing(keep: Keep) {
     assert_eq!((merged, conflicted), (1, 5), "the first wins, the others are told");
     assert_eq!(holds(&keep, target).await.matches("/own-").count(), 1, "nothing is half done");
     assert_eq!(keep.engine.merges(target).await.expect("merges").len(), 6);
+}
+
+async fn a_merge_writes_no_more_than_the_quota(keep: Keep) {
+    let (target, source) = pair(&keep).await;
+    put(&keep, source, "/large", &"x".repeat(30)).await;
+    remove(&keep, source, "/g").await;
+    let within = |files_bytes_max| keep.engine.with_limits(Limits { files_bytes_max, ..*keep.engine.limits() });
+    // The target itself wrote 12 bytes.
+    let refused = within(41).merge(target, Merge::from(source)).await.expect_err("above the quota");
+    assert!(matches!(refused, Error::QuotaExceeded { used: 12, more: 30, max: 41 }), "{refused}");
+    assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g|", "nothing happened");
+    assert_eq!(keep.engine.merges(target).await.expect("merges").len(), 0);
+    within(42).merge(target, Merge::from(source)).await.expect("a merge");
+    let used = keep.engine.thread(target).await.expect("a thread").head.tally.work.written;
+    assert_eq!(used, 42, "what was checked is what is counted");
+    remove(&keep, source, "/f").await;
+    within(42).merge(target, Merge::from(source)).await.expect("a removal writes nothing");
 }
 
 async fn hostile_plans_are_refused(keep: Keep) {

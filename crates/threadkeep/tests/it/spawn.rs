@@ -20,6 +20,7 @@ on_every_store!(
     a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent,
     what_a_spawned_thread_was_given_is_there_as_of_its_birth,
     a_fork_is_rolled_back_to_the_agent_it_was_made_with,
+    a_fork_at_what_a_spawned_thread_inherited_is_rolled_back_to_the_agent_of_that_thread,
     a_scope_that_breaks_a_rule_is_refused_and_nothing_is_made,
     spawning_goes_on_whatever_state_the_parent_is_in,
     files_and_values_are_inherited_whole_in_part_or_not_at_all,
@@ -365,4 +366,20 @@ async fn a_fork_is_rolled_back_to_the_agent_it_was_made_with(keep: Keep) {
     keep.engine.assign(fork.id, Assign::to("third")).await.expect("another agent");
     let back = keep.engine.rollback(fork.id, RollbackTo::Version(fork.head.version)).await.expect("a rollback");
     assert_eq!(back.record.agent_id, None);
+}
+
+async fn a_fork_at_what_a_spawned_thread_inherited_is_rolled_back_to_the_agent_of_that_thread(keep: Keep) {
+    let parent = keep.thread(&["a", "b"]).await;
+    let other = Spawn { agent_id: Some("other".into()), ..Spawn::new("x").inherit(partial(&[InheritItem::Messages])) };
+    let spawned = keep.engine.spawn(parent, other).await.expect("a thread").id;
+    // What it changed leads through it, though the fork ends before its birth.
+    let ids = keep.ids(spawned).await;
+    let edit = EditMessage::content(ids[0], Content::text("A"));
+    keep.engine.edit_message(spawned, edit).await.expect("an edit");
+    let fork = keep.engine.fork(spawned, Fork::at_index(0)).await.expect("a fork");
+    assert_eq!(fork.record.agent_id.as_deref(), Some("other"));
+    keep.engine.assign(fork.id, Assign::to("third")).await.expect("an assignment");
+    let back = keep.engine.rollback(fork.id, RollbackTo::Version(fork.head.version)).await.expect("a rollback");
+    assert_eq!(back.record.agent_id.as_deref(), Some("other"));
+    assert_eq!(keep.shows(fork.id).await, "A");
 }

@@ -15,6 +15,9 @@ pub(super) struct WithinLines {
     pub(super) regex: String,
     /// Text that every match has in it, if the regular expression does not begin with it or with something as good.
     pub(super) required: Option<Vec<u8>>,
+    /// Of how many characters a match may consist, each alternative and repetition counted. A text alone is one: it is found
+    /// without any of this.
+    pub(super) positions: u64,
 }
 
 /// Rewrites a pattern so that whatever it matches lies within one line.
@@ -37,7 +40,25 @@ pub(super) fn within_lines(pattern: &str, mode: Mode, case: Case) -> Result<With
         .parse(&pattern)
         .map_err(syntax)?;
     let within = without_line_ends(parsed)?;
-    Ok(WithinLines { regex: within.to_string(), required: worth_looking_for(&within) })
+    let positions = if matches!(within.kind(), HirKind::Literal(_)) { 1 } else { positions(&within) };
+    Ok(WithinLines { regex: within.to_string(), required: worth_looking_for(&within), positions })
+}
+
+/// Of how many characters a match may consist. A search follows at most so many at once.
+fn positions(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Class(_) => 1,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(1);
+            positions(&repetition.sub).saturating_mul(u64::from(times))
+        }
+        HirKind::Capture(capture) => positions(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(positions).fold(0, u64::saturating_add)
+        }
+    }
 }
 
 /// The crate `regex` looks for what a pattern begins with by itself. What comes later it mostly does not.

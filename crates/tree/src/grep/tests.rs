@@ -168,3 +168,47 @@ fn a_file_has_the_matches_that_its_lines_have() {
         }
     }
 }
+
+#[test]
+fn repetitions_that_a_search_would_have_to_follow_all_at_once_are_refused() {
+    for pattern in ["a{1001}", "a{100000}", "((a{100}){100}){100}", "(?:a{1,100}){1,30}x", ".{0,600}.{0,600}x"] {
+        assert_eq!(refused(pattern), GrepError::TooLarge, "{pattern}");
+    }
+    let text = "a".repeat(2_000);
+    assert_eq!(lines("a{1000}", &text), [1]);
+    assert_eq!(lines(&"a".repeat(2_000), &text), [1], "a text is no repetition");
+}
+
+#[test]
+fn a_large_file_is_searched_in_steps_that_nobody_sees() {
+    let long = format!("{}x", "b".repeat(STEP_BYTES));
+    let text = format!("{}{long}\n\n{}x\r\n{}", "a\n".repeat(STEP_BYTES), "a\n".repeat(STEP_BYTES), "c\n".repeat(3));
+    let at = STEP_BYTES + 1;
+    assert_eq!(lines("x$", &text), [at, at + 2 + STEP_BYTES]);
+    assert_eq!(lines("^$", &text), [at + 1]);
+    assert_eq!(lines("^c", &text).len(), 3);
+    assert_eq!(lines(r"\rx", &text), [0; 0]);
+    let found = found("b{3}x", &text);
+    assert_eq!((found[0].0, found[0].1), (at, STEP_BYTES - 2));
+}
+
+#[test]
+fn of_a_very_long_line_a_large_pattern_sees_the_beginning() {
+    let far = usize::try_from(LINE_COST_MAX / 500).expect("a size") + 10;
+    let text = format!("{}y\nbb\n", "b".repeat(far));
+    assert_eq!(lines("y", &text), [1], "a small one sees all of it");
+    assert_eq!(lines("c{0,499}y", &text), [0; 0]);
+    assert_eq!(lines("c{0,498}b$", &text), [2], "and no end where there is none");
+}
+
+#[test]
+fn a_search_can_be_broken_off() {
+    let grep = Grep::new("x", Mode::Regex, Case::Sensitive).expect("a pattern");
+    let text = b"a\n".repeat(STEP_BYTES);
+    let mut left = 1;
+    let broken_off = grep.matches_while(&text, 10, || {
+        left -= 1;
+        left >= 0
+    });
+    assert_eq!(broken_off, Err(BrokenOff));
+}

@@ -21,6 +21,8 @@ pub const EDGE_MAX: u32 = 2_048;
 pub const PIXELS_MAX: u64 = 64_000_000;
 /// How much memory decoding may take.
 const DECODED_BYTES_MAX: u64 = 256 << 20;
+/// How many times smaller a picture becomes at once, on each edge: 16 bits a colour of the square of it fit in 32.
+const STEP_MAX: u32 = 128;
 /// How good a JPEG thumbnail is, of 100.
 const JPEG_QUALITY: u8 = 80;
 
@@ -79,13 +81,23 @@ pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
         other => Refused::Broken { reason: other.to_string() },
     })?;
     let edge = max_edge.clamp(1, EDGE_MAX);
-    let mut small = match picture.width() > edge || picture.height() > edge {
-        true => picture.thumbnail(edge, edge),
-        false => picture,
-    };
+    let mut small = reduced(picture, edge);
     // Turned when it is small, as that makes a copy.
     small.apply_orientation(orientation);
     encode(small).map_err(|error| Refused::Broken { reason: error.to_string() })
+}
+
+/// The picture with its longer edge at most `edge` pixels. By steps: what the library adds up for one pixel of the result
+/// overflows if it stands for too many.
+fn reduced(mut picture: DynamicImage, edge: u32) -> DynamicImage {
+    loop {
+        let longer = picture.width().max(picture.height());
+        if longer <= edge {
+            return picture;
+        }
+        let next = edge.max(longer.div_ceil(STEP_MAX));
+        picture = picture.thumbnail(next, next);
+    }
 }
 
 /// The picture as it is in the file, and how it is to be turned to be seen upright.

@@ -213,3 +213,13 @@ fn a_small_file_of_many_pixels_is_decoded_within_its_bounds() {
     let deep = DynamicImage::ImageRgb16(image::ImageBuffer::new(7_000, 7_000));
     assert_eq!(refused(&encoded(&deep, ImageFormat::Png)), Refused::TooLarge { width: 7_000, height: 7_000 });
 }
+
+#[test]
+fn a_pixel_that_stands_for_very_many_has_their_colour() {
+    let white = DynamicImage::ImageRgb8(RgbImage::from_pixel(5_000, 4_000, Rgb([255, 255, 255])));
+    let deep = DynamicImage::ImageRgb16(image::ImageBuffer::from_pixel(600, 600, Rgb([u16::MAX; 3])));
+    for picture in [white, deep] {
+        let small = thumbnail(&encoded(&picture, ImageFormat::Png), 1).expect("a thumbnail");
+        assert_eq!(decoded(&small).to_rgb8().get_pixel(0, 0).0, [255, 255, 255]);
+    }
+}

@@ -1,0 +1,289 @@
+//! Changing files: `write-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`. Each is one entry, and every write makes a new
+//! version: what was there before stays readable. Agents need authority for each: to edit, or to delete. What each comes to is
+//! decided in [`decide`]; [`describe`] is about what is written down of a file, [`stats`] about how much changes.
+
+mod decide;
+mod describe;
+mod stats;
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Capability, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, NewEntry, ThreadId,
+    Timestamp, Version,
+};
+
+use self::decide::Decided;
+use super::upload::FileContent;
+use super::write;
+use crate::files::{FileIs, FileRecord};
+use crate::gate::{Change, open_for};
+use crate::{Engine, Result};
+
+/// A file to write.
+#[derive(Debug, Clone)]
+pub struct NewFile {
+    /// Where. What is there already gets a new version.
+    pub path: FilePath,
+    /// Its content.
+    pub content: FileContent,
+    /// What it is, such as `text/plain`; guessed from its name and content if nobody says.
+    pub mime_type: Option<String>,
+    /// What the writer says about it: a JSON object.
+    pub metadata: Option<Json>,
+    /// The width of an image, in pixels.
+    pub width: Option<u32>,
+    /// The height of an image, in pixels.
+    pub height: Option<u32>,
+    /// A small picture of it.
+    pub thumbnail: Option<Bytes>,
+}
+
+impl NewFile {
+    /// A file with this content.
+    ///
+    /// # Errors
+    /// If the path breaks a rule.
+    pub fn new(path: &str, content: impl Into<FileContent>) -> Result<Self, Invalid> {
+        Ok(Self {
+            path: path.parse()?,
+            content: content.into(),
+            mime_type: None,
+            metadata: None,
+            width: None,
+            height: None,
+            thumbnail: None,
+        })
+    }
+}
+
+/// What a file may be written over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Over {
+    /// Whatever is there: it gets a new version.
+    #[default]
+    Anything,
+    /// Nothing: the file must be new.
+    Nothing,
+}
+
+/// Writes files, all of them or none.
+#[derive(Debug, Clone)]
+pub struct WriteFiles {
+    /// The files, each path once.
+    pub files: Vec<NewFile>,
+    /// What they may be written over.
+    pub over: Over,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+impl From<NewFile> for WriteFiles {
+    fn from(file: NewFile) -> Self {
+        Self { files: vec![file], over: Over::Anything, expected: None }
+    }
+}
+
+/// Deletes a file. That there is none is no error.
+#[derive(Debug, Clone)]
+pub struct DeleteFile {
+    /// Where.
+    pub path: FilePath,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+/// Moves a file, or a directory with all that is below it.
+#[derive(Debug, Clone)]
+pub struct MoveFile {
+    /// From where.
+    pub from: FilePath,
+    /// To where. A file that is there gets a new version.
+    pub to: FilePath,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+/// Makes a directory, and those above it. That it is there is no error.
+#[derive(Debug, Clone)]
+pub struct MakeDirectory {
+    /// Where.
+    pub path: FilePath,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+/// Removes an empty directory. That there is none is no error.
+#[derive(Debug, Clone)]
+pub struct RemoveDirectory {
+    /// Where.
+    pub path: FilePath,
+    /// The version the caller expects the thread to be at.
+    pub expected: Option<Version>,
+}
+
+/// What is to happen.
+enum Wanted<'a> {
+    Write(&'a [NewFile], &'a [FileCell], Over),
+    Delete(&'a FilePath),
+    Move(&'a FilePath, &'a FilePath),
+    MakeDirectory(&'a FilePath),
+    RemoveDirectory(&'a FilePath),
+    Restore(&'a FilePath, Version),
+}
+
+impl Wanted<'_> {
+    /// What an agent needs to be allowed for it. What a move removes is there again under another name.
+    fn needs(&self) -> Capability {
+        match self {
+            Self::Write(..) | Self::Move(..) | Self::MakeDirectory(_) | Self::Restore(..) => Capability::CodeEdit,
+            Self::Delete(_) | Self::RemoveDirectory(_) => Capability::DeleteFile,
+        }
+    }
+}
+
+/// What happened: the version and the time it got, if anything did, and what changed.
+struct Happened {
+    place: Option<(Version, Timestamp)>,
+    changes: Vec<FileChange>,
+}
+
+impl Engine {
+    /// Writes files in one commit, and gives what they are now.
+    ///
+    /// # Errors
+    /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
+    /// new and is not; [`Error::QuotaExceeded`]; [`TooLarge`](threadkeep_model::Code::TooLarge); [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    pub async fn write_files(&self, thread: ThreadId, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
+        let WriteFiles { files, over, expected } = files.into();
+        let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
+        let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        if files.is_empty() || paths.len() != files.len() {
+            return Err(Invalid::body("files", "must name at least one path, and each once").into());
+        }
+        let happened = self.change_files(thread, expected, Wanted::Write(&files, &cells, over)).await;
+        for file in &files {
+            file.content.let_go().await;
+        }
+        let Happened { place, changes } = happened?;
+        let Some((version, time)) = place else { return Ok(Vec::new()) };
+        let written = changes.into_iter().filter_map(|change| match change {
+            FileChange::Write { path, file } => Some(FileRecord {
+                path,
+                created: Some(file.created.unwrap_or(time)),
+                is: FileIs::File(file),
+                updated: Some(time),
+                version: Some(version),
+            }),
+            FileChange::Remove { .. } | FileChange::MakeDirectory { .. } | FileChange::RemoveDirectory { .. } => None,
+        });
+        Ok(written.collect())
+    }
+
+    /// Writes one file.
+    ///
+    /// # Errors
+    /// As [`Engine::write_files`].
+    pub async fn write_file(&self, thread: ThreadId, file: NewFile) -> Result<FileRecord> {
+        let written = self.write_files(thread, file).await?.pop();
+        written.ok_or_else(|| Invalid::body("files", "must name at least one path").into())
+    }
+
+    /// Deletes a file, and says whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::IsADirectory`]; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    pub async fn delete_file(&self, thread: ThreadId, delete: DeleteFile) -> Result<bool> {
+        let happened = self.change_files(thread, delete.expected, Wanted::Delete(&delete.path)).await?;
+        Ok(happened.place.is_some())
+    }
+
+    /// Moves a file, or a directory with all that is below it; gives how many files that were.
+    ///
+    /// # Errors
+    /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the target
+    /// cannot hold it; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    pub async fn move_file(&self, thread: ThreadId, moving: MoveFile) -> Result<usize> {
+        let MoveFile { from, to, expected } = moving;
+        if from.is_root() || to == from || to.as_str().starts_with(&from.prefix()) {
+            let rule = format!("{from} cannot be moved to {to}: it would be inside itself");
+            return Err(Invalid::parameter("moveTo", rule).into());
+        }
+        let happened = self.change_files(thread, expected, Wanted::Move(&from, &to)).await?;
+        Ok(happened.changes.iter().filter(|change| matches!(change, FileChange::Write { .. })).count())
+    }
+
+    /// Makes a directory, and says whether it was not there.
+    ///
+    /// # Errors
+    /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    pub async fn make_directory(&self, thread: ThreadId, make: MakeDirectory) -> Result<bool> {
+        let happened = self.change_files(thread, make.expected, Wanted::MakeDirectory(&make.path)).await?;
+        Ok(happened.place.is_some())
+    }
+
+    /// Removes an empty directory, and says whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::DirectoryNotEmpty`]; [`Error::NotADirectory`]; [`Error::ApprovalRequired`];
+    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    pub async fn remove_directory(&self, thread: ThreadId, remove: RemoveDirectory) -> Result<bool> {
+        if remove.path.is_root() {
+            return Err(Invalid::parameter("path", "the root cannot be removed").into());
+        }
+        let happened = self.change_files(thread, remove.expected, Wanted::RemoveDirectory(&remove.path)).await?;
+        Ok(happened.place.is_some())
+    }
+
+    /// Brings one file back to what it was at a version: the content it had, or its absence.
+    pub(crate) async fn restore_file(
+        &self,
+        thread: ThreadId,
+        path: &FilePath,
+        to: Version,
+        expected: Option<Version>,
+    ) -> Result<()> {
+        self.change_files(thread, expected, Wanted::Restore(path, to)).await.map(drop)
+    }
+
+    /// Decides and commits a change of files. Nothing changes where nothing is decided.
+    async fn change_files(&self, thread: ThreadId, expected: Option<Version>, wanted: Wanted<'_>) -> Result<Happened> {
+        // Nobody is asked to allow what is refused anyway.
+        open_for(&self.thread(thread).await?, Change::Content)?;
+        self.authorize(thread, wanted.needs()).await?;
+        let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
+            Wanted::Write(files, ..) => {
+                let contents = files.iter().flat_map(|file| file.content.whole().into_iter().chain(&file.thumbnail));
+                (contents.map(|bytes| (BlobId::of(bytes), bytes.clone())).collect(), None)
+            }
+            Wanted::Restore(_, to) => (Vec::new(), Some(*to)),
+            Wanted::Delete(_) | Wanted::Move(..) | Wanted::MakeDirectory(_) | Wanted::RemoveDirectory(_) => {
+                (Vec::new(), None)
+            }
+        };
+        let (committed, changes) = self
+            .settle(thread, || async {
+                let thread = self.thread(thread).await?;
+                open_for(&thread, Change::Content)?;
+                let view = self.view(thread.id, &thread.head, None).await?;
+                let (entries, changes) = match self.decide_files(&thread, &view, &wanted).await? {
+                    Some(Decided { changes, stats }) => {
+                        let changed = FilesChanged { changes: changes.clone(), stats, restored };
+                        (vec![NewEntry::new(&Entry::FilesChanged(changed))], changes)
+                    }
+                    None => (Vec::new(), Vec::new()),
+                };
+                // Without entries, the commit still checks what the caller expects.
+                let mut commit = self.commit(vec![write(&thread, expected, None, entries, None)]);
+                commit.blobs.extend(blobs.iter().cloned());
+                Ok((commit, changes))
+            })
+            .await?;
+        let place = committed.threads.first().filter(|_| !changes.is_empty()).map(|place| (place.first, place.time));
+        Ok(Happened { place, changes })
+    }
+}
