@@ -73,7 +73,7 @@ pub struct Builder {
     words: HashMap<String, u32>,
     terms: HashMap<String, u32>,
     postings: Vec<Vec<Posting>>,
-    vectors: Vec<Vec<i8>>,
+    vectors: Vec<Box<[u8]>>,
     text_bytes: u64,
     stemmer: Stemmer,
 }
@@ -114,8 +114,8 @@ impl Builder {
         self.strands.is_empty()
     }
 
-    /// Adds a message. Its vector is empty where there is none; in one volume all have one, or none has.
-    pub fn add(&mut self, document: &Document<'_>, vector: Vec<i8>) {
+    /// Adds a message. Its vector, a signed byte a dimension, is empty where there is none; in one volume all have one, or none has.
+    pub fn add(&mut self, document: &Document<'_>, vector: Box<[u8]>) {
         let doc = self.rows.len() as u32;
         let (mut length, mut head_length) = (0, 0);
         let date = date_words(document.time);
@@ -184,8 +184,8 @@ impl Builder {
             postings.sort_unstable_by_key(|posting| posting.doc);
             encoder.term(name.as_bytes(), postings);
         }
-        let dimensions = self.vectors.first().map_or(0, Vec::len);
-        let vectors = order.iter().map(|at| self.vectors[*at as usize].as_slice());
+        let dimensions = self.vectors.first().map_or(0, |vector| vector.len());
+        let vectors = order.iter().map(|at| &*self.vectors[*at as usize]);
         encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, vectors)
     }
 }
@@ -293,7 +293,7 @@ impl Encoder {
         self,
         model: &str,
         dimensions: usize,
-        vectors: impl Iterator<Item = &'a [i8]>,
+        vectors: impl Iterator<Item = &'a [u8]>,
     ) -> Bytes {
         let mut bytes = self.front;
         put(&mut bytes, self.blocks.len() as u64);
@@ -310,7 +310,7 @@ impl Encoder {
         put_bytes(&mut bytes, model.as_bytes());
         put(&mut bytes, dimensions as u64);
         for vector in vectors {
-            bytes.extend(vector.iter().map(|value| *value as u8));
+            bytes.extend_from_slice(vector);
         }
         bytes.into()
     }

@@ -24,7 +24,6 @@ pub use question::{Phrase, Question};
 pub use rank::{Matches, Scored, Wants, thread_score};
 pub use shelf::{Place, Shelf};
 pub use spans::{highlights, holds_phrases};
-pub use vectors::quantised;
 pub use volume::{Strand, Volume};
 
 /// A volume that cannot be read. It is derived, so it can be made anew.

@@ -60,10 +60,10 @@ pub fn merge(
     let dimensions = volumes.first().map_or(0, |volume| volume.dimensions);
     let same = volumes.iter().all(|volume| volume.model() == model && volume.dimensions == dimensions);
     let (model, dimensions) = if same { (model, dimensions) } else { ("", 0) };
-    let mut vectors: Vec<i8> = Vec::with_capacity(rows.len() * dimensions);
+    let mut vectors: Vec<u8> = Vec::with_capacity(rows.len() * dimensions);
     if dimensions > 0 {
         for (_, at, doc) in &rows {
-            vectors.extend(volumes[*at].vector(*doc).iter().map(|byte| *byte as i8));
+            vectors.extend_from_slice(volumes[*at].vector(*doc));
         }
     }
     Ok((encoder.finish(model, dimensions, vectors.chunks(dimensions.max(1))), left_out))

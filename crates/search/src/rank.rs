@@ -13,7 +13,7 @@ use threadkeep_model::{SegmentId, Timestamp};
 
 use crate::postings::Posting;
 use crate::shelf::{Place, Shelf};
-use crate::vectors::{distance, quantised, sketch};
+use crate::vectors::{distance, sketch};
 use crate::volume::{REACH, Volume};
 use crate::{Damaged, Question};
 
@@ -247,8 +247,7 @@ impl<'a> Matches<'a> {
             return Vec::new();
         }
         let mut signs = Vec::new();
-        let bytes: Vec<u8> = quantised(asked).into_iter().map(|value| value as u8).collect();
-        sketch(&bytes, &mut signs);
+        sketch(asked.iter().map(|value| *value > 0.0), &mut signs);
         let distances = volume.sketches.chunks_exact(signs.len()).map(|other| distance(&signs, other));
         let distances: Vec<u32> = distances.collect();
         let mut histogram = vec![0usize; asked.len() + 1];

@@ -107,7 +107,7 @@ impl Volume {
         let (mut inverse, mut sketches) = (Vec::new(), Vec::new());
         for vector in bytes[vectors.clone()].chunks_exact(dimensions.max(1)) {
             inverse.push(inverse_length(vector));
-            sketch(vector, &mut sketches);
+            sketch(vector.iter().map(|byte| (*byte as i8) > 0), &mut sketches);
         }
         let around = windows(&columns.strand, &columns.length, &columns.head);
         Ok(Self {
@@ -281,15 +281,15 @@ impl Volume {
     ///
     /// # Errors
     /// If it has another number of documents, or the vectors are not all of one length.
-    pub fn with_vectors(&self, model: &str, vectors: &[Vec<i8>]) -> Result<Bytes, Damaged> {
-        let dimensions = vectors.first().map_or(0, Vec::len);
+    pub fn with_vectors(&self, model: &str, vectors: &[Box<[u8]>]) -> Result<Bytes, Damaged> {
+        let dimensions = vectors.first().map_or(0, |vector| vector.len());
         if vectors.len() != self.len() || vectors.iter().any(|vector| vector.len() != dimensions) {
             return Err(Damaged("the new vectors do not fit".to_owned()));
         }
         let mut bytes = self.bytes[..self.postings.end].to_vec();
         put_bytes(&mut bytes, model.as_bytes());
         put(&mut bytes, dimensions as u64);
-        bytes.extend(vectors.iter().flatten().map(|value| *value as u8));
+        vectors.iter().for_each(|vector| bytes.extend_from_slice(vector));
         Ok(bytes.into())
     }
 
