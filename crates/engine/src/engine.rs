@@ -32,6 +32,8 @@ pub struct Engine {
     pub(crate) writes_to: Option<(ThreadId, u64)>,
     /// What checks the results of merges.
     pub(crate) validator: Option<Arc<dyn crate::Validate>>,
+    /// What makes vectors, if not the built-in.
+    pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
 
 pub(crate) struct Shared {
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) shapes: Shapes,
     pub(crate) gates: Gates,
     pub(crate) live: crate::live::Live,
+    pub(crate) library: crate::search::Library,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
 }
@@ -129,9 +132,10 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             live: crate::live::Live::new(live),
+            library: crate::search::Library::default(),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
-        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None, validator: None }
+        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None, validator: None, embedder: None }
     }
 
     /// The same engine, acting for `caller`.
@@ -207,7 +211,9 @@ impl Engine {
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
         let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
-        Ok(self.shared.stores.upkeep.gc(options, progress).await?)
+        let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+        self.sweep_index(&progress).await?;
+        Ok(report)
     }
 
     /// Compares what is derived with the log, and blobs with their hashes.

@@ -8,6 +8,7 @@
 //! The reader knows what a thread shows, finds the true neighbours, and asks for the exact score.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use threadkeep_model::{SegmentId, Timestamp};
 
@@ -68,40 +69,40 @@ struct Asked {
 }
 
 /// What a question finds on a shelf.
-pub struct Matches<'a> {
-    shelf: &'a Shelf,
+pub struct Matches {
+    shelf: Arc<Shelf>,
+    question: Arc<Question>,
     terms: Vec<Asked>,
     /// The mean length of a document with its neighbours' heads.
     mean: f32,
-    vector: Option<(&'a str, &'a [f32])>,
     best: f32,
     cosines: (f32, f32),
     candidates: Vec<Scored>,
     complete: bool,
 }
 
-impl<'a> Matches<'a> {
+impl Matches {
     /// Looks for `question` among what is wanted.
     ///
     /// # Errors
     /// If a volume is damaged.
-    pub fn find(shelf: &'a Shelf, question: &'a Question, wants: &Wants) -> Result<Self, Damaged> {
-        let terms = asked(shelf, question)?;
+    pub fn find(shelf: Arc<Shelf>, question: Arc<Question>, wants: &Wants) -> Result<Self, Damaged> {
+        let terms = asked(&shelf, &question)?;
         let (around, documents) = shelf.volumes.iter().fold((0u64, 0u64), |(around, documents), volume| {
             let here: u64 = volume.around.iter().map(|length| u64::from(*length)).sum();
             (around + here, documents + volume.len() as u64)
         });
         let mut matches = Self {
-            shelf,
+            shelf: Arc::clone(&shelf),
+            question: Arc::clone(&question),
             terms,
             mean: (around as f32 / documents.max(1) as f32).max(1.0),
-            vector: question.vector.as_ref().map(|(model, vector)| (model.as_str(), vector.as_slice())),
             best: 0.0,
             cosines: (0.0, 0.0),
             candidates: Vec::new(),
             complete: true,
         };
-        let required = matches.with_all(question)?;
+        let required = matches.with_all(&question)?;
         let mut places: HashMap<Place, f32> = HashMap::new();
         for (at, volume) in shelf.volumes.iter().enumerate() {
             let is_wanted = Filter::new(volume, wants);
@@ -146,6 +147,10 @@ impl<'a> Matches<'a> {
         Some(self.scored(place, words, cosine))
     }
 
+    fn vector(&self) -> Option<(&str, &[f32])> {
+        self.question.vector.as_ref().map(|(model, vector)| (model.as_str(), vector.as_slice()))
+    }
+
     fn scored(&self, place: Place, words: f32, cosine: Option<f32>) -> Scored {
         let keyword = if self.best > 0.0 { (words / self.best).min(1.0) } else { 0.0 };
         let (low, high) = self.cosines;
@@ -153,7 +158,7 @@ impl<'a> Matches<'a> {
             Some(cosine) if high > low => ((cosine - low) / (high - low)).clamp(0.0, 1.0),
             Some(_) | None => 0.0,
         };
-        let score = if self.vector.is_none() { keyword } else { WORDS * keyword + (1.0 - WORDS) * vector };
+        let score = if self.vector().is_none() { keyword } else { WORDS * keyword + (1.0 - WORDS) * vector };
         Scored { place, keyword, vector, score }
     }
 
@@ -180,7 +185,7 @@ impl<'a> Matches<'a> {
 
     /// The cosine of a question and a document, the directions of whose neighbours are added to its own.
     fn cosine(&self, place: Place, before: &[Place], after: &[Place]) -> Option<f32> {
-        let (model, asked) = self.vector?;
+        let (model, asked) = self.vector()?;
         let mut sum = vec![0f32; asked.len()];
         let mut add = |place: &Place, weight: f32| {
             let volume = self.shelf.volume(*place);
@@ -242,7 +247,7 @@ impl<'a> Matches<'a> {
 
     /// The documents of a volume whose signs are most like those of the question.
     fn by_direction(&self, volume: &Volume, wanted: &Filter<'_>, count: usize) -> Vec<u32> {
-        let Some((model, asked)) = self.vector else { return Vec::new() };
+        let Some((model, asked)) = self.vector() else { return Vec::new() };
         if volume.model != model || volume.dimensions != asked.len() || asked.is_empty() {
             return Vec::new();
         }
