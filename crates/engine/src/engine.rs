@@ -135,7 +135,13 @@ impl Engine {
             library: crate::search::Library::default(),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
-        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None, validator: None, embedder: None }
+        Self {
+            shared: Arc::new(shared),
+            caller: Arc::new(Caller::local()),
+            writes_to: None,
+            validator: None,
+            embedder: None,
+        }
     }
 
     /// The same engine, acting for `caller`.

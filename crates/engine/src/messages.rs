@@ -236,14 +236,21 @@ impl Engine {
         count: usize,
     ) -> Result<Vec<Message>> {
         let filter = MessageFilter { include_silent: false, ..MessageFilter::ALL };
-        let (mut found, mut from) = (Vec::new(), Some(Place { root: located.root, within: Some(located.item().position) }));
+        // Where nothing was changed, a slot is a message, and pages begin with whole slots.
+        let mut from = if view.tally.last_change == Position::START {
+            beyond(located.root, order).map(|root| Place { root, within: None })
+        } else {
+            Some(Place { root: located.root, within: Some(located.item().position) })
+        };
+        let mut found = Vec::new();
         while let Some(place) = from
             && found.len() < count
         {
             let (messages, next) = self.read_from(view, place, order, filter, count * 2).await?;
             for message in messages {
                 let body = message.body().map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-                let said = matches!(body.role, Role::User | Role::Assistant) && !body.content.to_text().trim().is_empty();
+                let said =
+                    matches!(body.role, Role::User | Role::Assistant) && !body.content.to_text().trim().is_empty();
                 if said && found.len() < count {
                     found.push(message);
                 }

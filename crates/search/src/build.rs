@@ -193,7 +193,17 @@ impl Builder {
 /// The day of a message in the words in which people ask for it.
 fn date_words(time: Timestamp) -> String {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
     let day = jiff::Timestamp::from_microsecond(time.as_micros()).map(|time| time.to_zoned(jiff::tz::TimeZone::UTC));
@@ -289,12 +299,7 @@ impl Encoder {
         self.last.extend_from_slice(name);
     }
 
-    pub(crate) fn finish<'a>(
-        self,
-        model: &str,
-        dimensions: usize,
-        vectors: impl Iterator<Item = &'a [u8]>,
-    ) -> Bytes {
+    pub(crate) fn finish<'a>(self, model: &str, dimensions: usize, vectors: impl Iterator<Item = &'a [u8]>) -> Bytes {
         let mut bytes = self.front;
         put(&mut bytes, self.blocks.len() as u64);
         let mut before = 0;

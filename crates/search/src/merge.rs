@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ::bytes::Bytes;
 use threadkeep_model::SegmentId;
 
+use crate::Damaged;
 use crate::build::{Encoder, Row};
 use crate::postings::Posting;
 use crate::volume::{Strand, Volume};
-use crate::Damaged;
 
 /// No document: one that was left out.
 const GONE: u32 = u32::MAX;
@@ -99,7 +99,8 @@ fn merge_terms(volumes: &[&Volume], new_of: &[Vec<u32>], encoder: &mut Encoder) 
         merged.clear();
         for (at, documents, bytes) in found {
             let postings = crate::postings::decode(bytes, documents, volumes[at].len())?;
-            let moved = postings.into_iter().map(|posting| Posting { doc: new_of[at][posting.doc as usize], ..posting });
+            let moved =
+                postings.into_iter().map(|posting| Posting { doc: new_of[at][posting.doc as usize], ..posting });
             merged.extend(moved.filter(|posting| posting.doc != GONE));
         }
         merged.sort_unstable_by_key(|posting| posting.doc);

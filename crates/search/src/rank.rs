@@ -88,15 +88,17 @@ impl Matches {
     /// If a volume is damaged.
     pub fn find(shelf: Arc<Shelf>, question: Arc<Question>, wants: &Wants) -> Result<Self, Damaged> {
         let terms = asked(&shelf, &question)?;
-        let (around, documents) = shelf.volumes.iter().fold((0u64, 0u64), |(around, documents), volume| {
-            let here: u64 = volume.around.iter().map(|length| u64::from(*length)).sum();
-            (around + here, documents + volume.len() as u64)
+        // Of what a document has by itself, so that it does not matter in which volumes its neighbours lie.
+        let (words, documents) = shelf.volumes.iter().fold((0u64, 0u64), |(words, documents), volume| {
+            let lengths = volume.length.iter().zip(&volume.head);
+            let here: u64 = lengths.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
+            (words + here, documents + volume.len() as u64)
         });
         let mut matches = Self {
             shelf: Arc::clone(&shelf),
             question: Arc::clone(&question),
             terms,
-            mean: (around as f32 / documents.max(1) as f32).max(1.0),
+            mean: (words as f32 / documents.max(1) as f32).max(1.0),
             best: 0.0,
             cosines: (0.0, 0.0),
             candidates: Vec::new(),
@@ -387,9 +389,10 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn new(volume: &'a Volume, wants: &'a Wants) -> Self {
-        let strands = wants.segments.as_ref().map(|segments| {
-            volume.strands().iter().map(|strand| segments.contains(&strand.segment)).collect()
-        });
+        let strands = wants
+            .segments
+            .as_ref()
+            .map(|segments| volume.strands().iter().map(|strand| segments.contains(&strand.segment)).collect());
         Self { volume, wants, strands }
     }
 

@@ -71,7 +71,10 @@ mod tests {
 
     #[test]
     fn words_are_marked_in_every_form_and_phrases_as_a_whole() {
-        assert_eq!(marked("retrying uploads", "We Retry each upload; RETRIES are free"), ["Retry", "upload", "RETRIES"]);
+        assert_eq!(
+            marked("retrying uploads", "We Retry each upload; RETRIES are free"),
+            ["Retry", "upload", "RETRIES"]
+        );
         assert_eq!(marked("\"not found\"", "Not found! It was found, not lost"), ["Not found", "found", "not"]);
         assert_eq!(marked("config", "see parseConfig"), ["Config"]);
     }

@@ -15,15 +15,15 @@ const WORD_BYTES_MAX: usize = 64;
 
 /// Words that say nothing about what a question is after.
 const STOP: &[&str] = &[
-    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been",
-    "before", "being", "between", "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "down",
-    "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers",
-    "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "ll", "m", "me", "more", "most", "my",
-    "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out", "over", "own",
-    "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them",
-    "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "ve", "very",
-    "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would",
-    "you", "your", "yours",
+    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
+    "been", "before", "being", "between", "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing",
+    "don", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her",
+    "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "ll", "m", "me", "more",
+    "most", "my", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out",
+    "over", "own", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
+    "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until",
+    "up", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will",
+    "with", "would", "you", "your", "yours",
 ];
 
 /// Whether a folded word says nothing about what a question is after.
@@ -130,7 +130,9 @@ fn runs(name: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 
 /// The parts of a word in camel case: `parseHTTPConfig` is `parse`, `HTTP`, `Config`.
 fn humps(word: &str) -> Vec<Range<usize>> {
-    if !word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) || !word.bytes().any(|byte| byte.is_ascii_lowercase()) {
+    if !word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
+        || !word.bytes().any(|byte| byte.is_ascii_lowercase())
+    {
         return Vec::new();
     }
     let (bytes, mut parts, mut begin) = (word.as_bytes(), Vec::new(), 0);
@@ -138,7 +140,9 @@ fn humps(word: &str) -> Vec<Range<usize>> {
         let (before, here) = (bytes[at - 1], bytes[at]);
         let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
         let begins = here.is_ascii_uppercase()
-            && (before.is_ascii_lowercase() || before.is_ascii_digit() || (before.is_ascii_uppercase() && next_is_lower));
+            && (before.is_ascii_lowercase()
+                || before.is_ascii_digit()
+                || (before.is_ascii_uppercase() && next_is_lower));
         if begins {
             parts.push(begin..at);
             begin = at;
@@ -233,7 +237,9 @@ mod tests {
 
     #[test]
     fn no_text_is_too_odd() {
-        for text in ["", "\0\0", "_", "___a", "\u{202e}abc\u{202c}", "😀😀", "\u{301}", "ﬁ", "İ", &"x".repeat(10_000), "ſ_ſ"] {
+        for text in
+            ["", "\0\0", "_", "___a", "\u{202e}abc\u{202c}", "😀😀", "\u{301}", "ﬁ", "İ", &"x".repeat(10_000), "ſ_ſ"]
+        {
             for word in words(text) {
                 assert!(text.get(word.span.clone()).is_some(), "{text:?}: {word:?}");
             }

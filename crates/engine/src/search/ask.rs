@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use threadkeep_model::{Account, Message, MessageId, Position, Role, SegmentId, Thread, ThreadId, Timestamp, Value};
-use threadkeep_search::{Form, Matches, Place, Question, Scored, Shelf, Wants, highlights, holds_phrases, thread_score};
+use threadkeep_search::{
+    Form, Matches, Place, Question, Scored, Shelf, Wants, highlights, holds_phrases, thread_score,
+};
 use threadkeep_store::{Archived, ListFilter, ListQuery, Order, StoreError, TimeRange};
 
 use super::index::embedded;
@@ -30,8 +32,8 @@ const LISTED_MAX: usize = 2_000;
 const SEGMENTS_MAX: usize = 65_536;
 /// Threads that are looked at beyond twice those that are asked for, so that the best are among them.
 const SPARE: usize = 10;
-/// Messages that count for a thread.
-const COUNTED: usize = 3;
+/// Messages of a thread that are looked at: more than count for it, since the exact scores may differ a little.
+const LOOKED_AT: usize = 8;
 /// Threads that share a message of which it is said that they do.
 const SHARED_MAX: usize = 1_000;
 
@@ -177,6 +179,9 @@ impl Engine {
         if account.is_nobody() {
             return Ok(Found::default());
         }
+        if let Some(thread) = search.thread {
+            self.thread(thread).await?;
+        }
         let shelf = self.shelf(account).await?;
         let question = self.question(&search.query, &shelf).await;
         if shelf.is_empty() || question.is_empty() {
@@ -245,7 +250,6 @@ impl Engine {
     ) -> Result<(Option<ListFilter>, Option<HashSet<ThreadId>>)> {
         let filter = search.filter();
         if let Some(thread) = search.thread {
-            self.thread(thread).await?;
             return Ok((filter, Some(family(shelf, thread))));
         }
         let Some(asked) = filter.clone() else { return Ok((None, None)) };
@@ -256,7 +260,11 @@ impl Engine {
     }
 
     /// The segments in which some threads may have their texts; none if they are too many to be listed.
-    async fn segments_seen_by(&self, threads: &HashSet<ThreadId>, search: &Search) -> Result<Option<HashSet<SegmentId>>> {
+    async fn segments_seen_by(
+        &self,
+        threads: &HashSet<ThreadId>,
+        search: &Search,
+    ) -> Result<Option<HashSet<SegmentId>>> {
         let store = &self.shared.stores.store;
         let mut near = Vec::new();
         for thread in threads {
@@ -311,8 +319,7 @@ impl Asking<'_> {
             let mut found = 0;
             for scored in groups.remove(&thread).unwrap_or_default() {
                 found += usize::from(self.answer(matches, scored.place).await?);
-                // More do not count for the thread.
-                if found == COUNTED {
+                if found == LOOKED_AT {
                     break;
                 }
             }

@@ -15,6 +15,8 @@ const REST: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// How often the feed is asked again for what it does not show yet. It waits a while each time.
+const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
 const BEHIND_COUNTED_MAX: usize = 1_000;
 
@@ -59,14 +61,20 @@ impl Engine {
     pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
         let _turn = self.shared.library.turn.lock().await;
         let counted = Counted { account: Some(self.caller.account.clone()), agent };
-        let (mut embedded, mut documents) = (0, 0);
+        let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
+        let latest = self.shared.stores.feed.latest().await?;
         loop {
             let step = self.index_some(&counted).await?;
             embedded += step.counted;
             documents += step.documents;
             progress("messages indexed", documents, None);
             if !step.more {
-                break;
+                // A feed may show what happened a moment later, because others are still writing.
+                let (_, note) = self.edition().await?;
+                if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
+                    break;
+                }
+                held_up += 1;
             }
             while self.merge_some().await? {}
         }

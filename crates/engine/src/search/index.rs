@@ -12,7 +12,9 @@ use threadkeep_model::{
     Timestamp,
 };
 use threadkeep_search::{Builder, Document, Form, Shelf, Strand};
-use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoreError, StoredEntry};
+use threadkeep_store::{
+    EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoreError, StoredEntry,
+};
 
 use super::Note;
 use crate::{Engine, Result, beside};

@@ -70,7 +70,8 @@ impl Engine {
         for _ in 0..8 {
             let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
             let ids: Vec<u64> = rows.iter().map(|row| row.id).collect();
-            let known = self.shared.library.shelves.lock().unwrap_or_else(PoisonError::into_inner).get(account).cloned();
+            let known =
+                self.shared.library.shelves.lock().unwrap_or_else(PoisonError::into_inner).get(account).cloned();
             if let Some((_, shelf)) = known.filter(|(known, _)| *known == ids) {
                 return Ok(shelf);
             }
