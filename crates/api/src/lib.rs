@@ -75,5 +75,5 @@ pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
 pub use value::Value;
-pub use work::{Begin, End, NewSubagent, NotifyParent, SetStatus, Step};
+pub use work::{Begin, End, NewSubagent, NotifyParent, SetStatus, Step, SubagentThread};
 pub use writer::Writer;

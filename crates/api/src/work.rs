@@ -1,10 +1,11 @@
 //! What requests ask for by whoever works on a thread: executions, subagents. The other bodies are in `request`.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{ExecutionStatus, ParentCommunication};
+use threadkeep_engine as engine;
+use threadkeep_model::{Attachment, ExecutionStatus, FilePath, ParentCommunication};
 
-use crate::NewMessage;
 use crate::parse::objects;
+use crate::{NewMessage, Thread};
 
 /// Begins an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -92,6 +93,28 @@ pub struct NewSubagent {
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
     pub messages: Vec<NewMessage>,
+    /// Paths of files of this thread. The new one gets them with the last of its messages, as `/attachments/NAME`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
+    pub attachments: Vec<FilePath>,
+}
+
+/// The thread of a new subagent, and what it was given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SubagentThread {
+    /// The thread.
+    #[serde(flatten)]
+    pub thread: Thread,
+    /// The files it was given, in the order in which they were named, by their paths in that thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+impl From<&engine::SubagentThread> for SubagentThread {
+    fn from(made: &engine::SubagentThread) -> Self {
+        Self { thread: Thread::from(&made.thread), attachments: made.attachments.clone() }
+    }
 }
 
 /// Something to tell the parent.
@@ -102,6 +125,10 @@ pub struct NotifyParent {
     /// What.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK)))]
     pub content: String,
+    /// Paths of files of this thread. The parent gets them with the message, as `/attachments/NAME`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
+    pub attachments: Vec<FilePath>,
 }
 
 /// What a thread is doing.

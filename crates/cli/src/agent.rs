@@ -1,8 +1,8 @@
 //! Who works on a thread, and with what: `assign`, `skill`, `archive`, `unarchive`, and the threads of subagents.
 
 use clap::Args;
-use threadkeep::model::ParentCommunication;
-use threadkeep::{Child, Json, MessageBody, Skill as Activated};
+use threadkeep::model::{Attachment, ParentCommunication};
+use threadkeep::{Child, FilePath, Json, MessageBody, Skill as Activated};
 use threadkeep_api as api;
 
 use crate::context::{Conditions, Context};
@@ -108,10 +108,12 @@ impl Unarchive {
 /// Make a thread for a subagent of this one, and register it there; print its id
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The new thread inherits neither messages nor values, and is deleted with this one.
+The new thread inherits neither messages nor values, and is deleted with this one. A file that is attached is
+/attachments/NAME there, or /attachments/NAME-2 where that name is taken.
 
 Examples:
   CHILD=$(threadkeep subagent 4e36 reviewer --description \"Reads the change\" --message \"Please review it.\")
+  threadkeep subagent 4e36 reviewer --message \"Please review it.\" --attach /src/main.rs
   threadkeep status $CHILD running
   threadkeep notify-parent $CHILD \"Half of it is fine.\"
   threadkeep children 4e36")]
@@ -150,6 +152,9 @@ pub(crate) struct Subagent {
     /// A first message of the user; may be given several times
     #[arg(long, value_name = "TEXT")]
     message: Vec<String>,
+    /// A file of this thread that goes with the last message; may be given several times
+    #[arg(long, value_name = "PATH")]
+    attach: Vec<FilePath>,
 }
 
 impl Subagent {
@@ -167,10 +172,17 @@ impl Subagent {
             parent_communication: self.parent_communication,
             status: self.status,
             messages: self.message.iter().map(|text| MessageBody::user(text).into()).collect(),
+            attachments: self.attach.clone(),
         };
-        let child = context.client.subagent(parent.id, &subagent).await?;
-        thread::print_new(context, &child)?;
-        context.note(format!("{} works for {}", thread::named(&child), thread::named(&parent)));
+        let made = context.client.subagent(parent.id, &subagent).await?;
+        if context.json {
+            context.out.json(&made)?;
+        } else {
+            context.out.line(made.thread.id.to_string())?;
+        }
+        context.out.flush()?;
+        context.note(format!("{} works for {}", thread::named(&made.thread), thread::named(&parent)));
+        note_places(context, &self.attach, &made.attachments);
         Ok(())
     }
 }
@@ -227,27 +239,49 @@ impl Parent {
 
 /// Queue a silent message for the thread that this one works for
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A file that is attached is /attachments/NAME there, or /attachments/NAME-2 where that name is taken.
+
+Examples:
+  threadkeep notify-parent 4e36 \"Half of it is fine.\"
+  threadkeep notify-parent 4e36 \"Done.\" --attach /report.md --attach /figures/growth.png")]
 pub(crate) struct NotifyParent {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     /// What to tell
     content: String,
+    /// A file of this thread that goes with it; may be given several times
+    #[arg(long, value_name = "PATH")]
+    attach: Vec<FilePath>,
 }
 
 impl NotifyParent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let notified = context.client.notify_parent(thread, &api::NotifyParent { content: self.content }).await?;
+        let notify = api::NotifyParent { content: self.content, attachments: self.attach.clone() };
+        let notified = context.client.notify_parent(thread, &notify).await?;
         if context.json {
             return context.out.json(&notified);
         }
         match notified.queued {
-            Some(queued) => context.out.line(queued.id.to_string()),
+            Some(queued) => {
+                context.out.line(queued.id.to_string())?;
+                note_places(context, &self.attach, &queued.queued_message.attachments);
+                Ok(())
+            }
             None => {
                 context.note("it works for no other thread");
                 Ok(())
             }
         }
+    }
+}
+
+/// Says where files that were attached are for whoever got them.
+fn note_places(context: &Context, sent: &[FilePath], received: &[Attachment]) {
+    for (sent, received) in sent.iter().zip(received) {
+        let place = received.path.as_ref().map_or(received.name.as_str(), FilePath::as_str);
+        context.note(format!("{} is {} there", visible(sent.as_str()), visible(place)));
     }
 }
 

@@ -67,10 +67,12 @@ impl Demo {
             parent_communication: None,
             status: None,
             messages: vec![said(Role::User, "Three ferns for deep shade, please.")],
+            attachments: Vec::new(),
         };
-        let subagent = client.subagent(thread, &subagent).await?.id;
+        let subagent = client.subagent(thread, &subagent).await?.thread.id;
         client.set_status(subagent, &api::SetStatus { status: "has an answer".into() }).await?;
-        let found = api::NotifyParent { content: "Lady fern, male fern, hart's-tongue.".into() };
+        let found =
+            api::NotifyParent { content: "Lady fern, male fern, hart's-tongue.".into(), attachments: Vec::new() };
         client.notify_parent(subagent, &found).await?;
 
         let made = Made { thread, fork, handoff, subagent };

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
-use threadkeep::{Limits, MessageBody, MessageName, Part, Role, Version};
+use threadkeep::{FilePath, Limits, MessageBody, MessageName, Part, Role, Version};
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Message, Problem, Status, Thread};
 use threadkeep_client::{ListMessages, MessagePage, Order};
@@ -187,9 +187,10 @@ pub(crate) fn print(context: &mut Context, message: &Message<'_>, first: bool) -
             context.out.line(format!("  {line}"))?;
         }
     }
-    for Attachment { id, name, mime_type, size } in &body.attachments {
-        let (name, mime_type) = (visible(name), visible(mime_type));
-        context.out.line(format!("  [attachment {name}, {mime_type}, {size} bytes: {id}]"))?;
+    for Attachment { id, name, mime_type, size, path } in &body.attachments {
+        // What lies among the thread's files is read by its path.
+        let name = visible(path.as_ref().map_or(name, FilePath::as_str));
+        context.out.line(format!("  [attachment {name}, {}, {size} bytes: {id}]", visible(mime_type)))?;
     }
     Ok(())
 }

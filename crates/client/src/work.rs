@@ -127,7 +127,7 @@ impl Client {
         self.ask(Ask::post(of(thread, "/skills"), skill)?.repeatable()).await
     }
 
-    /// Makes a thread for a subagent.
+    /// Makes a thread for a subagent, and says where the files are that it was given.
     ///
     /// # Errors
     /// As the server refuses it. If the connection breaks it is not sent again: there could be two.
@@ -135,7 +135,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         subagent: &api::NewSubagent,
-    ) -> Result<api::Thread, Error> {
+    ) -> Result<api::SubagentThread, Error> {
         self.ask(Ask::post(of(thread, "/children"), subagent)?).await
     }
 
@@ -156,7 +156,7 @@ impl Client {
         self.ask(Ask::get(of(thread, "/parent"))).await
     }
 
-    /// Queues a silent message for the thread that this one works for.
+    /// Queues a silent message for the thread that this one works for; its attachments say where they are there.
     ///
     /// # Errors
     /// As the server refuses it. If the connection breaks it is not sent again: it could wait there twice.

@@ -1,33 +1,67 @@
 //! Work side by side where the program has a runtime for it, and one after the other where it has none: the engine needs none.
 
+use std::collections::VecDeque;
 use std::future::Future;
 
-use threadkeep_store::StoreError;
+use threadkeep_store::{BoxFuture, StoreError};
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use crate::Result;
 
-/// Does all of `works`, and gives what they came to, in their order.
-pub(crate) async fn all<T, W>(works: Vec<W>) -> Result<Vec<T>>
-where
-    T: Send + 'static,
-    W: Future<Output = T> + Send + 'static,
-{
-    let mut done = Vec::with_capacity(works.len());
-    match Handle::try_current() {
-        Ok(runtime) => {
-            let running: Vec<_> = works.into_iter().map(|work| runtime.spawn(work)).collect();
-            for work in running {
-                done.push(work.await.map_err(|error| ended(&error))?);
-            }
+/// Works that are begun in order and go on side by side; what they come to is taken in the same order.
+///
+/// Dropped before its end, it leaves undone what has not begun.
+pub(crate) struct Queue<T>(VecDeque<Work<T>>);
+
+enum Work<T> {
+    /// Under way on the program's runtime.
+    Begun(JoinHandle<T>),
+    /// There is no runtime: it is done once it is asked for.
+    Waiting(BoxFuture<'static, T>),
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T: Send + 'static> Queue<T> {
+    /// Begins a work, after those that are here.
+    pub(crate) fn push(&mut self, work: impl Future<Output = T> + Send + 'static) {
+        self.0.push_back(match Handle::try_current() {
+            Ok(runtime) => Work::Begun(runtime.spawn(work)),
+            Err(_) => Work::Waiting(Box::pin(work)),
+        });
+    }
+
+    /// What the first of the works came to; none if there is none.
+    pub(crate) async fn next(&mut self) -> Result<Option<T>> {
+        match self.0.pop_front() {
+            Some(Work::Begun(work)) => Ok(Some(work.await.map_err(|error| ended(&error))?)),
+            Some(Work::Waiting(work)) => Ok(Some(work.await)),
+            None => Ok(None),
         }
-        Err(_) => {
-            for work in works {
-                done.push(work.await);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        for work in &self.0 {
+            if let Work::Begun(work) = work {
+                work.abort();
             }
         }
     }
-    Ok(done)
 }
 
 /// Does something that takes the processor for a while, away from the threads that answer others if there are such.

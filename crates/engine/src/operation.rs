@@ -7,8 +7,9 @@ use crate::{
     ChangeOwner, Create, Decide, Decision, Delete, DeleteFile, DeleteMessage, EditMessage, EditQueued, End, Engine,
     FileRecord, Fork, Handoff, Inject, Injection, Insert, MakeDirectory, Mention, Merge, MoveFile, NotifyParent,
     Observe, Progressed, Queue, Queued, Reference, Relationship, RemoveDirectory, RemoveQueued, Result, Revoked,
-    Rollback, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StoredValue, Subagent, ThreadMerge, ThreadObserver,
-    ThreadReference, Transfer, Transferred, Truncate, Unarchive, Unobserve, Update, Verdict, WriteFiles,
+    Rollback, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StoredValue, Subagent, SubagentThread, ThreadMerge,
+    ThreadObserver, ThreadReference, Transfer, Transferred, Truncate, Unarchive, Unobserve, Update, Verdict,
+    WriteFiles,
 };
 
 /// Something that changes a thread.
@@ -115,6 +116,8 @@ pub enum Operation {
 pub enum Outcome {
     /// The thread as it is now, or the new thread.
     Thread(Box<Thread>),
+    /// The thread of a subagent, with what it was given.
+    Subagent(Box<SubagentThread>),
     /// The messages that were appended.
     Messages(Vec<Message>),
     /// The message that was inserted or edited.
@@ -298,7 +301,7 @@ impl Engine {
             Operation::Begin(begin) => Outcome::Progressed(self.begin(thread, begin).await?),
             Operation::Step(step) => Outcome::Progressed(self.step(thread, step).await?),
             Operation::End(end) => Outcome::Progressed(self.end(thread, end).await?),
-            Operation::Subagent(subagent) => Outcome::Thread(Box::new(self.subagent(thread, subagent).await?)),
+            Operation::Subagent(subagent) => Outcome::Subagent(Box::new(self.subagent(thread, subagent).await?)),
             Operation::NotifyParent(notify) => Outcome::Notified(self.notify_parent(thread, notify).await?),
             Operation::SetStatus(set) => Outcome::StatusSet(self.set_status(thread, set).await?),
             Operation::ChangeOwner(change) => Outcome::Thread(Box::new(self.change_owner(thread, change).await?)),

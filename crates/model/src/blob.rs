@@ -28,6 +28,22 @@ impl BlobId {
     }
 }
 
+/// Makes the id of bytes that come bit by bit.
+#[derive(Clone, Default)]
+pub struct BlobHasher(blake3::Hasher);
+
+impl BlobHasher {
+    /// The next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The id of all bytes so far.
+    pub fn id(&self) -> BlobId {
+        BlobId(*self.0.finalize().as_bytes())
+    }
+}
+
 impl fmt::Display for BlobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

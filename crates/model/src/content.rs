@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{Invalid, Json};
 
@@ -134,6 +135,37 @@ impl Content {
         }
     }
 
+    /// The same content, with the paths of its images and files as `to` has them; where it has none, they stay. Other
+    /// parts stay to the letter.
+    ///
+    /// # Errors
+    /// If a part cannot be written.
+    pub fn with_paths(&self, to: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
+        let Ok(parts) = self.0.read::<Vec<&RawValue>>() else { return Ok(self.clone()) };
+        let mut changed = false;
+        let mut texts = Vec::with_capacity(parts.len());
+        for raw in parts {
+            let mut part = serde_json::from_str::<Part>(raw.get());
+            let path = match &mut part {
+                Ok(Part::Image { path, .. } | Part::File { path, .. }) => to(path).map(|to| *path = to),
+                Ok(Part::Text { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } | Part::Thinking { .. })
+                | Err(_) => None,
+            };
+            match (path, part) {
+                (Some(()), Ok(part)) => {
+                    changed = true;
+                    texts.push(Json::from_value("content", &part)?.as_str().to_owned());
+                }
+                _ => texts.push(raw.get().to_owned()),
+            }
+        }
+        if changed {
+            Self::from_json(Json::parse("content", &format!("[{}]", texts.join(",")))?)
+        } else {
+            Ok(self.clone())
+        }
+    }
+
     /// The content as parts; a string is one text part.
     pub fn to_parts(&self) -> Vec<Part> {
         match self.0.to_value() {
@@ -203,6 +235,19 @@ mod tests {
             (r#"[{"type":"tool_result","toolUseId":"1","content":[["text","x"]]}]"#, "content[0].content[0]"),
         ] {
             assert_eq!(content(text).expect_err(text).field, place);
+        }
+    }
+
+    #[test]
+    fn paths_change_and_everything_else_stays_to_the_letter() {
+        let parts = r#"[{"type":"tool_use","id":"1","name":"f","input":{"z":1.0, "a":1e2}},{"mimeType":"image/png", "type":"image","path":"a.png"},{"type":"file","path":"/b","mimeType":"x"}]"#;
+        let to = |path: &str| (path == "a.png").then(|| "/attachments/a.png".to_owned());
+        let moved = content(parts).expect("parts").with_paths(to).expect("content");
+        let image = r#"{"type":"image","path":"/attachments/a.png","mimeType":"image/png"}"#;
+        let expected = parts.replace(r#"{"mimeType":"image/png", "type":"image","path":"a.png"}"#, image);
+        assert_eq!(moved.as_json().as_str(), expected);
+        for same in [r#""a.png""#, r#"[ {"type":"text","text":"a.png"} ]"#] {
+            assert_eq!(content(same).expect(same).with_paths(to).expect(same).as_json().as_str(), same);
         }
     }
 

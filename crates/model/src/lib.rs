@@ -40,7 +40,7 @@ mod transfer;
 
 pub use actor::{Account, Actor, ActorKind, Caller};
 pub use agent::{AgentState, Child, Execution, ExecutionStatus, ParentCommunication, Skill};
-pub use blob::BlobId;
+pub use blob::{BlobHasher, BlobId};
 pub use commit::{
     Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
     ThreadCommit, ThreadCommitted, Write, advance, born,

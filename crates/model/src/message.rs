@@ -7,7 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, BlobId, Code, Content, Invalid, Json, MessageId, MessageName, QueuedId, Timestamp, Version};
+use crate::{
+    Actor, BlobId, Code, Content, FilePath, Invalid, Json, MessageId, MessageName, QueuedId, Timestamp, Version,
+};
 
 /// The role a message plays in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,6 +98,9 @@ pub struct Attachment {
     pub mime_type: String,
     /// Its size in bytes.
     pub size: u64,
+    /// Where it lies among the files of the thread, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<FilePath>,
 }
 
 /// A message as it is handed in and as the log keeps it.

@@ -27,8 +27,8 @@ fn full(kind: Kind) -> Entry {
     let segment = SegmentId::from_bits(0x0123_4567_89ab_cdef);
     let id = MessageId { segment, position: Position(300) };
     let thread: ThreadId = "T-5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a thread id");
-    let attachment =
-        Attachment { id: BlobId::of(b"golden"), name: "a.png".into(), mime_type: "image/png".into(), size: 6 };
+    let (name, mime_type) = ("a.png".to_owned(), "image/png".to_owned());
+    let attachment = Attachment { id: BlobId::of(b"golden"), name, mime_type, size: 6, path: None };
     let parts =
         r#"[{"type":"text","text":"snowman ☃"},{"type":"tool_use","id":"1","name":"ls","input":{"z":1.0,"a":1e2}}]"#;
     let body = MessageBody {

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use bytes::{Bytes, BytesMut};
 use deadpool_postgres::Object;
 use threadkeep_model::{BlobId, CellIs, Timestamp};
-use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, Result};
+use threadkeep_store::{CHUNK_BYTES, Cell, CellNames, CellPage, CellQuery, Result};
 use tokio_postgres::Row;
 
 use crate::codec::{get, position, segment_id, segment_key};
 use crate::read::rows;
-use crate::tables::BLOB_CHUNK_BYTES;
 
 /// Of the cells of a name that are seen, the one with the highest position is the newest.
 pub(crate) async fn cells(client: &Object, query: &CellQuery) -> Result<CellPage> {
@@ -84,7 +83,7 @@ pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
 
 /// Part of a blob.
 pub(crate) async fn blob_part(client: &Object, id: BlobId, range: std::ops::Range<u64>) -> Result<Option<Bytes>> {
-    let chunk = |at: u64| i32::try_from(at / BLOB_CHUNK_BYTES as u64).unwrap_or(i32::MAX);
+    let chunk = |at: u64| i32::try_from(at / CHUNK_BYTES as u64).unwrap_or(i32::MAX);
     let sql =
         "SELECT b.size, c.n, c.bytes FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id AND c.n BETWEEN $2 AND $3
                WHERE b.hash = $1 ORDER BY c.n";
@@ -95,7 +94,7 @@ pub(crate) async fn blob_part(client: &Object, id: BlobId, range: std::ops::Rang
     let mut bytes = BytesMut::new();
     for row in &chunks {
         let (Some(n), Some(chunk)) = (get::<Option<i32>>(row, 1)?, get::<Option<&[u8]>>(row, 2)?) else { continue };
-        let at = n as u64 * BLOB_CHUNK_BYTES as u64;
+        let at = n as u64 * CHUNK_BYTES as u64;
         let within = |place: u64| (place.max(at) - at).min(chunk.len() as u64) as usize;
         bytes.extend_from_slice(&chunk[within(range.start.min(end))..within(end)]);
     }

@@ -9,6 +9,7 @@
 //! ([`PostgresStore::open_here`]).
 
 mod append;
+mod blobs;
 mod call;
 mod cells;
 mod codec;
@@ -37,14 +38,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
-    Thread, ThreadCommit, ThreadId, ThreadName,
+    Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemList, ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
+    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -303,20 +303,6 @@ impl Store for PostgresStore {
 
     fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
         reading!(self, |client, shared| read::subagents(&client, main))
-    }
-}
-
-impl Blobs for PostgresStore {
-    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        reading!(self, |client, shared| cells::blob(&client, blob))
-    }
-
-    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
-        reading!(self, |client, shared| cells::blobs(&client, &blobs))
-    }
-
-    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        reading!(self, |client, shared| cells::blob_part(&client, blob, range.clone()))
     }
 }
 

@@ -7,16 +7,13 @@ use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
     strip_nulls,
 };
-use threadkeep_store::{Result, SegmentRow, StoreError};
+use threadkeep_store::{CHUNK_BYTES, Result, SegmentRow, StoreError};
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{key, rest, segment_key, tally_numbers, work_bytes};
 use crate::connect::in_order;
 use crate::derived::DerivedRows;
 use crate::terms::ListedRows;
-
-/// How many bytes of a blob go into one row.
-pub(crate) const BLOB_CHUNK_BYTES: usize = 256 * 1024;
 
 /// Where an entry goes.
 #[derive(Debug, Clone, Copy)]
@@ -555,7 +552,7 @@ pub(crate) async fn put_blobs(
         let row = client.query_opt(&statement, &[&&id.as_bytes()[..], &(bytes.len() as i64)]).await?;
         let Some(blob) = row.map(|row| row.get::<_, i64>(0)) else { continue };
         let statement = client.prepare_cached(chunk).await?;
-        for (n, part) in bytes.chunks(BLOB_CHUNK_BYTES).enumerate() {
+        for (n, part) in bytes.chunks(CHUNK_BYTES).enumerate() {
             client.execute(&statement, &[&blob, &(n as i32), &part]).await?;
         }
     }

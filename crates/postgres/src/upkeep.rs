@@ -10,20 +10,20 @@ use threadkeep_model::{
     BlobId, Bounds, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId, Timestamp, reachable,
 };
 use threadkeep_store::{
-    BoxFuture, GcOptions, GcReport, ImportBatch, Progress, Result, SegmentRow, StoreError, Tombstone, Upkeep,
+    BoxFuture, GcOptions, GcReport, ImportBatch, Progress, Result, SegmentRow, StoreError, Tombstone, Upkeep, UploadId,
 };
 
 use crate::codec::{SEGMENT_COLUMNS, get, position, segment, segment_key};
 use crate::commit::Transaction;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
-use crate::{PostgresStore, Shared, reading, terms};
+use crate::{PostgresStore, Shared, blobs, reading, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
 const SWEPT_AT_ONCE: i64 = 100;
 const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, cells, idempotency, blobs, \
-     blob_chunks, blob_refs, tombstones, terms, thread_terms";
+     blob_chunks, blob_refs, uploads, tombstones, terms, thread_terms";
 
 impl Shared {
     /// Begins a transaction beside which nobody writes, and which may take its time.
@@ -56,6 +56,7 @@ impl Shared {
             }
         }
         progress("segments", total, Some(total));
+        report.blobs += self.end_old_uploads(options.now).await?;
         loop {
             let swept = self.sweep().await?;
             report.blobs += swept;
@@ -151,11 +152,29 @@ impl Shared {
         Ok((doomed.len() as u64, next))
     }
 
-    /// Frees some blobs that no entry names, and says how many.
+    /// Ends the uploads that are older than uploads become; says how many of them were not finished.
+    async fn end_old_uploads(&self, now: Timestamp) -> Result<u64> {
+        let mut unfinished = 0;
+        loop {
+            let transaction = self.alone().await?;
+            let sql = "SELECT id, blob IS NULL FROM uploads WHERE began < $1 ORDER BY id LIMIT 1";
+            let found = rows(transaction.client(), sql, &[&UploadId::kept_since(now).as_micros()]).await?;
+            let Some(row) = found.first() else {
+                transaction.end("COMMIT").await.map_err(from_commit)?;
+                return Ok(unfinished);
+            };
+            blobs::end(transaction.client(), &[get(row, 0)?]).await?;
+            unfinished += u64::from(get::<bool>(row, 1)?);
+            transaction.end("COMMIT").await.map_err(from_commit)?;
+        }
+    }
+
+    /// Frees some blobs that neither an entry nor an upload names, and says how many.
     async fn sweep(&self) -> Result<u64> {
         let transaction = self.alone().await?;
         let client = transaction.client();
-        let sql = "SELECT b.id FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.blob = b.id) LIMIT $1";
+        let sql = "SELECT b.id FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.blob = b.id)
+                   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.blob = b.id) LIMIT $1";
         let found = rows(client, sql, &[&SWEPT_AT_ONCE]).await?;
         let blobs = found.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>()?;
         for sql in ["DELETE FROM blob_chunks WHERE blob = ANY($1)", "DELETE FROM blobs WHERE id = ANY($1)"] {

@@ -11,7 +11,7 @@ use futures_core::Stream;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use threadkeep::model::FieldChanges;
-use threadkeep::{Invalid, Json, Skill};
+use threadkeep::{Engine, FileContent, Invalid, Json, Skill};
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Problem, Status};
 
@@ -152,25 +152,27 @@ impl Content {
         self.announced
     }
 
-    /// All of it. Memory grows with what arrives, whatever was announced.
+    /// All of it, brought to the store as it comes: memory holds a part of it at a time.
     ///
     /// # Errors
-    /// 413 for more than `bytes_max`, 408 for one that does not go on.
-    pub(crate) async fn read(mut self, bytes_max: usize) -> Result<Bytes, Refused> {
+    /// 413 for more than a file may have, 408 for one that does not go on.
+    pub(crate) async fn upload(mut self, engine: &Engine) -> Result<FileContent, Refused> {
+        let bytes_max = engine.limits().file_bytes_max;
         let too_large = || -> Refused {
             Problem::new(Status::TooLarge, ErrorCode::TooLarge, format!("a file has at most {bytes_max} bytes")).into()
         };
         if self.announced.is_some_and(|bytes| bytes > bytes_max as u64) {
             return Err(too_large());
         }
-        let mut bytes: Vec<u8> = Vec::new();
+        let (mut upload, mut bytes) = (engine.upload(), 0);
         while let Some(chunk) = self.chunks.next().await? {
-            if bytes.len() + chunk.len() > bytes_max {
+            bytes += chunk.len();
+            if bytes > bytes_max {
                 return Err(too_large());
             }
-            bytes.extend_from_slice(&chunk);
+            upload.write(&chunk).await?;
         }
-        Ok(bytes.into())
+        Ok(upload.finish().await?)
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use threadkeep_model::{
     BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
-    Thread, ThreadId, ThreadName,
+    Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery,
-    MessageQuery, Result, Store, StoreError, StoredEntry, Stores,
+    MessageQuery, Result, Store, StoreError, StoredEntry, Stores, UploadId,
 };
 
 use crate::Chance;
@@ -149,5 +149,21 @@ impl Blobs for Faulty {
 
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
         self.inner.blobs.blob_part(blob, range)
+    }
+
+    fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>> {
+        self.inner.blobs.begin_upload(now)
+    }
+
+    fn add_to_upload(&self, upload: UploadId, at: u64, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
+        self.inner.blobs.add_to_upload(upload, at, bytes)
+    }
+
+    fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>> {
+        self.inner.blobs.finish_upload(upload, blob, size)
+    }
+
+    fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>> {
+        self.inner.blobs.end_upload(upload)
     }
 }

@@ -165,6 +165,8 @@ impl Run {
         let linked = |held: &Held| Held {
             files: if files { held.files.clone() } else { Default::default() },
             values: if values { held.values.clone() } else { Default::default() },
+            file_trail: if files { held.file_trail.clone() } else { Default::default() },
+            value_trail: if values { held.value_trail.clone() } else { Default::default() },
         };
         let tells_agent = told.iter().any(|(_, kind, _)| *kind == Kind::AgentAssigned);
         let keeps_workers = tells_agent || values && worker == parent.worker;
@@ -194,6 +196,7 @@ impl Run {
             }
             made.log(kind, time);
         }
+        made.spawned = Some(thread);
         self.model.threads.push(made);
         self.compare(child.id).await;
     }

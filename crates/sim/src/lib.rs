@@ -8,11 +8,12 @@ mod chance;
 mod compare;
 mod faulty;
 mod holdings;
+mod merging;
 mod model;
 mod operations;
 mod run;
 
 pub use chance::{Chance, SimWorld};
 pub use faulty::{Faults, Faulty};
-pub use model::{Item, Model, ModelThread};
+pub use model::{Item, Model, ModelMerge, ModelThread};
 pub use run::{Plan, Where, simulate};

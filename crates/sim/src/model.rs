@@ -4,6 +4,7 @@
 //! snapshot of it is kept for every version.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use threadkeep::{MessageId, ThreadId, Timestamp};
 use threadkeep_model::Kind;
@@ -33,9 +34,97 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Held {
     /// What files say, by their paths.
-    pub files: BTreeMap<String, String>,
+    pub files: Cells,
     /// Values as JSON, by their keys.
-    pub values: BTreeMap<String, String>,
+    pub values: Cells,
+    /// How the files came to be what they are.
+    pub file_trail: Trail,
+    /// How the values came to be what they are.
+    pub value_trail: Trail,
+}
+
+/// Files or values, by their names.
+pub type Cells = BTreeMap<String, String>;
+
+impl Held {
+    /// An entry was logged, and this is what is held after it.
+    fn step(&mut self) {
+        self.file_trail = self.file_trail.then(&self.files);
+        self.value_trail = self.value_trail.then(&self.values);
+    }
+}
+
+/// The entries that somebody sees, up to one of them, each with what is held after it. Threads that grew from each other
+/// share the beginning.
+#[derive(Clone, Default)]
+pub struct Trail(Option<Rc<Step>>);
+
+struct Step {
+    before: Trail,
+    length: usize,
+    after: Cells,
+}
+
+impl Trail {
+    fn length(&self) -> usize {
+        self.0.as_ref().map_or(0, |step| step.length)
+    }
+
+    fn then(&self, after: &Cells) -> Self {
+        Self(Some(Rc::new(Step { before: self.clone(), length: self.length() + 1, after: after.clone() })))
+    }
+
+    /// What was held where two trails part; none if they share nothing.
+    pub fn parting(&self, other: &Self) -> Option<Cells> {
+        let (mut one, mut other) = (self, other);
+        loop {
+            match (&one.0, &other.0) {
+                (Some(here), Some(there)) if Rc::ptr_eq(here, there) => return Some(here.after.clone()),
+                (Some(here), Some(there)) if here.length >= there.length => one = &here.before,
+                (Some(_), Some(there)) => other = &there.before,
+                (None, _) | (_, None) => return None,
+            }
+        }
+    }
+}
+
+/// How things came about makes no difference to what they are.
+impl PartialEq for Trail {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for Trail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} entries", self.length())
+    }
+}
+
+/// A merge that went through.
+#[derive(Debug, Clone)]
+pub struct ModelMerge {
+    /// The thread that took.
+    pub target: ThreadId,
+    /// The thread that was taken from.
+    pub source: ThreadId,
+    /// As it was at this version.
+    pub version: u64,
+    /// The version of the target's entry that tells of it.
+    pub made: u64,
+    /// What it was about.
+    pub scope: MergeScope,
+}
+
+/// What a merge is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeScope {
+    /// Everything.
+    All,
+    /// The files below `/d`.
+    Below,
+    /// The values that begin with `k`.
+    Keys,
 }
 
 /// Who works on a thread, and with what.
@@ -85,6 +174,8 @@ pub struct ModelThread {
     pub undo: Option<u64>,
     /// What waits, in order.
     pub queue: Vec<String>,
+    /// The thread it was spawned from.
+    pub spawned: Option<ThreadId>,
 }
 
 /// A fork, as the model knows it.
@@ -109,6 +200,8 @@ pub struct Model {
     pub deleted: Vec<ThreadId>,
     /// Forks.
     pub forks: Vec<ModelFork>,
+    /// Merges, in the order in which they were made.
+    pub merges: Vec<ModelMerge>,
 }
 
 impl State {
@@ -148,11 +241,25 @@ impl ModelThread {
             checkpoints: BTreeMap::new(),
             undo: None,
             queue: Vec::new(),
+            spawned: None,
         }
     }
 
     /// An entry was logged; the view is as it is now.
     pub fn log(&mut self, kind: Kind, time: Timestamp) {
+        self.now.held.step();
+        self.note(kind, time);
+    }
+
+    /// A message was appended. Whoever sees it sees its entry.
+    pub fn say(&mut self, kind: Kind, time: Timestamp, said: impl FnOnce(&State) -> Item) {
+        self.now.held.step();
+        let said = said(&self.now);
+        self.now.view.push(said);
+        self.note(kind, time);
+    }
+
+    fn note(&mut self, kind: Kind, time: Timestamp) {
         self.version += 1;
         self.history.push((self.version, kind));
         self.times.insert(self.version, time);

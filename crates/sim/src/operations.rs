@@ -44,8 +44,7 @@ impl Run {
         assert_eq!(told.len(), texts.len(), "{}", self.context());
         for ((id, kind, time), text) in told.into_iter().zip(texts) {
             let known = self.model.thread(thread);
-            known.now.view.push(item(id, id, text, &known.now));
-            known.log(kind, time);
+            known.say(kind, time, |now| item(id, id, text, now));
         }
     }
 
@@ -76,9 +75,10 @@ impl Run {
             let known = self.model.thread(thread);
             if kind == Kind::MessageDelivered {
                 let text = waiting.next().expect("something that waited");
-                known.now.view.push(item(id, id, &text, &known.now));
+                known.say(kind, time, |now| item(id, id, &text, now));
+            } else {
+                known.log(kind, time);
             }
-            known.log(kind, time);
         }
         assert_eq!(waiting.next(), None, "{}: all of it is delivered", self.context());
     }

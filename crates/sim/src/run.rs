@@ -139,7 +139,7 @@ impl Run {
         }
         let at = self.chance.below(self.model.threads.len() as u64) as usize;
         let thread = self.model.threads[at].id;
-        match self.chance.below(120) {
+        match self.chance.below(128) {
             0..=4 => self.create().await,
             5..=18 => self.append(thread).await,
             19..=22 => self.queue(thread).await,
@@ -167,6 +167,7 @@ impl Run {
             108..=109 => self.delete_file(thread).await,
             110..=111 => self.move_file(thread).await,
             112..=113 => self.restore_file(thread).await,
+            120..=127 => self.merge(thread).await,
             _ => self.set_value(thread).await,
         }
         self.read_on().await;

@@ -210,8 +210,6 @@ pub(crate) fn cell_is(text: Option<String>) -> CellIs {
     }
 }
 
-/// How many bytes of a blob go into one row.
-pub(crate) const BLOB_CHUNK_BYTES: usize = 256 * 1024;
 const CHUNK_BITS: u32 = 20;
 
 /// The key of chunk `n` of a blob.

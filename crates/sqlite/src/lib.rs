@@ -5,6 +5,7 @@
 //! is acknowledged (`synchronous=FULL`), so what was acknowledged survives a power cut. Several processes may use the
 //! file at once; each notices the writes of the others within [`FOREIGN_POLL_MS`] milliseconds.
 
+mod blobs;
 mod cells;
 mod codec;
 mod commit;
@@ -29,17 +30,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
-    Thread, ThreadId, ThreadName,
+    Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemList, ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
+    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -388,20 +388,6 @@ impl Store for SqliteStore {
 
     fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.read(|connection, _| read::subagents(connection, main))
-    }
-}
-
-impl Blobs for SqliteStore {
-    fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        self.read(|connection, _| cells::blob(connection, blob))
-    }
-
-    fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
-        self.read(|connection, _| blobs.into_iter().map(|blob| cells::blob(connection, blob)).collect())
-    }
-
-    fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        self.read(|connection, _| cells::blob_part(connection, blob, range))
     }
 }
 

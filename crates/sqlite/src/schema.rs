@@ -3,7 +3,7 @@
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
 //! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items`,
 //! `aliases` and `cells` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
-//! the threads. `registry` stands beside all that: keys and projects.
+//! the threads. `registry` stands beside all that: keys and projects; and `uploads`, which are to become blobs.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 7] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS];
+const MIGRATIONS: [&str; 8] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -245,6 +245,16 @@ CREATE INDEX items_made ON items (kind, made, key);
 CREATE INDEX items_due ON items (due, key) WHERE due IS NOT NULL;
 ";
 
+/// Blobs that are brought bit by bit: what each became, which stays until the upload ends.
+const UPLOADS: &str = "
+CREATE TABLE uploads (
+    id INTEGER PRIMARY KEY,
+    began INTEGER NOT NULL,
+    blob INTEGER
+);
+CREATE INDEX uploads_blob ON uploads (blob) WHERE blob IS NOT NULL;
+";
+
 /// Makes a new file a store, or brings an older store to the present version.
 pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
     let known = MIGRATIONS.len() as i64;
@@ -289,7 +299,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use threadkeep_model::{Account, Json, Record, SegmentId, Tally, ThreadId, Timestamp};
-    use threadkeep_store::{LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
+    use threadkeep_store::{Blobs, LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
 
     use super::*;
     use crate::SqliteStore;
@@ -354,6 +364,25 @@ mod tests {
                 let now = Timestamp::from_micros(1_800_000_000_000_000);
                 let ask = LeaseAsk { holder: "ann".into(), ttl_micros: 1_000_000, now };
                 assert_eq!(store.take(newest.id, ask).await.expect("a lease").token, 1);
+            });
+        }
+    }
+
+    #[test]
+    fn a_store_of_any_earlier_version_takes_uploads() {
+        for version in 1..MIGRATIONS.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("threads.db");
+            older(&path, version, 0);
+            let store = SqliteStore::open(&path).expect("a store");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(async {
+                let upload = store.begin_upload(Timestamp::from_micros(1)).await.expect("an upload");
+                let bytes = bytes::Bytes::from_static(b"abc");
+                let id = threadkeep_model::BlobId::of(&bytes);
+                store.add_to_upload(upload, 0, bytes.clone()).await.expect("a part");
+                store.finish_upload(upload, id, 3).await.expect("a blob");
+                assert_eq!(store.blob(id).await.expect("a read"), Some(bytes), "from version {version}");
             });
         }
     }

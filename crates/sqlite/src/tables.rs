@@ -5,7 +5,7 @@ use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, SegmentId,
     ThreadId, Timestamp,
 };
-use threadkeep_store::Result;
+use threadkeep_store::{CHUNK_BYTES, Result};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
@@ -177,7 +177,7 @@ pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Re
         .and_then(|mut statement| statement.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)))
         .map_err(from_sqlite)?;
     let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2)").map_err(from_sqlite)?;
-    for (n, chunk) in bytes.chunks(codec::BLOB_CHUNK_BYTES).enumerate() {
+    for (n, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
         insert.execute(params![codec::chunk_key(blob, n), chunk]).map_err(from_sqlite)?;
     }
     Ok(())

@@ -18,7 +18,7 @@ use crate::commit::Known;
 use crate::error::from_sqlite;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
-use crate::{SqliteStore, cells, read, terms};
+use crate::{SqliteStore, blobs, cells, read, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
@@ -57,6 +57,10 @@ impl SqliteStore {
             }
         }
         progress("segments", total, Some(total));
+        while let Some((upload, finished)) = self.read(|connection, _| blobs::expired(connection, options.now)).await? {
+            self.end(upload).await?;
+            report.blobs += u64::from(!finished);
+        }
         loop {
             let swept = self.upkeep(sweep).await?;
             report.blobs += swept;
@@ -221,12 +225,12 @@ fn free_entries(
     })
 }
 
-/// Frees some blobs that no entry names, and says how many.
+/// Frees some blobs that neither an entry nor an upload names, and says how many.
 fn sweep(connection: &mut Connection) -> Result<u64> {
     const SWEPT_AT_ONCE: i64 = 100;
     in_transaction(connection, |connection| {
         let sql = "SELECT id FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob_refs.blob = blobs.id)
-                   LIMIT ?1";
+                   AND NOT EXISTS (SELECT 1 FROM uploads WHERE uploads.blob = blobs.id) LIMIT ?1";
         let blobs = read::rows(connection, sql, [SWEPT_AT_ONCE], |row| row.get::<_, i64>(0).map_err(from_sqlite))?;
         for blob in &blobs {
             let chunks = chunk_keys(*blob);

@@ -23,15 +23,17 @@ const CHECKPOINT_PAGES: i32 = 1_024;
 /// …and from this size on what is left of it by the writer itself, so that it starts over.
 const CHECKPOINT_NOW_PAGES: i32 = 8_192;
 
-/// What changes a lease, on the writer's connection.
-pub(crate) type LeaseWork = Box<dyn FnOnce(Result<&mut Connection>) + Send>;
+/// What writes beside the log, on the writer's connection; an error if nothing may be written.
+pub(crate) type OwnWork = Box<dyn FnOnce(Result<&mut Connection>) + Send>;
 
 /// Work for the writer.
 pub(crate) enum Job {
     /// A commit, and who waits for it.
     Commit(Commit, oneshot::Sender<Result<Committed>>),
     /// Something that changes the lease of a thread, alone in its own transaction; an error if nothing may be written.
-    Lease(ThreadId, LeaseWork),
+    Lease(ThreadId, OwnWork),
+    /// Something that brings a blob, alone in its own transaction; an error if nothing may be written. Heads stay as they are.
+    Upload(OwnWork),
     /// Anything else that writes, alone in its own transactions.
     Upkeep(Box<dyn FnOnce(&mut Connection) + Send>),
 }
@@ -66,6 +68,10 @@ impl Writer {
                         self.commit_all(std::mem::take(&mut commits));
                         work(self.writable().map(|()| &mut self.connection));
                         self.known.forget_thread(thread);
+                    }
+                    Job::Upload(work) => {
+                        self.commit_all(std::mem::take(&mut commits));
+                        work(self.writable().map(|()| &mut self.connection));
                     }
                     Job::Upkeep(work) => {
                         self.commit_all(std::mem::take(&mut commits));

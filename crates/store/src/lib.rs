@@ -17,6 +17,7 @@ mod shelves;
 mod signals;
 pub mod terms;
 mod timers;
+mod uploads;
 
 pub mod conformance;
 
@@ -42,6 +43,7 @@ pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tom
 pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
 pub use signals::{Signal, Signals};
 pub use timers::{Due, DueQuery, Timers};
+pub use uploads::{CHUNK_BYTES, UploadId};
 
 /// What a store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -134,6 +136,31 @@ pub trait Blobs: Send + Sync {
 
     /// The bytes of `blob` from `range.start` up to `range.end` or the end, if it is here.
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>>;
+
+    /// Begins to bring a blob bit by bit. Nobody sees it before it is finished.
+    ///
+    /// What is neither finished nor ended within [`UploadId::KEPT_MICROS`] after `now` is freed by [`Upkeep::gc`].
+    fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>>;
+
+    /// Adds bytes at the place `at`, where those before it end: one or several chunks of [`CHUNK_BYTES`], of which only
+    /// the very last may be smaller. Adding the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the upload is finished, ended or freed.
+    fn add_to_upload(&self, upload: UploadId, at: u64, bytes: Bytes) -> BoxFuture<'_, Result<()>>;
+
+    /// Makes what was added the blob `blob` with `size` bytes: commits can name it from now on, and until the upload is
+    /// ended, or as old as uploads become, gc leaves it alone. Its bytes are not copied; those of a blob that is here
+    /// already are let go.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the upload is finished, ended or freed; [`StoreError::Corrupt`] if it has not `size`
+    /// bytes.
+    fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>>;
+
+    /// Ends an upload: frees what is not finished, and leaves to [`Upkeep::gc`] what is, unless an entry names it. That
+    /// there is no such upload is no error.
+    fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>>;
 }
 
 /// Everything that happens in the store, in one order.

@@ -87,19 +87,20 @@ pub use threadkeep_api::{Patch, PatchOperation};
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, ApprovalAnswer, ApprovalPage, Approvals,
-    Archive, Assign, Backfilled, Begin, Case, ChangeLifecycle, ChangeOwner, Changed, ContentHash, CopyReport, Courier,
-    Create, Decide, Decision, Delegated, Delete, DeleteFile, DeleteMessage, Delivery, DiffStats, Direction,
-    DoctorReport, EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileIs,
-    FileRecord, FileStats, FileVersion, Files, Find, Fork, ForkPoint, Found, Grep, Grepped, Handoff, HistoryEntry, Hit,
-    HitMessage, Importer, IndexStatus, Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List,
-    Logged, MakeDirectory, Match, Mention, Merge, MergedTree, MessagePage, Mode, ModelMessage, MoveFile, NewAttachment,
-    NewFile, NewMessage, NotifyParent, Observe, Operation, Outcome, Over, Page, Progressed, Queue, Queued, Reference,
-    References, ReferredPage, Relationship, RelationshipRole, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback,
-    RollbackTo, Search, Selection, SetCheckpoint, SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue,
-    Subagent, Subscription, TakeWriter, Taken, ThreadMerge, ThreadObserver, ThreadPage, ThreadReference, ThreadSummary,
-    Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Validate, Values, Verb, Verdict,
-    World, WriteFiles, standing,
+    Archive, Assign, Begin, Case, ChangeLifecycle, ChangeOwner, Changed, ContentHash, CopyReport, Courier, Create,
+    Decide, Decision, Delegated, Delete, DeleteFile, DeleteMessage, Delivery, DiffStats, Direction, DoctorReport,
+    EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileContent, FileIs,
+    FileRecord, FileStats, FileVersion, Files, Find, Fork, ForkPoint, Grep, Grepped, Handoff, HistoryEntry, Importer,
+    Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, MakeDirectory, Match,
+    Mention, Merge, MergedTree, MessagePage, Mode, ModelMessage, MoveFile, NewAttachment, NewFile, NewMessage,
+    NotifyParent, Observe, Operation, Outcome, Over, Page, Progressed, Queue, Queued, Reference, References,
+    ReferredPage, Relationship, RelationshipRole, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback, RollbackTo,
+    Selection, SetCheckpoint, SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue, Subagent,
+    SubagentThread, Subscription, TakeWriter, Taken, ThreadMerge, ThreadObserver, ThreadPage, ThreadReference,
+    ThreadSummary, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Upload, Uploaded,
+    Validate, Values, Verb, Verdict, World, WriteFiles, standing,
 };
+pub use threadkeep_engine::{Backfilled, Found, Hit, HitMessage, IndexStatus, Search};
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,

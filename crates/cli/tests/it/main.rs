@@ -25,6 +25,7 @@ mod timeouts;
 mod tls;
 mod tour;
 mod transfer;
+mod uploads;
 mod watch;
 mod work;
 mod writer;

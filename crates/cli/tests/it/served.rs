@@ -49,6 +49,7 @@ by_a_server! {
         an_executor_works_while_others_queue
         the_queue_is_bounded_and_its_refusals_say_what_to_do
         agents_skills_and_subagents_have_their_commands
+        files_go_along_with_what_subagents_are_told_and_tell
         a_read_for_another_thread_is_a_mention;
     files:
         files_are_written_searched_compared_and_brought_back

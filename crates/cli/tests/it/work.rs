@@ -99,6 +99,28 @@ pub fn agents_skills_and_subagents_have_their_commands() {
 }
 
 #[test]
+pub fn files_go_along_with_what_subagents_are_told_and_tell() {
+    let keep = Keep::new();
+    let thread = keep.create("Main");
+    keep.run_with(&["write-file", &thread, "/src/a.md", "-"], b"one\n").ok();
+    let made = keep.json(&["subagent", &thread, "critic", "--message", "please", "--attach", "src/a.md"]);
+    assert_eq!(made["attachments"][0]["path"], "/attachments/a.md");
+    let child = made["id"].as_str().expect("an id");
+    assert_eq!(keep.ok(&["read-file", child, "/attachments/a.md"]), "one");
+    let mut ids = Vec::new();
+    for text in ["two\n", "three\n"] {
+        keep.run_with(&["write-file", child, "/a.md", "-"], text.as_bytes()).ok();
+        ids.push(keep.ok(&["notify-parent", child, "look", "--attach", "/a.md"]));
+    }
+    let waiting = keep.json(&["queue", &thread]);
+    assert_eq!(waiting[1]["id"], ids[1].as_str());
+    assert_eq!(waiting[1]["queuedMessage"]["attachments"][0]["path"], "/attachments/a-2.md");
+    assert_eq!(keep.ok(&["read-file", &thread, "/attachments/a-2.md"]), "three");
+    keep.run(&["notify-parent", child, "look", "--attach", "/none"]).refused(3, &["/none"]);
+    keep.run(&["notify-parent", child, "look", "--attach", "../x"]).refused(2, &["leads out of the thread"]);
+}
+
+#[test]
 pub fn a_read_for_another_thread_is_a_mention() {
     let keep = Keep::new();
     let (reader, read) = (keep.create("Reader"), keep.ok(&["create", "Read", "--message", "a"]));

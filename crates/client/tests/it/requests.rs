@@ -134,11 +134,13 @@ fn work_keys_projects_and_upkeep() {
         );
         let skilled = client.activate_skill(id, &asked(json!({"name": "pdf"}))).await.expect("a skill");
         assert_eq!(skilled.activated_skills.len(), 1);
-        let child = client.subagent(id, &asked(json!({"name": "critic"}))).await.expect("a subagent");
+        let child = client.subagent(id, &asked(json!({"name": "critic"}))).await.expect("a subagent").thread;
         assert_eq!(client.children(id).await.expect("children")[0].reference, child.id);
         assert_eq!(client.parent(child.id).await.expect("a parent").map(|parent| parent.id), Some(id));
         assert_eq!(client.parent(id).await.expect("none"), None);
         assert!(client.notify_parent(child.id, &asked(json!({"content": "done"}))).await.expect("told").notified);
+        let asks = json!({"name": "critic", "attachments": ["/none"]});
+        assert_eq!(client.subagent(id, &asked(asks)).await.expect_err("no such file").code(), "file_not_found");
         assert!(client.set_status(child.id, &asked(json!({"status": "running"}))).await.expect("set").set);
         assert_eq!(client.emit(id, &asked(json!({"event": "x", "data": null}))).await.expect("told").listeners, 0);
         let taken = client.take_writer(id, &asked(json!({"ttl": 60_000}))).await.expect("a lease");

@@ -1,17 +1,22 @@
 //! Finding files by their names and by what they say.
 
+use std::collections::VecDeque;
+
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
 use threadkeep_store::{CellNames, StoreError};
 use threadkeep_tree::{Case, Glob, Match, Mode};
 
 use super::{LOOKED_AT, prefix_end};
+use crate::beside::Queue;
 use crate::view::View;
-use crate::{Engine, Result, beside};
+use crate::{Engine, Result};
 
 /// Most bytes of files that are searched in one piece of work.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
 /// Most files that are searched in one piece of work.
 const PIECE_FILES_MAX: usize = 256;
+/// Most pieces that are under way or done and not yet taken.
+const PIECES_MAX: usize = 8;
 /// Files above this size are not searched.
 const SEARCHED_BYTES_MAX: u64 = 64 << 20;
 /// Lines that a search gives, unless it is told otherwise, and at most.
@@ -80,7 +85,7 @@ impl Engine {
         let mut found = Vec::new();
         let mut next = Some(glob.literal_prefix().to_owned());
         while let Some(from) = next {
-            let page = self.names(&view, from, glob.literal_prefix()).await?;
+            let page = self.names(&view, from, glob.literal_prefix(), LOOKED_AT * 4).await?;
             next = page.1;
             for (name, _) in page.0.into_iter().filter(|(name, _)| glob.matches(name)) {
                 if found.len() == limit {
@@ -102,82 +107,123 @@ impl Engine {
         let among = grep.glob.as_deref().map(|text| glob("glob", text)).transpose()?;
         let view = self.file_view(thread, Capability::Search, grep.as_of).await?;
         let limit = grep.limit.unwrap_or(MATCHES).min(MATCHES_MAX);
-        let prefix = among.as_ref().map_or("/", |glob| glob.literal_prefix());
+        let prefix = among.as_ref().map_or("/", |glob| glob.literal_prefix()).to_owned();
+        let page = |from: String| {
+            let (engine, view, prefix, among) = (self.clone(), view.clone(), prefix.clone(), among.clone());
+            async move { engine.searched(&view, from, &prefix, among.as_ref()).await }
+        };
+        let (mut pages, mut files, mut pieces) = (Queue::default(), VecDeque::new(), Queue::default());
+        pages.push(page(prefix.clone()));
         let (mut grepped, mut left) = (Grepped::default(), limit);
-        let mut next = Some(prefix.to_owned());
-        while let Some(from) = next {
-            let page = self.names(&view, from, prefix).await?;
-            next = page.1;
-            let mut files = Vec::new();
-            for (name, cell) in page.0 {
-                if among.as_ref().is_none_or(|glob| glob.matches(&name)) {
-                    files.push((name, content_of(&cell)?));
+        loop {
+            // While some files are searched, the next ones and the names after them are read.
+            while pieces.len() < PIECES_MAX {
+                if let Some(piece) = piece_of(&mut files) {
+                    pieces.push(self.grep_in(piece, pattern.clone(), limit));
+                } else if let Some(page_of_names) = pages.next().await? {
+                    let (names, next) = page_of_names?;
+                    files.extend(names);
+                    if let Some(from) = next {
+                        pages.push(page(from));
+                    }
+                } else {
+                    break;
                 }
             }
-            for (name, matches) in self.grep_in(files, &pattern, left).await? {
-                if left == 0 {
-                    return Ok(Grepped { truncated: true, ..grepped });
-                }
+            let Some(found) = pieces.next().await? else { return Ok(grepped) };
+            let mut found = found?.into_iter().peekable();
+            while let Some((name, mut matches)) = found.next() {
                 let more = matches.len() > left;
-                let matches: Vec<Match> = matches.into_iter().take(left).collect();
+                matches.truncate(left);
                 left -= matches.len();
-                grepped.files.push((name.parse()?, matches));
-                if more {
+                if !matches.is_empty() {
+                    grepped.files.push((name.parse()?, matches));
+                }
+                let unsearched = found.peek().is_some() || !(pieces.is_empty() && files.is_empty() && pages.is_empty());
+                if more || left == 0 && unsearched {
                     return Ok(Grepped { truncated: true, ..grepped });
                 }
             }
         }
-        Ok(grepped)
     }
 
-    /// Searches files in pieces, side by side; gives those with matches, in their order.
-    async fn grep_in(
+    /// Searches some files; gives those with matches, in their order.
+    fn grep_in(
         &self,
-        files: Vec<(String, (BlobId, u64))>,
-        pattern: &threadkeep_tree::Grep,
+        piece: Vec<Searched>,
+        pattern: threadkeep_tree::Grep,
         limit: usize,
-    ) -> Result<Vec<(String, Vec<Match>)>> {
-        let (mut work, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
-        let mut files = files.into_iter().filter(|(_, (_, size))| *size <= SEARCHED_BYTES_MAX).peekable();
-        while let Some((name, (hash, size))) = files.next() {
-            piece.push((name, hash));
-            bytes += size;
-            if bytes < PIECE_BYTES_MAX && piece.len() < PIECE_FILES_MAX && files.peek().is_some() {
-                continue;
-            }
-            let (piece, blobs, pattern) =
-                (std::mem::take(&mut piece), self.shared.stores.blobs.clone(), pattern.clone());
-            bytes = 0;
-            work.push(async move {
-                let contents = blobs.blobs(piece.iter().map(|(_, hash)| *hash).collect()).await?;
-                let mut found = Vec::new();
-                for ((name, hash), content) in piece.into_iter().zip(contents) {
-                    let missing = || StoreError::corrupt(format!("the content {hash} of {name} is missing"));
-                    let matches = pattern.matches(&content.ok_or_else(missing)?, limit.saturating_add(1));
-                    if !matches.is_empty() {
-                        found.push((name, matches));
-                    }
+    ) -> impl Future<Output = Result<Vec<(String, Vec<Match>)>>> + Send + use<> {
+        let blobs = self.shared.stores.blobs.clone();
+        async move {
+            let contents = blobs.blobs(piece.iter().map(|file| file.hash).collect()).await?;
+            let mut found = Vec::new();
+            for (Searched { name, hash, .. }, content) in piece.into_iter().zip(contents) {
+                let missing = || StoreError::corrupt(format!("the content {hash} of {name} is missing"));
+                let matches = pattern.matches(&content.ok_or_else(missing)?, limit.saturating_add(1));
+                if !matches.is_empty() {
+                    found.push((name, matches));
                 }
-                Ok::<_, StoreError>(found)
-            });
+            }
+            Ok(found)
         }
-        let mut found = Vec::new();
-        for done in beside::all(work).await? {
-            found.extend(done?);
+    }
+
+    /// Some files to search, from a name on, and where to go on.
+    async fn searched(
+        &self,
+        view: &View,
+        from: String,
+        prefix: &str,
+        among: Option<&Glob>,
+    ) -> Result<(Vec<Searched>, Option<String>)> {
+        let (names, next) = self.names(view, from, prefix, LOOKED_AT).await?;
+        let mut files = Vec::with_capacity(names.len());
+        for (name, cell) in names {
+            if among.is_none_or(|glob| glob.matches(&name)) {
+                let (hash, size) = content_of(&cell)?;
+                files.push(Searched { name, hash, size });
+            }
         }
-        Ok(found)
+        files.retain(|file| file.size <= SEARCHED_BYTES_MAX);
+        Ok((files, next))
     }
 
     /// Some files from a name on, each with its cell as it is kept, and where to go on. Directories are left out.
-    async fn names(&self, view: &View, from: String, prefix: &str) -> Result<(Vec<(String, String)>, Option<String>)> {
+    async fn names(
+        &self,
+        view: &View,
+        from: String,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<(Vec<(String, String)>, Option<String>)> {
         let names = CellNames::Between(from, prefix_end(prefix));
-        let page = self.cells(view, Space::Files, names, LOOKED_AT * 4).await?;
+        let page = self.cells(view, Space::Files, names, limit).await?;
         let files = page.cells.into_iter().filter_map(|cell| match cell.is {
             CellIs::There(text) if text != "null" => Some((cell.name, text)),
             CellIs::There(_) | CellIs::Gone | CellIs::InEntry => None,
         });
         Ok((files.collect(), page.next))
     }
+}
+
+/// A file to search.
+struct Searched {
+    name: String,
+    hash: BlobId,
+    size: u64,
+}
+
+/// The next files that are searched in one piece of work.
+fn piece_of(files: &mut VecDeque<Searched>) -> Option<Vec<Searched>> {
+    let mut bytes = 0;
+    let mut fits = |file: &Searched| {
+        bytes += file.size;
+        bytes <= PIECE_BYTES_MAX
+    };
+    // One file that is larger is a piece of its own.
+    let count = files.iter().take(PIECE_FILES_MAX).take_while(|file| fits(file)).count().max(1).min(files.len());
+    (count > 0).then(|| files.drain(..count).collect())
 }
 
 fn glob(field: &str, text: &str) -> Result<Glob, Invalid> {

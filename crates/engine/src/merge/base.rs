@@ -5,6 +5,7 @@ use threadkeep_model::{
     Bounds, MergeBase, MergeStatus, MessageId, Position, Tally, Thread, ThreadId, Timestamp, Uuid, Work,
 };
 
+use super::scope::Scope;
 use crate::view::View;
 use crate::{Engine, Result};
 
@@ -12,30 +13,72 @@ use crate::{Engine, Result};
 struct Earlier {
     merge: Uuid,
     of: ThreadId,
+    /// What it took: the other one, as it was at this version.
     version: Version,
+    /// Where it stands in the log of the one that took.
+    made: Version,
     time: Timestamp,
+    scope: Scope,
 }
 
+impl Earlier {
+    /// Whether this came before `other`, which the other thread made. Whoever merged last had the other merge in what it
+    /// took: clocks need not agree. Where neither did, they tell.
+    fn is_before(&self, other: &Self) -> bool {
+        if self.made <= other.version {
+            true
+        } else if other.made <= self.version {
+            false
+        } else {
+            self.time <= other.time
+        }
+    }
+}
+
+/// What the sides of a merge have in common: each view shows it as far as the scope goes, and lies over those before.
+pub(super) type Layers = Vec<(Scope, View)>;
+
 impl Engine {
-    /// What `target` and `source`, seen like this, are compared with; no view if with nothing.
+    /// What `target` and `source`, seen like this, are compared with; no layers if with nothing.
     pub(super) async fn merge_base(
         &self,
         (target, ours): (&Thread, &View),
         (source, theirs): (&Thread, &View),
-    ) -> Result<(MergeBase, Option<View>)> {
-        let here = self.last_merge(target, ours, source.id).await?;
+    ) -> Result<(MergeBase, Layers)> {
+        let here = self.earlier_merges(target, ours, source.id).await?;
         // Only whose threads are one's own shows its record.
         let there = if source.account == self.caller.account {
-            self.last_merge(source, theirs, target.id).await?
+            self.earlier_merges(source, theirs, target.id).await?
         } else {
-            None
+            Vec::new()
         };
-        if let Some(earlier) = here.into_iter().chain(there).max_by_key(|earlier| earlier.time) {
-            let of = if earlier.of == source.id { source } else { target };
-            let view = self.view(of.id, &of.head, Some(earlier.version)).await?;
-            let base = MergeBase::Merge { merge_id: earlier.merge, thread_id: of.id, version: earlier.version };
-            return Ok((base, Some(view)));
+        let mut earlier = in_order(here, there);
+        // What took everything leaves nothing of what was before it.
+        let whole = earlier.iter().rposition(|earlier| earlier.scope.is_everything());
+        let (mut base, mut layers) = match whole {
+            Some(whole) => {
+                earlier.drain(..whole);
+                (MergeBase::Empty, Layers::new())
+            }
+            None => {
+                let (base, view) = self.shared_base((target, ours), (source, theirs)).await?;
+                (base, view.map(|view| (Scope::everything(), view)).into_iter().collect())
+            }
+        };
+        for Earlier { merge, of, version, scope, .. } in earlier {
+            let of = if of == source.id { source } else { target };
+            base = MergeBase::Merge { merge_id: merge, thread_id: of.id, version };
+            layers.push((scope, self.view(of.id, &of.head, Some(version)).await?));
         }
+        Ok((base, layers))
+    }
+
+    /// What the two have in common without any merge.
+    async fn shared_base(
+        &self,
+        (target, ours): (&Thread, &View),
+        (source, theirs): (&Thread, &View),
+    ) -> Result<(MergeBase, Option<View>)> {
         let parted = self.parting(ours, theirs).await?;
         let shared = parted.as_ref().map(|view| view.bounds);
         let is_whole = shared.is_some_and(|bounds| bounds.files != Position::START && bounds.values != Position::START);
@@ -54,9 +97,9 @@ impl Engine {
         })
     }
 
-    /// The last merge of `of` into `into` that went through and is in view.
-    async fn last_merge(&self, into: &Thread, view: &View, of: ThreadId) -> Result<Option<Earlier>> {
-        let mut last: Option<Earlier> = None;
+    /// The merges of `of` into `into` that went through and are in view, in the order in which they were made.
+    async fn earlier_merges(&self, into: &Thread, view: &View, of: ThreadId) -> Result<Vec<Earlier>> {
+        let mut earlier = Vec::new();
         for item in self.merge_items(into.id, None).await? {
             let place = MessageId { segment: item.entry.segment, position: item.entry.position };
             if !view.holds(place) {
@@ -64,14 +107,14 @@ impl Engine {
             }
             let merged = self.read_merge(into.id, &item).await?.merged;
             let source = merged.sources.iter().find(|source| source.thread_id == of);
-            if let (MergeStatus::Merged, Some(source)) = (merged.status, source)
-                && last.as_ref().is_none_or(|last| last.time <= item.entry.time)
-            {
-                let (version, time) = (source.version, item.entry.time);
-                last = Some(Earlier { merge: merged.id, of, version, time });
+            if let (MergeStatus::Merged, Some(source)) = (merged.status, source) {
+                let (version, made, time) = (source.version, item.entry.position, item.entry.time);
+                let scope = Scope::read(&merged.plan.artifact_scope)?;
+                earlier.push(Earlier { merge: merged.id, of, version, made, time, scope });
             }
         }
-        Ok(last)
+        earlier.sort_by_key(|earlier| earlier.made);
+        Ok(earlier)
     }
 
     /// What both views show of the history they share.
@@ -88,5 +131,20 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+}
+
+/// The merges of both sides, each in their order, as they came one after the other.
+fn in_order(here: Vec<Earlier>, there: Vec<Earlier>) -> Vec<Earlier> {
+    let mut all = Vec::with_capacity(here.len() + there.len());
+    let (mut here, mut there) = (here.into_iter().peekable(), there.into_iter().peekable());
+    loop {
+        let next = match (here.peek(), there.peek()) {
+            (Some(one), Some(other)) if one.is_before(other) => here.next(),
+            (Some(_), None) => here.next(),
+            (_, Some(_)) => there.next(),
+            (None, None) => return all,
+        };
+        all.extend(next);
     }
 }

@@ -265,7 +265,7 @@ impl Engine {
         let mut approval = None;
         match status {
             MergeStatus::Merged => {
-                self.check_quota(thread, planned.bytes())?;
+                self.check_quota(&thread.head.tally, planned.bytes())?;
                 told.entries.extend(planned.entries().iter().map(NewEntry::new));
                 told.blobs.extend(planned.fresh.iter().map(|(hash, bytes)| (*hash, bytes.clone())));
             }

@@ -110,20 +110,24 @@ impl Engine {
             let (source, standing) = self.seen(*source, Verb::ReadFile).await?;
             let version = at.unwrap_or(source.head.version);
             let theirs = self.view(source.id, &source.head, Some(version)).await?;
-            let (base, base_view) = self.merge_base((target, &ours), (&source, &theirs)).await?;
+            let (base, common) = self.merge_base((target, &ours), (&source, &theirs)).await?;
             if scope.has_files() {
-                let before = match &base_view {
-                    Some(view) => self.tree_of(view).await?,
-                    None => BTreeMap::new(),
-                };
+                let mut before = BTreeMap::new();
+                for (layer, view) in &common {
+                    before.retain(|path: &FilePath, _| !layer.has_file(path.as_str()));
+                    let shown = self.tree_of(view).await?.into_iter();
+                    before.extend(shown.filter(|(path, _)| layer.has_file(path.as_str())));
+                }
                 let after = self.tree_of(&theirs).await?;
                 self.merge_files(&mut files, (source.id, &before, &after), &scope, plan).await?;
             }
             if scope.has_values() {
-                let before = match &base_view {
-                    Some(view) => self.held_in(view, &scope).await?,
-                    None => BTreeMap::new(),
-                };
+                let mut before = BTreeMap::new();
+                for (layer, view) in &common {
+                    before.retain(|key: &String, _| !layer.has_value(key));
+                    let shown = self.held_in(view, &scope).await?.into_iter();
+                    before.extend(shown.filter(|(key, _)| layer.has_value(key)));
+                }
                 held.merge(source.id, &before, &self.held_in(&theirs, &scope).await?, plan)?;
             }
             if standing == Standing::Owner {

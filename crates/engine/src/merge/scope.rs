@@ -18,7 +18,7 @@ impl Scope {
     /// Reads a scope. An empty one is everything; one that names anything is that alone.
     pub(crate) fn read(items: &[String]) -> Result<Self, Invalid> {
         if items.is_empty() {
-            return Ok(Self { files: None, values: None });
+            return Ok(Self::everything());
         }
         let (mut files, mut values) = (Vec::new(), Vec::new());
         for item in items {
@@ -30,6 +30,16 @@ impl Scope {
             }
         }
         Ok(Self { files: Some(files), values: Some(values) })
+    }
+
+    /// All there is.
+    pub(crate) fn everything() -> Self {
+        Self { files: None, values: None }
+    }
+
+    /// Whether it is about all there is.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.files.is_none() && self.values.is_none()
     }
 
     /// Whether it is about the file at `path`.

@@ -221,7 +221,7 @@ impl Engine {
             }
             let id = BlobId::of(&file.bytes);
             let size = file.bytes.len() as u64;
-            body.attachments.push(Attachment { id, name: file.name, mime_type: file.mime_type, size });
+            body.attachments.push(Attachment { id, name: file.name, mime_type: file.mime_type, size, path: None });
             blobs.push((id, file.bytes));
         }
         let size = body.content.as_json().as_str().len() as u64;

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use threadkeep_model::{
     BlobId, Capability, CellIs, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json,
-    NewEntry, Space, Thread, ThreadId, Timestamp, Version,
+    NewEntry, Space, Tally, Thread, ThreadId, Timestamp, Version,
 };
 use threadkeep_store::Cell;
 
+use super::upload::FileContent;
 use super::write;
 use crate::files::{FileIs, FileRecord, record};
 use crate::gate::{Change, open_for};
@@ -32,7 +33,7 @@ pub struct NewFile {
     /// Where. What is there already gets a new version.
     pub path: FilePath,
     /// Its content.
-    pub content: Bytes,
+    pub content: FileContent,
     /// What it is, such as `text/plain`; guessed from its name and content if nobody says.
     pub mime_type: Option<String>,
     /// What the writer says about it: a JSON object.
@@ -50,7 +51,7 @@ impl NewFile {
     ///
     /// # Errors
     /// If the path breaks a rule.
-    pub fn new(path: &str, content: impl Into<Bytes>) -> Result<Self, Invalid> {
+    pub fn new(path: &str, content: impl Into<FileContent>) -> Result<Self, Invalid> {
         Ok(Self {
             path: path.parse()?,
             content: content.into(),
@@ -180,8 +181,11 @@ impl Engine {
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let wanted = Wanted::Write(&files, &cells, over);
-        let Happened { place, changes } = self.change_files(thread, expected, wanted).await?;
+        let happened = self.change_files(thread, expected, Wanted::Write(&files, &cells, over)).await;
+        for file in &files {
+            file.content.let_go().await;
+        }
+        let Happened { place, changes } = happened?;
         let Some((version, time)) = place else { return Ok(Vec::new()) };
         let written = changes.into_iter().filter_map(|change| match change {
             FileChange::Write { path, file } => Some(FileRecord {
@@ -272,7 +276,7 @@ impl Engine {
         self.authorize(thread, wanted.needs()).await?;
         let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
             Wanted::Write(files, ..) => {
-                let contents = files.iter().flat_map(|file| std::iter::once(&file.content).chain(&file.thumbnail));
+                let contents = files.iter().flat_map(|file| file.content.whole().into_iter().chain(&file.thumbnail));
                 (contents.map(|bytes| (BlobId::of(bytes), bytes.clone())).collect(), None)
             }
             Wanted::Restore(_, to) => (Vec::new(), Some(*to)),
@@ -308,7 +312,7 @@ impl Engine {
                 if *over == Over::Nothing {
                     self.refuse_taken(thread, view, files).await?;
                 }
-                self.check_quota(thread, files.iter().map(|file| file.content.len() as u64).sum())?;
+                self.check_quota(&thread.head.tally, files.iter().map(|file| file.content.size()).sum())?;
                 self.decide_write(view, files, cells).await.map(Some)
             }
             Wanted::Delete(path) => {
@@ -404,7 +408,7 @@ impl Engine {
         if file.path.is_root() {
             return Err(Error::IsADirectory { path: file.path.clone() });
         }
-        if file.content.len() > limits.file_bytes_max {
+        if file.content.size() > limits.file_bytes_max as u64 {
             let rule = format!("a file has at most {} bytes", limits.file_bytes_max);
             return Err(Invalid::new(Code::TooLarge, "content", rule).into());
         }
@@ -425,10 +429,10 @@ impl Engine {
             Some(said) => said.clone(),
             None => guessed(&file.path, &file.content).to_owned(),
         };
-        let picture = threadkeep_tree::image::probe(&file.content);
+        let picture = threadkeep_tree::image::probe(file.content.head());
         Ok(FileCell {
-            hash: BlobId::of(&file.content),
-            size: file.content.len() as u64,
+            hash: file.content.hash(),
+            size: file.content.size(),
             mime_type,
             created: None,
             width: file.width.or(picture.map(|picture| picture.width)),
@@ -438,8 +442,9 @@ impl Engine {
         })
     }
 
-    pub(crate) fn check_quota(&self, thread: &Thread, more: u64) -> Result<()> {
-        let (used, max) = (thread.head.tally.work.written, self.shared.limits.files_bytes_max);
+    /// Refuses to write `more` bytes to a thread that stands at `tally`.
+    pub(crate) fn check_quota(&self, tally: &Tally, more: u64) -> Result<()> {
+        let (used, max) = (tally.work.written, self.shared.limits.files_bytes_max);
         if used.saturating_add(more) > max { Err(Error::QuotaExceeded { used, more, max }) } else { Ok(()) }
     }
 
@@ -463,7 +468,7 @@ impl Engine {
             }
             let created = before.as_ref().and_then(|before| before.created);
             let old = before.as_ref().and_then(FileRecord::file);
-            stats = stats.plus(self.stats_of_write(old, cell, Some(&file.content)).await?);
+            stats = stats.plus(self.stats_of_write(old, cell, file.content.whole()).await?);
             changes.push(FileChange::Write { path: file.path.clone(), file: FileCell { created, ..cell.clone() } });
         }
         Ok(Decided { changes, stats })
@@ -480,7 +485,7 @@ impl Engine {
     }
 
     /// Refuses a path below a file.
-    async fn refuse_blocked(&self, view: &View, path: &FilePath) -> Result<()> {
+    pub(crate) async fn refuse_blocked(&self, view: &View, path: &FilePath) -> Result<()> {
         let names = path.ancestors().map(str::to_owned).collect();
         blocked(path, &self.cells_of(view, Space::Files, names).await?, &BTreeSet::new())
     }
@@ -540,7 +545,7 @@ fn blocked(path: &FilePath, found: &BTreeMap<String, Cell>, beside: &BTreeSet<&s
 }
 
 /// What a file is, by its name and by what it holds.
-fn guessed(path: &FilePath, content: &[u8]) -> &'static str {
+fn guessed(path: &FilePath, content: &FileContent) -> &'static str {
     let ending = path.name().rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
         "md" | "markdown" => "text/markdown",
@@ -557,7 +562,7 @@ fn guessed(path: &FilePath, content: &[u8]) -> &'static str {
         "gif" => "image/gif",
         "webp" => "image/webp",
         "svg" => "image/svg+xml",
-        _ if is_text(content) && std::str::from_utf8(content).is_ok() => "text/plain",
+        _ if content.is_utf8_text() => "text/plain",
         _ => ANY_TYPE,
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod append;
 pub(crate) mod archive;
+pub(crate) mod attach;
 pub(crate) mod checkpoint;
 pub(crate) mod create;
 pub(crate) mod cut;
@@ -27,6 +28,7 @@ pub(crate) mod subagent;
 pub(crate) mod transfer;
 pub(crate) mod truncate;
 pub(crate) mod update;
+pub(crate) mod upload;
 pub(crate) mod values;
 
 use threadkeep_model::{Entry, Expect, NewEntry, NewSegment, Record, Thread, ThreadCommit, Version, Write};

@@ -11,6 +11,7 @@ use threadkeep_model::{
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::append::{NewMessage, hash};
+use super::attach::Sent;
 use super::edit::merge;
 use super::write;
 use crate::gate::{Change, open_for};
@@ -111,6 +112,33 @@ impl Engine {
         let id = QueuedId(MessageId { segment: place.segment, position: place.first });
         let actor = Arc::new(self.caller.actor.clone());
         Ok(Queued { id, number: place.first.0, message, actor, created: place.time })
+    }
+
+    /// Queues a message with files of another thread, which are there from the same commit on.
+    pub(crate) async fn queue_with(&self, thread: ThreadId, message: MessageBody, sent: &[Sent]) -> Result<Queued> {
+        let message = message.checked()?;
+        let (committed, message) = self
+            .settle(thread, || async {
+                let thread = self.thread(thread).await?;
+                self.refuse_queueing(&thread, message.silent).await?;
+                let view = self.view(thread.id, &thread.head, None).await?;
+                let received = self.receive(Some(&view), &thread.head.tally, sent).await?;
+                let mut message = message.clone();
+                received.repoint(&mut message)?;
+                message.attachments.extend(received.attachments.iter().cloned());
+                let queued = NewEntry::new(&Entry::MessageQueued(MessageQueued { message: message.clone() }));
+                self.refuse_large(queued.bytes)?;
+                let told = received.told().as_ref().map(NewEntry::new);
+                // Invariant: the message is the last entry, which its name is made of.
+                let entries = told.into_iter().chain([queued]).collect();
+                Ok((self.commit(vec![write(&thread, None, None, entries, None)]), message))
+            })
+            .await?;
+        let place = committed.threads.first().ok_or(Error::Busy)?;
+        let position = Position(place.first.0 + place.count.saturating_sub(1));
+        let id = QueuedId(MessageId { segment: place.segment, position });
+        let actor = Arc::new(self.caller.actor.clone());
+        Ok(Queued { id, number: position.0, message, actor, created: place.time })
     }
 
     /// The messages that wait, in the order in which they will be delivered.

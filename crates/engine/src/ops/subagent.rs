@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 
 use threadkeep_model::{
-    Child, Entry, FieldChanges, Invalid, ItemKind, Json, MessageBody, NewSegment, ParentCommunication, Record, Tally,
-    Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, strip_nulls,
+    Attachment, Capability, Child, Entry, FieldChanges, FilePath, Invalid, ItemKind, Json, MessageBody, NewEntry,
+    NewSegment, ParentCommunication, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName,
+    strip_nulls,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
@@ -42,13 +43,27 @@ pub struct Subagent {
     pub status: Option<String>,
     /// The first messages of the new thread.
     pub messages: Vec<NewMessage>,
+    /// Files of this thread that the new one gets with the last of its messages, and knows as `/attachments/NAME`. Where
+    /// an image or a file in a message names one of them, it names the new thread's.
+    pub attachments: Vec<FilePath>,
+}
+
+/// The thread of a new subagent, and what it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubagentThread {
+    /// The thread.
+    pub thread: Thread,
+    /// The files it was given, in the order in which they were named, by their paths in that thread.
+    pub attachments: Vec<Attachment>,
 }
 
 /// Tells the thread this one works for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct NotifyParent {
     /// What to tell.
     pub content: String,
+    /// Files of this thread that the parent gets with the message, and knows as `/attachments/NAME`.
+    pub attachments: Vec<FilePath>,
 }
 
 /// What this thread is doing, in its own words.
@@ -59,12 +74,23 @@ pub struct SetStatus {
 }
 
 impl Engine {
-    /// Makes a thread for a subagent, and registers it with its parent in the same commit.
+    /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files that
+    /// it is given.
     ///
     /// # Errors
-    /// A field or a message that breaks a rule; [`Error::ThreadClosed`]; [`Error::ThreadTerminated`].
-    pub async fn subagent(&self, thread: ThreadId, subagent: Subagent) -> Result<Thread> {
-        let prepared = self.prepare(subagent.messages)?;
+    /// A field or a message that breaks a rule; [`Error::FileNotFound`] and [`Error::IsADirectory`] of an attachment;
+    /// [`Error::QuotaExceeded`]; [`Error::ThreadClosed`]; [`Error::ThreadTerminated`].
+    pub async fn subagent(&self, thread: ThreadId, subagent: Subagent) -> Result<SubagentThread> {
+        let sent = self.sent_files(thread, &subagent.attachments).await?;
+        let received = self.receive(None, &Tally::default(), &sent).await?;
+        let mut messages = subagent.messages;
+        messages.iter_mut().try_for_each(|message| received.repoint(&mut message.body))?;
+        if let Some(last) = messages.last_mut() {
+            last.body.attachments.extend(received.attachments.iter().cloned());
+        }
+        let prepared = self.prepare(messages)?;
+        let told = received.told().as_ref().map(NewEntry::new);
+        let first: Vec<NewEntry> = told.into_iter().chain(prepared.entries).collect();
         let (committed, mut child) = self
             .settle(thread, || async {
                 let parent = self.thread(thread).await?;
@@ -93,7 +119,7 @@ impl Engine {
                     account: self.caller.account.clone(),
                     record: record.clone(),
                     segment: NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
-                    entries: prepared.entries.clone(),
+                    entries: first.clone(),
                 };
                 let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
                 let (told, _) = tell_one(&parent, None, &[Entry::ChildChanged(child)])?;
@@ -106,7 +132,7 @@ impl Engine {
         if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
             (child.head, child.created) = (committed.head, committed.time);
         }
-        Ok(child)
+        Ok(SubagentThread { thread: child, attachments: received.attachments })
     }
 
     /// A thread, and after it the threads of its subagents and of theirs, as far as they are the caller's.
@@ -164,17 +190,27 @@ impl Engine {
         }
     }
 
-    /// Queues a silent message for the thread this one works for; none if it works for none.
+    /// Queues a silent message for the thread this one works for; none if it works for none. The files that go with it are
+    /// there from the same commit on: so an agent needs what writing files there needs, and while somebody holds the
+    /// parent's lease it is refused.
     ///
     /// # Errors
-    /// A blank text; [`Error::QueueFull`]; [`Error::ThreadClosed`] of the parent.
+    /// A blank text; [`Error::QueueFull`]; [`Error::ThreadClosed`] of the parent. With attachments also
+    /// [`Error::FileNotFound`] and [`Error::IsADirectory`] of this thread; [`Error::QuotaExceeded`],
+    /// [`Error::ApprovalRequired`], [`Error::WriterHeld`] and [`Error::NotADirectory`] of the parent.
     pub async fn notify_parent(&self, thread: ThreadId, notify: NotifyParent) -> Result<Option<Queued>> {
         let content = not_blank("content", notify.content)?;
         let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
         let metadata = Json::from_value("metadata", &serde_json::json!({ "subagent_id": thread.to_string() }))?;
         let mut message = MessageBody::user(&content).silent().metadata(metadata);
         message.name = self.find_child(parent.id, thread).await?.map(|child| child.name);
-        self.queue(parent.id, message).await.map(Some)
+        if notify.attachments.is_empty() {
+            return self.queue(parent.id, message).await.map(Some);
+        }
+        self.refuse_queueing(&parent, message.silent).await?;
+        let sent = self.sent_files(thread, &notify.attachments).await?;
+        self.authorize(parent.id, Capability::CodeEdit).await?;
+        self.queue_with(parent.id, message, &sent).await.map(Some)
     }
 
     /// Sets what a thread is doing, in its own record and in its parent's registry, in one commit; false if it works

@@ -289,7 +289,7 @@ async fn write(
         return Err(Error::QuotaExceeded { used, more, max: limits.files_bytes_max }.into());
     }
     let (mime_type, metadata) = (sent.mime_type.take(), sent.metadata.take());
-    let content = sent.read(limits.file_bytes_max).await?;
+    let content = sent.upload(&engine).await?;
     let About { width, height } = about;
     let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
     let expected = if_match.version();

@@ -139,10 +139,17 @@ pub(crate) fn routes() -> Routes {
                 ("createSubagent", "/v1/threads/{thread}/children"),
                 "Makes a thread for a subagent.",
                 subagent,
-                Gives::created::<api::Thread>("The new thread.").versioned(),
+                Gives::created::<api::SubagentThread>("The new thread, and where the files are that it was given.")
+                    .versioned(),
             )
             .example(r#"{"name":"critic","description":"Finds what is missing"}"#)
-            .fails([ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            .fails([
+                ErrorCode::ThreadClosed,
+                ErrorCode::ThreadTerminated,
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::QuotaExceeded,
+            ]),
             table::get(
                 ("getParent", "/v1/threads/{thread}/parent"),
                 "Shows the thread that a subagent works for.",
@@ -156,7 +163,17 @@ pub(crate) fn routes() -> Routes {
                 Gives::json::<api::Notified>("Whether there was a parent, and the message that waits there."),
             )
             .example(r#"{"content":"The draft is ready."}"#)
-            .fails([ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated]),
+            .fails([
+                ErrorCode::QueueFull,
+                ErrorCode::ThreadClosed,
+                ErrorCode::ThreadTerminated,
+                ErrorCode::FileNotFound,
+                ErrorCode::IsADirectory,
+                ErrorCode::NotADirectory,
+                ErrorCode::QuotaExceeded,
+                ErrorCode::ApprovalRequired,
+                ErrorCode::WriterHeld,
+            ]),
             table::post(
                 ("setStatus", "/v1/threads/{thread}/status"),
                 "Says what a subagent is doing, in its own words.",
@@ -356,9 +373,10 @@ async fn subagent(Writing(access): Writing, Path(name): Path<String>, Body(asked
         parent_communication: asked.parent_communication,
         status: asked.status,
         messages: appended(asked.messages)?,
+        attachments: asked.attachments,
     };
     let child = access.engine.subagent(thread.id, subagent).await?;
-    Ok(at(child.head.version, created(&api::Thread::from(&child))))
+    Ok(at(child.thread.head.version, created(&api::SubagentThread::from(&child))))
 }
 
 async fn parent(access: Access, Path(name): Path<String>) -> Answer {
@@ -373,7 +391,8 @@ async fn notify_parent(
     Body(asked): Body<api::NotifyParent>,
 ) -> Answer {
     let thread = named(&access, &name).await?;
-    let queued = access.engine.notify_parent(thread.id, NotifyParent { content: asked.content }).await?;
+    let notify = NotifyParent { content: asked.content, attachments: asked.attachments };
+    let queued = access.engine.notify_parent(thread.id, notify).await?;
     let queued = queued.as_ref().map(api::Queued::from);
     Ok(json(&api::Notified { notified: queued.is_some(), queued }))
 }

@@ -113,7 +113,7 @@ pub async fn large_values_are_found_in_their_entry(hands: Hands) {
     assert_eq!(told(&read(&hands, &[(segment, 1)], all(), 9).await.cells), ["a=in entry@1", "b=null@1"]);
 }
 
-fn file(path: &str, content: &[u8]) -> (NewEntry, (BlobId, Bytes)) {
+pub(super) fn file(path: &str, content: &[u8]) -> (NewEntry, (BlobId, Bytes)) {
     let hash = BlobId::of(content);
     let cell = FileCell {
         hash,

@@ -21,6 +21,7 @@ pub mod shelves;
 pub mod threads;
 pub mod timers;
 pub mod upkeep;
+pub mod uploads;
 
 pub use hands::Hands;
 
@@ -139,6 +140,14 @@ macro_rules! conformance_tests {
                  deletions_are_imported_too,
                  gc_waits_for_an_import,
                  a_rebuild_changes_nothing_that_was_right;
+            uploads: what_was_uploaded_is_named_by_a_commit_and_read_in_parts,
+                 nobody_sees_an_upload_before_it_is_finished,
+                 an_upload_that_lacks_bytes_is_not_finished,
+                 what_was_given_up_is_gone_and_takes_nothing_more,
+                 equal_content_is_kept_once_however_it_came,
+                 uploads_side_by_side_do_not_mix,
+                 gc_leaves_young_uploads_alone_and_frees_old_ones,
+                 what_nobody_named_goes_once_its_upload_ends;
             registry: documents_are_registered_found_replaced_and_taken_out,
                  documents_are_listed_by_kind_and_account_in_pages,
                  gc_and_rebuild_leave_documents_alone;

@@ -6,6 +6,7 @@ mod registry;
 mod shelves;
 mod state;
 mod upkeep;
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -22,7 +23,7 @@ use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
     FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, LeaseAsk, Leases, ListQuery,
     MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry, Timers, Tombstone,
-    Upkeep,
+    Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -343,6 +344,23 @@ impl Blobs for MemoryStore {
             };
             Ok(state.blobs.get(&blob).map(part))
         })
+    }
+
+    fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>> {
+        Box::pin(ready(Ok(self.lock().uploads.begin(now))))
+    }
+
+    fn add_to_upload(&self, upload: UploadId, at: u64, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
+        Box::pin(ready(self.lock().uploads.add(upload, at, &bytes)))
+    }
+
+    fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>> {
+        Box::pin(ready(self.lock().finish_upload(upload, blob, size)))
+    }
+
+    fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>> {
+        self.lock().uploads.end(upload);
+        Box::pin(ready(Ok(())))
     }
 }
 

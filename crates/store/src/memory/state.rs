@@ -10,6 +10,7 @@ use threadkeep_model::{
     ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
 };
 
+use super::uploads::Uploads;
 use crate::{Item, LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
 
 #[derive(Debug, Default)]
@@ -29,6 +30,7 @@ pub(super) struct State {
     pub(super) leases: HashMap<ThreadId, Lease>,
     pub(super) idempotency: HashMap<(ThreadId, Account, String), Remembered>,
     pub(super) blobs: BTreeMap<BlobId, Bytes>,
+    pub(super) uploads: Uploads,
     pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
     pub(super) last: u64,
     /// Documents beside threads, by kind and id.

@@ -45,8 +45,10 @@ impl State {
         let entries = self.segments.values().flat_map(|state| state.entries.values());
         let named: HashSet<BlobId> = entries.flat_map(|(.., blobs)| blobs.iter().copied()).collect();
         let before = self.blobs.len();
-        self.blobs.retain(|blob, _| named.contains(blob));
-        report.blobs = (before - self.blobs.len()) as u64;
+        let unfinished = self.uploads.expire(now);
+        let Self { blobs, uploads, .. } = self;
+        blobs.retain(|blob, _| named.contains(blob) || uploads.hold(blob));
+        report.blobs = (before - self.blobs.len() + unfinished) as u64;
         self.idempotency.retain(|_, remembered| !is_expired(remembered.time, now));
         Ok(report)
     }

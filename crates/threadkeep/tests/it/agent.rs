@@ -160,7 +160,7 @@ async fn a_subagent_is_registered_with_its_parent_in_one_commit(keep: Keep) {
         messages: vec![MessageBody::user("please").into()],
         ..subagent("critic")
     };
-    let child = keep.engine.subagent(parent, ask).await.expect("a subagent");
+    let child = keep.engine.subagent(parent, ask).await.expect("a subagent").thread;
     assert_eq!(child, thread(&keep, child.id).await, "what was answered is what is read");
     let record = &child.record;
     assert_eq!((record.main_thread_id, record.parent_id), (Some(parent), Some(parent)));
@@ -183,8 +183,8 @@ async fn a_subagent_is_registered_with_its_parent_in_one_commit(keep: Keep) {
 
 async fn a_subagent_reports_to_its_parent(keep: Keep) {
     let parent = keep.thread(&["a"]).await;
-    let child = keep.engine.subagent(parent, subagent("critic")).await.expect("a subagent").id;
-    let notify = |content: &str| NotifyParent { content: content.into() };
+    let child = keep.engine.subagent(parent, subagent("critic")).await.expect("a subagent").thread.id;
+    let notify = |content: &str| NotifyParent { content: content.into(), ..Default::default() };
     let queued = keep.engine.notify_parent(child, notify("half of it")).await.expect("told").expect("a parent");
     assert!(queued.message.silent);
     assert_eq!(queued.message.name.as_deref(), Some("critic"));
@@ -204,7 +204,11 @@ async fn a_subagent_reports_to_its_parent(keep: Keep) {
 async fn without_a_parent_nothing_is_told(keep: Keep) {
     let alone = keep.thread(&[]).await;
     let before = thread(&keep, alone).await;
-    let told = keep.engine.notify_parent(alone, NotifyParent { content: "hello?".into() }).await.expect("no-op");
+    let told = keep
+        .engine
+        .notify_parent(alone, NotifyParent { content: "hello?".into(), ..Default::default() })
+        .await
+        .expect("no-op");
     assert_eq!(told, None);
     assert!(!keep.engine.set_status(alone, SetStatus { status: "lonely".into() }).await.expect("no-op"));
     assert_eq!(thread(&keep, alone).await, before);
@@ -212,9 +216,9 @@ async fn without_a_parent_nothing_is_told(keep: Keep) {
 
 async fn deleting_a_thread_deletes_its_subagents_and_theirs(keep: Keep) {
     let main = keep.thread(&["a"]).await;
-    let child = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").id;
-    let other = keep.engine.subagent(main, subagent("two")).await.expect("a subagent").id;
-    let grandchild = keep.engine.subagent(child, subagent("three")).await.expect("a subagent").id;
+    let child = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").thread.id;
+    let other = keep.engine.subagent(main, subagent("two")).await.expect("a subagent").thread.id;
+    let grandchild = keep.engine.subagent(child, subagent("three")).await.expect("a subagent").thread.id;
     let fork = keep.engine.fork(child, Fork::default()).await.expect("a fork").id;
     assert!(keep.engine.delete(main, Delete::default()).await.expect("a deletion"));
     for gone in [main, child, other, grandchild] {
@@ -227,8 +231,8 @@ async fn deleting_a_thread_deletes_its_subagents_and_theirs(keep: Keep) {
 
 async fn deleting_a_subagent_takes_it_out_of_the_registry(keep: Keep) {
     let main = keep.thread(&["a"]).await;
-    let one = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").id;
-    let two = keep.engine.subagent(main, subagent("two")).await.expect("a subagent").id;
+    let one = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").thread.id;
+    let two = keep.engine.subagent(main, subagent("two")).await.expect("a subagent").thread.id;
     keep.engine.delete(one, Delete::default()).await.expect("a deletion");
     let left: Vec<ThreadId> = children(&keep, main).await.iter().map(|child| child.reference).collect();
     assert_eq!(left, [two]);
@@ -255,7 +259,7 @@ async fn what_breaks_a_rule_is_refused(keep: Keep) {
 
 async fn what_is_derived_of_agents_can_be_rebuilt(keep: Keep) {
     let main = keep.thread(&["a"]).await;
-    let child = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").id;
+    let child = keep.engine.subagent(main, subagent("one")).await.expect("a subagent").thread.id;
     keep.engine.set_status(child, SetStatus { status: "running".into() }).await.expect("set");
     keep.engine.activate_skill(main, skill("pdf")).await.expect("a skill");
     keep.engine.assign(main, Assign::to("coder")).await.expect("an assignment");

@@ -21,6 +21,7 @@ on_every_store!(
     a_thread_writes_no_more_than_its_quota,
     files_survive_doctor_rebuild_and_the_deletion_of_their_origin,
     pictures_have_sizes_and_small_ones,
+    content_that_comes_bit_by_bit_is_a_file_like_any_other,
 );
 
 fn path(text: &str) -> FilePath {
@@ -295,6 +296,8 @@ async fn files_are_found_by_name_and_by_line(keep: Keep) {
     assert_eq!(lines, ["/src/deep/lib.rs:2:5 pub fn lib() {}"]);
     let (lines, truncated) = grep(Grep { limit: Some(1), ..Grep::literal("tokio") }).await;
     assert_eq!((lines.len(), truncated), (1, true));
+    let (lines, truncated) = grep(Grep { limit: Some(9), ..Grep::literal("tokio") }).await;
+    assert_eq!((lines.len(), truncated), (2, false), "there is nothing more");
     put(&keep, thread, "/notes.md", "nothing\n").await;
     let (lines, _) = grep(Grep { as_of: Some(before), ..Grep::literal("word") }).await;
     assert_eq!(lines.len(), 1, "as of a version");
@@ -388,4 +391,38 @@ fn searches_and_small_pictures_need_no_runtime_of_the_program() {
         let none = crate::live::wait(keep.engine.thumbnail(&record, None));
         assert_eq!(none.expect_err("no picture").code(), "no_thumbnail");
     }
+}
+
+async fn content_that_comes_bit_by_bit_is_a_file_like_any_other(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let text = "ein Stück Schnee ☃\n".repeat(150_000);
+    for size in [0, 100, text.len()] {
+        let mut upload = keep.engine.upload();
+        for some in text.as_bytes()[..size].chunks(99_999) {
+            upload.write(some).await.expect("it is taken");
+        }
+        let content = upload.finish().await.expect("content");
+        let new = NewFile::new(&format!("/{size}"), content).expect("a file");
+        let written = keep.engine.write_file(thread, new).await.expect("a file");
+        let record = written.file().expect("a file");
+        assert_eq!((record.size, record.mime_type.as_str()), (size as u64, "text/plain"));
+        let read = keep.engine.read_file(thread, &path(&format!("/{size}")), None).await.expect("a read");
+        assert!(read.is_some_and(|bytes| bytes == text.as_bytes()[..size]), "{size} bytes");
+        let part = keep.engine.file_content(record, Some(1_048_570..1_048_590)).await.expect("a part");
+        assert_eq!(part.len(), if size > 1_048_590 { 20 } else { 0 });
+    }
+    // The same again, in one piece and bit by bit; then one that is given up, and one that is refused.
+    let large = format!("/{}", text.len());
+    put(&keep, thread, "/same", &text).await;
+    let uploaded = async || {
+        let mut upload = keep.engine.upload();
+        upload.write(text.as_bytes()).await.expect("it is taken");
+        upload
+    };
+    drop(uploaded().await);
+    let new = NewFile::new(&large, uploaded().await.finish().await.expect("content")).expect("a file");
+    let write = WriteFiles { files: vec![new], over: Over::Nothing, expected: None };
+    assert_eq!(keep.engine.write_files(thread, write).await.expect_err("taken").code(), "version_conflict");
+    assert_eq!(get(&keep, thread, &large, None).await.as_ref(), Some(&text));
+    assert_eq!(get(&keep, thread, "/same", None).await.as_ref(), Some(&text));
 }

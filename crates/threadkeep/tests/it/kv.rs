@@ -99,7 +99,7 @@ async fn forks_and_rollbacks_see_their_own_values(keep: Keep) {
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("undo");
     assert_eq!(get(&keep, thread, "k", None).await.as_deref(), Some("2"));
     let helper = threadkeep::Subagent { name: "helper".into(), ..Default::default() };
-    let child = keep.engine.subagent(thread, helper).await.expect("a subagent").id;
+    let child = keep.engine.subagent(thread, helper).await.expect("a subagent").thread.id;
     assert_eq!(get(&keep, child, "k", None).await, None, "a subagent inherits no values");
 }
 

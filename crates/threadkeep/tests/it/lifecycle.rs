@@ -90,7 +90,7 @@ async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
         let ids = keep.ids(thread).await;
         let item = keep.engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
         let child = Subagent { name: "x".into(), ..Subagent::default() };
-        let child = keep.engine.subagent(thread, child).await.expect("a subagent").id;
+        let child = keep.engine.subagent(thread, child).await.expect("a subagent").thread.id;
         for action in way {
             moved(&keep, thread, *action).await;
         }
@@ -122,7 +122,7 @@ async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
             let refused = keep.engine.execute(thread, operation).await.expect_err(name);
             assert!(matches!(refused, Error::ThreadClosed { state: found } if found == state), "{name}: {refused}");
         }
-        let told = keep.engine.notify_parent(child, NotifyParent { content: "x".into() }).await;
+        let told = keep.engine.notify_parent(child, NotifyParent { content: "x".into(), ..Default::default() }).await;
         assert!(matches!(told, Err(Error::ThreadClosed { .. })), "{told:?}");
         assert_eq!(keep.shows(thread).await, "a b");
         for operation in [

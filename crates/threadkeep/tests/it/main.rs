@@ -2,6 +2,7 @@
 
 mod agent;
 mod approvals;
+mod attach;
 mod calls;
 mod contract;
 mod copy;

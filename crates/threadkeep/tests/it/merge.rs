@@ -12,6 +12,7 @@ use threadkeep::{
 use crate::{Keep, on_every_store};
 
 on_every_store!(
+    a_merge_of_a_part_leaves_the_rest_for_the_next,
     what_one_side_changed_is_taken_and_what_both_changed_is_merged_by_lines,
     what_cannot_be_merged_changes_nothing_but_the_record,
     strategies_and_choices_resolve_what_is_in_conflict,
@@ -455,4 +456,28 @@ async fn hostile_plans_are_refused(keep: Keep) {
     let test = MergePlan { validation: threadkeep::model::Validation::Test, ..MergePlan::default() };
     assert_eq!(refused(Merge { plan: test, ..Merge::from(source) }).await, "validation_not_configured");
     assert!(keep.engine.merges(target).await.expect("merges").is_empty(), "nothing was recorded");
+}
+
+async fn a_merge_of_a_part_leaves_the_rest_for_the_next(keep: Keep) {
+    let (target, source) = pair(&keep).await;
+    put(&keep, source, "/f", "1\n2\n3\n4\nfive\n").await;
+    put(&keep, source, "/d/a", "one\n").await;
+    let value = SetValue::new("k", Json::string("v")).expect("a key");
+    keep.engine.set_value(source, value).await.expect("a value");
+    let scoped = |item: &str| {
+        let plan = MergePlan { artifact_scope: vec![item.to_owned()], ..MergePlan::default() };
+        Merge { plan, ..Merge::from(source) }
+    };
+    merge(&keep, target, scoped("d/**")).await;
+    assert_eq!(holds(&keep, target).await, "/d/a=one| /f=1|2|3|4|5| /g=g|");
+    put(&keep, source, "/d/a", "two\n").await;
+    let rest = merge(&keep, target, Merge::from(source)).await.merged;
+    assert_eq!((rest.status, rest.conflicts.len()), (MergeStatus::Merged, 0), "{rest:?}");
+    assert_eq!(holds(&keep, target).await, "/d/a=two| /f=1|2|3|4|five| /g=g|");
+    let (values, _) = keep.engine.values(target, Values::default()).await.expect("values");
+    assert_eq!(values.len(), 1);
+    // The other way, what was taken is what both have in common.
+    put(&keep, target, "/g", "target\n").await;
+    let back = merge(&keep, source, Merge::from(target)).await.merged;
+    assert_eq!((back.status, back.files.len()), (MergeStatus::Merged, 1), "{back:?}");
 }

@@ -115,8 +115,8 @@ async fn a_thread_goes_to_another_account_with_its_subagents(keep: Keep) {
     let in_project = Update::new().field("projectId", Json::string("p"));
     ann.update(thread, in_project).await.expect("an update");
     let subagent = Subagent { name: "helper".into(), ..Subagent::default() };
-    let child = ann.subagent(thread, subagent.clone()).await.expect("a subagent").id;
-    let grandchild = ann.subagent(child, subagent).await.expect("a subagent").id;
+    let child = ann.subagent(thread, subagent.clone()).await.expect("a subagent").thread.id;
+    let grandchild = ann.subagent(child, subagent).await.expect("a subagent").thread.id;
     let fork = ann.fork(thread, Fork::default()).await.expect("a fork").id;
     let mut following = ann.subscribe(thread, Position::START).await.expect("a stream");
     let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
@@ -146,7 +146,7 @@ async fn a_thread_goes_to_another_account_with_its_subagents(keep: Keep) {
 async fn a_thread_that_works_for_another_goes_with_that_one_alone(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let subagent = Subagent { name: "helper".into(), ..Subagent::default() };
-    let child = keep.engine.subagent(thread, subagent).await.expect("a subagent").id;
+    let child = keep.engine.subagent(thread, subagent).await.expect("a subagent").thread.id;
     let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
     let refused = keep.engine.change_owner(child, to).await.expect_err("a refusal");
     assert!(refused.to_string().contains(&thread.to_string()), "{refused}");

@@ -140,7 +140,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
         Operation::End(End::of(run, ExecutionStatus::Completed)),
         Operation::Begin(Begin::default()),
         Operation::Subagent(Subagent { name: "x".into(), ..Subagent::default() }),
-        Operation::NotifyParent(NotifyParent { content: "x".into() }),
+        Operation::NotifyParent(NotifyParent { content: "x".into(), ..Default::default() }),
         Operation::SetStatus(SetStatus { status: "x".into() }),
         Operation::WriteFiles(NewFile::new("/a/f", "x").expect("a file").into()),
         Operation::MoveFile(MoveFile { from: path("/a/f"), to: path("/a/g"), expected: None }),

@@ -92,7 +92,7 @@ async fn what_waits_who_works_and_who_helps_moves_along(keep: Keep) {
     let remove = RemoveQueued { item: removed, expected: None };
     keep.engine.remove_queued(thread, remove).await.expect("a removal, in another segment");
     let child = Subagent { name: "critic".into(), ..Subagent::default() };
-    let child = keep.engine.subagent(thread, child).await.expect("a subagent").id;
+    let child = keep.engine.subagent(thread, child).await.expect("a subagent").thread.id;
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo of the undo");
     let items = exported(&keep.engine, Selection::All).await;
