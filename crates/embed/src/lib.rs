@@ -16,13 +16,19 @@
 //! assert!(question.cosine(&near) > question.cosine(&far));
 //! ```
 
+mod characters;
+#[cfg(feature = "endpoint")]
+mod endpoint;
 mod error;
 mod fixed;
 mod vector;
+mod wordpiece;
 
 use std::future::Future;
 use std::pin::Pin;
 
+#[cfg(feature = "endpoint")]
+pub use endpoint::{Endpoint, EndpointSettings, Key};
 pub use error::EmbedError;
 pub use fixed::Static;
 pub use vector::{Vector, dot};
