@@ -53,7 +53,7 @@ impl Embedder for Static {
 
 /// The table, as its file has it: magic, count and dimensions; a scale a row; the rows of signed bytes; the vocabulary.
 struct Table {
-    vocabulary: Vocabulary<'static>,
+    vocabulary: Vocabulary<&'static str>,
     scales: &'static [[u8; 4]],
     rows: &'static [[u8; DIMENSIONS]],
 }

@@ -4,7 +4,9 @@
 //! different models have nothing to do with each other.
 //!
 //! [`Static`] is built in: a table with a vector for each piece of a word, shipped with the program. It needs no
-//! download, no folder and no runtime, and makes some ten thousand vectors a second.
+//! download, no folder and no runtime, and makes some ten thousand vectors a second. Two more are features: `Endpoint`
+//! (`endpoint`) asks whatever speaks OpenAI's `/v1/embeddings`, `Transformer` (`transformer`) runs a model of MiniLM's kind
+//! from a folder.
 //!
 //! ```
 //! use threadkeep_embed::Static;
@@ -21,6 +23,8 @@ mod characters;
 mod endpoint;
 mod error;
 mod fixed;
+#[cfg(feature = "transformer")]
+mod transformer;
 mod vector;
 mod wordpiece;
 
@@ -31,6 +35,8 @@ use std::pin::Pin;
 pub use endpoint::{Endpoint, EndpointSettings, Key};
 pub use error::EmbedError;
 pub use fixed::Static;
+#[cfg(feature = "transformer")]
+pub use transformer::Transformer;
 pub use vector::{Vector, dot};
 
 /// A future in a box, so that traits can promise one.

@@ -6,6 +6,8 @@
 //!
 //! The rules for one character are in `characters`; here is the vocabulary and the division.
 
+use std::ops::Range;
+
 use crate::characters::{Kind, fold, kind};
 
 /// Longer words are unknown as a whole.
@@ -22,9 +24,11 @@ enum Place {
 }
 
 /// A vocabulary, ready to divide texts.
-pub(crate) struct Vocabulary<'a> {
-    /// The pieces by id, as they are listed: with `##` where they go on with a word.
-    pieces: Vec<&'a str>,
+pub(crate) struct Vocabulary<T> {
+    /// One piece a line, with `##` where it goes on with a word.
+    lines: T,
+    /// Where the pieces are in `lines`, by id.
+    pieces: Vec<Range<u32>>,
     /// Open addressing by the pieces' hashes: the high half of the hash, and the id plus one, or nothing.
     slots: Vec<(u32, u32)>,
     /// The bytes of the longest piece.
@@ -32,16 +36,30 @@ pub(crate) struct Vocabulary<'a> {
     unknown: u32,
 }
 
-impl<'a> Vocabulary<'a> {
-    /// The vocabulary with one piece a line, numbered from 0; none without a piece for what is unknown, or with more
-    /// than 2³¹.
-    pub(crate) fn new(lines: &'a str) -> Option<Self> {
-        let pieces: Vec<&str> = lines.lines().collect();
-        let unknown = pieces.iter().position(|piece| *piece == UNKNOWN)?.try_into().ok()?;
+impl<T: AsRef<str>> Vocabulary<T> {
+    /// The vocabulary with one piece a line, numbered from 0; none without a piece for what is unknown, or above
+    /// 2 GiB.
+    pub(crate) fn new(lines: T) -> Option<Self> {
+        let all = lines.as_ref();
+        let bytes_max = u32::MAX / 2;
+        if all.len() > bytes_max as usize {
+            return None;
+        }
+        let unknown = all.lines().position(|piece| piece == UNKNOWN)?.try_into().ok()?;
+        let mut end = 0;
+        let pieces: Vec<Range<u32>> = all
+            .split_inclusive('\n')
+            .map(|line| {
+                let start = end;
+                end += line.len() as u32;
+                let piece = line.strip_suffix('\n').unwrap_or(line);
+                start..start + piece.strip_suffix('\r').unwrap_or(piece).len() as u32
+            })
+            .collect();
         // Less than half of the slots are taken, so that a search for what is not there ends soon.
         let size = (pieces.len() * 2 + 1).next_power_of_two();
-        let mut vocabulary = Self { pieces, slots: vec![(0, 0); size], longest: 0, unknown };
-        for id in 0..u32::try_from(vocabulary.pieces.len()).ok().filter(|count| *count < 1 << 31)? {
+        let mut vocabulary = Self { lines, pieces, slots: vec![(0, 0); size], longest: 0, unknown };
+        for id in 0..vocabulary.pieces.len() as u32 {
             vocabulary.insert(id);
         }
         Some(vocabulary)
@@ -55,7 +73,12 @@ impl<'a> Vocabulary<'a> {
     /// The id of the piece that is listed as `name`.
     #[cfg(feature = "transformer")]
     pub(crate) fn named(&self, name: &str) -> Option<u32> {
-        self.pieces.iter().position(|piece| *piece == name)?.try_into().ok()
+        (0..self.pieces.len() as u32).find(|id| self.piece(*id) == name)
+    }
+
+    fn piece(&self, id: u32) -> &str {
+        let Range { start, end } = self.pieces[id as usize];
+        &self.lines.as_ref()[start as usize..end as usize]
     }
 
     /// Gives the ids of the pieces of `text` to `each`, in order.
@@ -123,7 +146,7 @@ impl<'a> Vocabulary<'a> {
         loop {
             let (held, id) = self.slots[slot];
             let id = id.checked_sub(1)?;
-            if held == tag && placed(self.pieces[id as usize]) == (text, place) {
+            if held == tag && placed(self.piece(id)) == (text, place) {
                 return Some(id);
             }
             slot = (slot + 1) & (self.slots.len() - 1);
@@ -132,17 +155,18 @@ impl<'a> Vocabulary<'a> {
 
     /// If a piece is listed twice, its last number holds, as in the reference.
     fn insert(&mut self, id: u32) {
-        let (text, place) = placed(self.pieces[id as usize]);
-        self.longest = self.longest.max(text.len());
+        let (text, place) = placed(self.piece(id));
+        let longest = self.longest.max(text.len());
         let hash = text.bytes().fold(seed(place), step);
         let (tag, mut slot) = self.home(hash);
         while self.slots[slot].1 != 0 {
             let (held, other) = self.slots[slot];
-            if held == tag && placed(self.pieces[other as usize - 1]) == (text, place) {
+            if held == tag && placed(self.piece(other - 1)) == (text, place) {
                 break;
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
+        self.longest = longest;
         self.slots[slot] = (tag, id + 1);
     }
 
