@@ -4,7 +4,9 @@
 //! different models have nothing to do with each other.
 //!
 //! [`Static`] is built in: a table with a vector for each piece of a word, shipped with the program. It needs no
-//! download, no folder and no runtime, and makes some ten thousand vectors a second.
+//! download, no folder and no runtime, and makes some ten thousand vectors a second. Two more are features: `Endpoint`
+//! (`endpoint`) asks whatever speaks OpenAI's `/v1/embeddings`, `Transformer` (`transformer`) runs a model of MiniLM's kind
+//! from a folder.
 //!
 //! ```
 //! use threadkeep_embed::Static;
@@ -16,15 +18,25 @@
 //! assert!(question.cosine(&near) > question.cosine(&far));
 //! ```
 
+mod characters;
+#[cfg(feature = "endpoint")]
+mod endpoint;
 mod error;
 mod fixed;
+#[cfg(feature = "transformer")]
+mod transformer;
 mod vector;
+mod wordpiece;
 
 use std::future::Future;
 use std::pin::Pin;
 
+#[cfg(feature = "endpoint")]
+pub use endpoint::{Endpoint, EndpointSettings, Key};
 pub use error::EmbedError;
 pub use fixed::Static;
+#[cfg(feature = "transformer")]
+pub use transformer::Transformer;
 pub use vector::{Vector, dot};
 
 /// A future in a box, so that traits can promise one.
