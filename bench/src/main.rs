@@ -12,6 +12,7 @@ mod opponents;
 mod ours;
 mod report;
 mod rows;
+mod search_eval;
 mod server;
 mod world;
 
@@ -59,6 +60,8 @@ enum Command {
     /// Files: forks, spawns and rollbacks of a thread with 10,000 files and 1 GB beside an append; searches of 100 MB in
     /// 10,000 files beside ripgrep, which must be installed, and a walk over the same files on disk.
     Files(FilesArgs),
+    /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
+    SearchEval(search_eval::EvalArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -187,6 +190,7 @@ fn main() -> ExitCode {
             sizes.files = args.files.map_or(sizes.files, |files| files as usize);
             args.place.bench(usize::from(args.rounds)).and_then(|bench| files::measure(&bench, &sizes, args.json))
         }
+        Command::SearchEval(args) => search_eval::evaluate(&args),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {
