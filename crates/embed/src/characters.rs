@@ -1,4 +1,7 @@
 //! What each character is to uncased BERT models: part of a word, a word of its own, a gap, or nothing.
+//!
+//! By today's Unicode: some 700 marks and signs that were added since the reference's tables were made, and that no
+//! vocabulary has, are taken for what they are.
 
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};

@@ -5,7 +5,7 @@
 //! vector is the mean of the last layer's states. Models that are pooled otherwise, or that are not uncased BERT, are refused
 //! rather than run wrongly.
 //!
-//! Texts are run one by one, without padding, on one of the runtime's threads for blocking work: some ten texts
+//! Texts are run one by one, without padding, on one of the runtime's threads for blocking work: some twenty messages
 //! a second and core. `encoder` is the arithmetic, `folder` reads the files.
 
 mod encoder;

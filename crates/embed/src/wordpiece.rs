@@ -86,12 +86,15 @@ impl<T: AsRef<str>> Vocabulary<T> {
         let mut word = Word::default();
         for character in text.chars() {
             match kind(character) {
-                Kind::Letter => fold(character, |folded| word.push(folded)),
-                Kind::Alone => {
-                    self.divide_word(&mut word, &mut each);
-                    fold(character, |folded| word.push(folded));
-                    self.divide_word(&mut word, &mut each);
-                }
+                // What a character becomes decides: '≠' becomes '=', which stands alone.
+                Kind::Letter | Kind::Alone => fold(character, |folded| match kind(folded) {
+                    Kind::Alone => {
+                        self.divide_word(&mut word, &mut each);
+                        word.push(folded);
+                        self.divide_word(&mut word, &mut each);
+                    }
+                    Kind::Letter | Kind::Space | Kind::Nothing => word.push(folded),
+                }),
                 Kind::Space => self.divide_word(&mut word, &mut each),
                 Kind::Nothing => {}
             }

@@ -37,6 +37,7 @@ TEXTS = [
     "ABCdef ÀÉÎ ǅ Ǆ ŉ ΐ ß ẞ",
     "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞",
     "user: 2026-03-14 how did we fix the flaky PostgreSQL test on CI? assistant: by waiting for the signal",
+    "a≠b x ≮ y \u1fef \u037e \u2000 \uf900",
     "word " * 400,
 ]
 
