@@ -15,7 +15,7 @@ use threadkeep_model::{SegmentId, Timestamp};
 use crate::postings::Posting;
 use crate::shelf::{Place, Shelf};
 use crate::vectors::{distance, sketch};
-use crate::volume::{REACH, Volume};
+use crate::volume::{REACH, Volume, near_weight};
 use crate::{Damaged, Question};
 
 /// How much a term counts that only a neighbour has.
@@ -26,8 +26,6 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// The share of the words in a score; the rest is the vectors'.
 const WORDS: f32 = 0.55;
-/// How much of a neighbour's direction is added, by distance.
-const SMOOTHING: [f32; REACH] = [0.5, 0.25];
 /// Most terms of a question that count: the rarest.
 const TERMS_MAX: usize = 64;
 /// How alike a message without any of the words has to be to count.
@@ -89,11 +87,8 @@ impl Matches {
     pub fn find(shelf: Arc<Shelf>, question: Arc<Question>, wants: &Wants) -> Result<Self, Damaged> {
         let terms = asked(&shelf, &question)?;
         // Of what a document has by itself, so that it does not matter in which volumes its neighbours lie.
-        let (words, documents) = shelf.volumes.iter().fold((0u64, 0u64), |(words, documents), volume| {
-            let lengths = volume.length.iter().zip(&volume.head);
-            let here: u64 = lengths.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
-            (words + here, documents + volume.len() as u64)
-        });
+        let words: u64 = shelf.volumes.iter().map(|volume| volume.words).sum();
+        let documents = shelf.len();
         let mut matches = Self {
             shelf: Arc::clone(&shelf),
             question: Arc::clone(&question),
@@ -105,23 +100,19 @@ impl Matches {
             complete: true,
         };
         let required = matches.with_all(&question)?;
-        let mut places: HashMap<Place, f32> = HashMap::new();
+        let filters: Vec<Filter<'_>> = shelf.volumes.iter().map(|volume| Filter::new(volume, wants)).collect();
+        let mut found: Vec<(f32, Place)> = Vec::new();
         for (at, volume) in shelf.volumes.iter().enumerate() {
-            let is_wanted = Filter::new(volume, wants);
-            let scores = matches.by_words(at, volume);
-            let mut found: Vec<(f32, u32)> = scores
-                .into_iter()
-                .enumerate()
-                .filter(|(doc, score)| *score > 0.0 && is_wanted.passes(*doc as u32))
-                .map(|(doc, score)| (score, doc as u32))
-                .filter(|(_, doc)| required.as_ref().is_none_or(|required| required[at].contains(doc)))
-                .collect();
-            matches.complete &= keep_best(&mut found, wants.candidates);
-            places.extend(found.into_iter().map(|(score, doc)| (Place { volume: at as u32, doc }, score)));
-            if required.is_none() {
-                for doc in matches.by_direction(volume, &is_wanted, wants.candidates) {
-                    places.entry(Place { volume: at as u32, doc }).or_insert(0.0);
-                }
+            let scores = matches.by_words(at, volume).into_iter().enumerate();
+            let wanted = scores.filter(|(doc, score)| *score > 0.0 && filters[at].passes(*doc as u32));
+            let places = wanted.map(|(doc, score)| (score, Place { volume: at as u32, doc: doc as u32 }));
+            found.extend(places.filter(|(_, place)| required.as_ref().is_none_or(|all| all[at].contains(&place.doc))));
+        }
+        matches.complete = keep_best(&mut found, wants.candidates);
+        let mut places: HashMap<Place, f32> = found.into_iter().map(|(score, place)| (place, score)).collect();
+        if required.is_none() {
+            for place in matches.by_direction(&filters, wants.candidates) {
+                places.entry(place).or_insert(0.0);
             }
         }
         matches.rank(places);
@@ -204,8 +195,8 @@ impl Matches {
             return None;
         }
         for near in [before, after] {
-            for (near, weight) in near.iter().zip(SMOOTHING) {
-                add(near, weight);
+            for (distance, near) in near.iter().enumerate() {
+                add(near, near_weight(distance + 1));
             }
         }
         let (mut dot, mut square) = (0f32, 0f32);
@@ -247,19 +238,23 @@ impl Matches {
         scores
     }
 
-    /// The documents of a volume whose signs are most like those of the question.
-    fn by_direction(&self, volume: &Volume, wanted: &Filter<'_>, count: usize) -> Vec<u32> {
+    /// The documents whose signs are most like those of the question.
+    fn by_direction(&self, filters: &[Filter<'_>], count: usize) -> Vec<Place> {
         let Some((model, asked)) = self.vector() else { return Vec::new() };
-        if volume.model != model || volume.dimensions != asked.len() || asked.is_empty() {
-            return Vec::new();
-        }
         let mut signs = Vec::new();
         sketch(asked.iter().map(|value| *value > 0.0), &mut signs);
-        let distances = volume.sketches.chunks_exact(signs.len()).map(|other| distance(&signs, other));
-        let distances: Vec<u32> = distances.collect();
         let mut histogram = vec![0usize; asked.len() + 1];
-        for (doc, distance) in distances.iter().enumerate() {
-            histogram[*distance as usize] += usize::from(wanted.passes(doc as u32));
+        let mut distances: Vec<Vec<u32>> = Vec::with_capacity(filters.len());
+        for Filter { volume, .. } in filters {
+            let comparable = volume.model == model && volume.dimensions == asked.len() && !asked.is_empty();
+            let sketches = if comparable { volume.sketches.as_slice() } else { &[] };
+            let here = sketches.chunks_exact(signs.len().max(1)).map(|other| distance(&signs, other)).collect();
+            distances.push(here);
+        }
+        for (filter, distances) in filters.iter().zip(&distances) {
+            for (doc, distance) in distances.iter().enumerate() {
+                histogram[*distance as usize] += usize::from(filter.passes(doc as u32));
+            }
         }
         let mut room = count;
         let limit = histogram.iter().position(|here| {
@@ -268,8 +263,14 @@ impl Matches {
             full
         });
         let limit = limit.unwrap_or(asked.len()) as u32;
-        let near = distances.iter().enumerate().filter(|(_, distance)| **distance <= limit);
-        near.map(|(doc, _)| doc as u32).filter(|doc| wanted.passes(*doc)).take(count * 2).collect()
+        let mut near = Vec::new();
+        for (at, (filter, distances)) in filters.iter().zip(&distances).enumerate() {
+            let here = distances.iter().enumerate().filter(|(_, distance)| **distance <= limit);
+            let wanted = here.map(|(doc, _)| doc as u32).filter(|doc| filter.passes(*doc));
+            near.extend(wanted.map(|doc| Place { volume: at as u32, doc }));
+        }
+        near.truncate(count * 2);
+        near
     }
 
     /// Volume by volume the documents that have every term of the phrases; none if no phrase is asked for.
@@ -299,10 +300,15 @@ impl Matches {
     /// Scores the candidates and puts them in their order.
     fn rank(&mut self, places: HashMap<Place, f32>) {
         let mut raw = Vec::with_capacity(places.len());
+        let mut alike = Alike::new(self);
         for (place, words) in places {
-            let (before, after) = here(self.shelf.volume(place), place);
-            let words = if words > 0.0 { words } else { self.words(place, &before, &after).0 };
-            raw.push((place, words, self.cosine(place, &before, &after)));
+            let words = if words > 0.0 {
+                words
+            } else {
+                let (before, after) = here(self.shelf.volume(place), place);
+                self.words(place, &before, &after).0
+            };
+            raw.push((place, words, alike.cosine(place)));
         }
         self.best = raw.iter().fold(0.0, |best, (_, words, _)| best.max(*words));
         let cosines = || raw.iter().filter_map(|(_, _, cosine)| *cosine);
@@ -314,6 +320,47 @@ impl Matches {
             other.score.total_cmp(&one.score).then_with(|| message(one).cmp(&message(other)))
         });
         self.candidates = candidates;
+    }
+}
+
+/// Cosines of the question and documents with the neighbours that they have in their volumes. Most are neighbours of each
+/// other, so each product is kept.
+struct Alike<'a> {
+    matches: &'a Matches,
+    /// The question, in bytes as documents are, and what makes a unit of it.
+    asked: Vec<i16>,
+    unit: f32,
+    products: Vec<HashMap<u32, f32>>,
+}
+
+impl<'a> Alike<'a> {
+    fn new(matches: &'a Matches) -> Self {
+        let asked = matches.vector().map_or(&[][..], |(_, asked)| asked);
+        let largest = asked.iter().fold(f32::MIN_POSITIVE, |largest, value| largest.max(value.abs()));
+        let step = 127.0 / largest;
+        let asked = asked.iter().map(|value| (value * step).round() as i16).collect();
+        let products = matches.shelf.volumes.iter().map(|_| HashMap::new()).collect();
+        Self { matches, asked, unit: 1.0 / step, products }
+    }
+
+    fn cosine(&mut self, place: Place) -> Option<f32> {
+        let (model, asked) = self.matches.vector()?;
+        let volume = self.matches.shelf.volume(place);
+        if volume.model != model || volume.dimensions != asked.len() {
+            return None;
+        }
+        let at = place.doc as usize;
+        let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(volume.len()));
+        let mut sum = 0.0;
+        for near in (begin..end).filter(|near| volume.strand[*near] == volume.strand[at]) {
+            let product = self.products[place.volume as usize].entry(near as u32).or_insert_with(|| {
+                let bytes = volume.vector(near as u32).iter().map(|byte| i32::from(*byte as i8));
+                let dot: i32 = bytes.zip(&self.asked).map(|(value, asked)| value * i32::from(*asked)).sum();
+                dot as f32 * self.unit * volume.inverse[near]
+            });
+            sum += near_weight(near.abs_diff(at)) * *product;
+        }
+        Some(sum * volume.smoothed[at])
     }
 }
 
@@ -370,7 +417,7 @@ fn asked(shelf: &Shelf, question: &Question) -> Result<Vec<Asked>, Damaged> {
 }
 
 /// Keeps the best `count`; says whether that is all of them.
-fn keep_best(found: &mut Vec<(f32, u32)>, count: usize) -> bool {
+fn keep_best(found: &mut Vec<(f32, Place)>, count: usize) -> bool {
     if found.len() <= count {
         return true;
     }

@@ -8,7 +8,7 @@ use threadkeep_model::{MessageId, Position, SegmentId};
 use crate::volume::{REACH, Strand, Volume};
 
 /// How many documents are looked at to find one that shows.
-const PASSED_OVER_MAX: usize = 64;
+const PASSED_OVER_MAX: usize = 16;
 
 /// A document: in which volume, and where there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

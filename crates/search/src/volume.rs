@@ -56,7 +56,36 @@ pub struct Volume {
     pub(crate) length: Vec<u32>,
     /// How many of them are near its beginning.
     pub(crate) head: Vec<u32>,
-    /// The length of each document with the heads of its neighbours here.
+    /// One over the length of each vector with those of its neighbours in the same segment added.
+fn smooth(vectors: &[u8], dimensions: usize, inverse: &[f32], strand: &[u32]) -> Vec<f32> {
+    let mut sum = vec![0f32; dimensions];
+    (0..inverse.len())
+        .map(|at| {
+            sum.fill(0.0);
+            let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(inverse.len()));
+            for near in (begin..end).filter(|near| strand[*near] == strand[at]) {
+                let weight = near_weight(near.abs_diff(at)) * inverse[near];
+                let vector = &vectors[near * dimensions..(near + 1) * dimensions];
+                for (sum, byte) in sum.iter_mut().zip(vector) {
+                    *sum += weight * f32::from(*byte as i8);
+                }
+            }
+            let square: f32 = sum.iter().map(|value| value * value).sum();
+            if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
+        })
+        .collect()
+}
+
+/// How much of the direction of a document so far away is added.
+pub(crate) fn near_weight(distance: usize) -> f32 {
+    match distance {
+        0 => 1.0,
+        1 => 0.5,
+        _ => 0.25,
+    }
+}
+
+/// The length of each document with the heads of its neighbours here.
     pub(crate) around: Vec<u32>,
     /// Bytes of the text of all documents.
     pub(crate) text_bytes: u64,
@@ -69,6 +98,10 @@ pub struct Volume {
     vectors: Range<usize>,
     pub(crate) inverse: Vec<f32>,
     pub(crate) sketches: Vec<u64>,
+    /// One over the length of each vector with those of its neighbours here added.
+    pub(crate) smoothed: Vec<f32>,
+    /// Words of all documents, each counted for its neighbours too.
+    pub(crate) words: u64,
 }
 
 /// A term in a volume.
@@ -109,6 +142,9 @@ impl Volume {
             inverse.push(inverse_length(vector));
             sketch(vector.iter().map(|byte| (*byte as i8) > 0), &mut sketches);
         }
+        let smoothed = smooth(&bytes[vectors.clone()], dimensions, &inverse, &columns.strand);
+        let both = columns.length.iter().zip(&columns.head);
+        let words = both.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
         let around = windows(&columns.strand, &columns.length, &columns.head);
         Ok(Self {
             strands,
@@ -129,6 +165,8 @@ impl Volume {
             vectors,
             inverse,
             sketches,
+            smoothed,
+            words,
             bytes,
         })
     }
@@ -155,7 +193,7 @@ impl Volume {
 
     /// About how much memory it takes.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + self.len() * 48 + self.sketches.len() * 8 + self.strands.len() * size_of::<Strand>()
+        self.bytes.len() + self.len() * 52 + self.sketches.len() * 8 + self.strands.len() * size_of::<Strand>()
     }
 
     /// Which model made its vectors; empty if there are none.
