@@ -56,36 +56,7 @@ pub struct Volume {
     pub(crate) length: Vec<u32>,
     /// How many of them are near its beginning.
     pub(crate) head: Vec<u32>,
-    /// One over the length of each vector with those of its neighbours in the same segment added.
-fn smooth(vectors: &[u8], dimensions: usize, inverse: &[f32], strand: &[u32]) -> Vec<f32> {
-    let mut sum = vec![0f32; dimensions];
-    (0..inverse.len())
-        .map(|at| {
-            sum.fill(0.0);
-            let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(inverse.len()));
-            for near in (begin..end).filter(|near| strand[*near] == strand[at]) {
-                let weight = near_weight(near.abs_diff(at)) * inverse[near];
-                let vector = &vectors[near * dimensions..(near + 1) * dimensions];
-                for (sum, byte) in sum.iter_mut().zip(vector) {
-                    *sum += weight * f32::from(*byte as i8);
-                }
-            }
-            let square: f32 = sum.iter().map(|value| value * value).sum();
-            if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
-        })
-        .collect()
-}
-
-/// How much of the direction of a document so far away is added.
-pub(crate) fn near_weight(distance: usize) -> f32 {
-    match distance {
-        0 => 1.0,
-        1 => 0.5,
-        _ => 0.25,
-    }
-}
-
-/// The length of each document with the heads of its neighbours here.
+    /// The length of each document with the heads of its neighbours here.
     pub(crate) around: Vec<u32>,
     /// Bytes of the text of all documents.
     pub(crate) text_bytes: u64,
@@ -432,6 +403,35 @@ fn section(reader: &mut Reader<'_>, length: usize) -> Result<Range<usize>, Damag
     let begin = reader.at();
     reader.take(length)?;
     Ok(begin..begin + length)
+}
+
+/// One over the length of each vector with those of its neighbours in the same segment added.
+fn smooth(vectors: &[u8], dimensions: usize, inverse: &[f32], strand: &[u32]) -> Vec<f32> {
+    let mut sum = vec![0f32; dimensions];
+    (0..inverse.len())
+        .map(|at| {
+            sum.fill(0.0);
+            let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(inverse.len()));
+            for near in (begin..end).filter(|near| strand[*near] == strand[at]) {
+                let weight = near_weight(near.abs_diff(at)) * inverse[near];
+                let vector = &vectors[near * dimensions..(near + 1) * dimensions];
+                for (sum, byte) in sum.iter_mut().zip(vector) {
+                    *sum += weight * f32::from(*byte as i8);
+                }
+            }
+            let square: f32 = sum.iter().map(|value| value * value).sum();
+            if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
+        })
+        .collect()
+}
+
+/// How much of the direction of a document so far away is added.
+pub(crate) fn near_weight(distance: usize) -> f32 {
+    match distance {
+        0 => 1.0,
+        1 => 0.5,
+        _ => 0.25,
+    }
 }
 
 /// The length of each document with the heads of its neighbours in the same segment.
