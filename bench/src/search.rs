@@ -9,7 +9,7 @@ use threadkeep::{Append, Create, Engine, Fork, MessageBody, Search, ThreadId};
 use crate::Result;
 use crate::bench::{Bench, Place};
 use crate::line::Line;
-use crate::meter::{Spent, percentile};
+use crate::meter::{Spent, median, percentile};
 use crate::ours::Ours;
 
 /// Bytes of a message.
@@ -76,9 +76,11 @@ pub(crate) fn measure(bench: &Bench, sizes: &Sizes, json: bool) -> Result<()> {
         ("a question in plain words, p99", "how did we fix the broken upload of large files", f64::INFINITY),
     ];
     for (measure, query, most) in kinds {
-        let times = ask(bench, engine, query, sizes.questions)?;
+        let (times, cpu) = ask(bench, engine, query, sizes.questions)?;
         let most = most.is_finite().then_some(most);
         single("ask", measure, "ms", percentile(&times, 99), most)?;
+        single("ask", "  the same, typically", "ms", median(&times), None)?;
+        single("ask", "  the same, CPU", "ms", cpu, None)?;
     }
     trickle(bench, engine, sizes, &single)?;
     forks(bench, engine, sizes, &single)?;
@@ -147,20 +149,27 @@ fn fill(bench: &Bench, engine: &Engine, first: usize, count: usize) -> Result<Ve
     Ok(threads)
 }
 
-/// Asks so often, and says how long each answer took, in milliseconds. The first ones are not counted: the index is warm.
-fn ask(bench: &Bench, engine: &Engine, query: &str, times: usize) -> Result<Vec<f64>> {
-    let mut millis = Vec::with_capacity(times);
-    for n in 0..times + 10 {
-        let began = Instant::now();
+/// Asks so often, and says how long each answer took and how much CPU they took on average, in milliseconds. The first
+/// ones are not counted: the index is warm.
+fn ask(bench: &Bench, engine: &Engine, query: &str, times: usize) -> Result<(Vec<f64>, f64)> {
+    let asked = || -> Result<()> {
         let found = bench.runtime.block_on(engine.search(Search::new(query)))?;
-        if n >= 10 {
+        match found.hits.is_empty() && query.starts_with("zz") {
+            true => Err(format!("nothing was found for {query}").into()),
+            false => Ok(()),
+        }
+    };
+    (0..10).try_for_each(|_| asked())?;
+    let mut millis = Vec::with_capacity(times);
+    let spent = Spent::on(times, || {
+        (0..times).try_for_each(|_| {
+            let began = Instant::now();
+            asked()?;
             millis.push(began.elapsed().as_secs_f64() * 1_000.0);
-        }
-        if found.hits.is_empty() && query.starts_with("zz") {
-            return Err(format!("nothing was found for {query}").into());
-        }
-    }
-    Ok(millis)
+            Ok(())
+        })
+    })?;
+    Ok((millis, spent.cpu() / 1_000.0))
 }
 
 type Single<'a> = &'a dyn Fn(&'static str, &'static str, &'static str, f64, Option<f64>) -> Result<()>;

@@ -14,7 +14,7 @@ use threadkeep_model::{SegmentId, Timestamp};
 
 use crate::postings::Posting;
 use crate::shelf::{Place, Shelf};
-use crate::vectors::{distance, sketch};
+use crate::vectors::{distances, sketch};
 use crate::volume::{REACH, Volume, near_weight};
 use crate::{Damaged, Question};
 
@@ -30,6 +30,8 @@ const WORDS: f32 = 0.55;
 const TERMS_MAX: usize = 64;
 /// How alike a message without any of the words has to be to count.
 const ALIKE_MIN: f32 = 0.45;
+/// By how much that may differ where the neighbours lie in other volumes.
+const ALIKE_SLACK: f32 = 0.1;
 
 /// Which documents are wanted.
 #[derive(Debug, Clone, Default)]
@@ -103,9 +105,9 @@ impl Matches {
         let filters: Vec<Filter<'_>> = shelf.volumes.iter().map(|volume| Filter::new(volume, wants)).collect();
         let mut found: Vec<(f32, Place)> = Vec::new();
         for (at, volume) in shelf.volumes.iter().enumerate() {
-            let scores = matches.by_words(at, volume).into_iter().enumerate();
-            let wanted = scores.filter(|(doc, score)| *score > 0.0 && filters[at].passes(*doc as u32));
-            let places = wanted.map(|(doc, score)| (score, Place { volume: at as u32, doc: doc as u32 }));
+            let (scores, own) = matches.by_words(at, volume);
+            let wanted = own.into_iter().filter(|doc| filters[at].passes(*doc));
+            let places = wanted.map(|doc| (scores[doc as usize], Place { volume: at as u32, doc }));
             found.extend(places.filter(|(_, place)| required.as_ref().is_none_or(|all| all[at].contains(&place.doc))));
         }
         matches.complete = keep_best(&mut found, wants.candidates);
@@ -207,8 +209,15 @@ impl Matches {
         (square > 0.0).then(|| dot / square.sqrt())
     }
 
-    /// The score by words of every document of a volume, with the neighbours that it has there.
-    fn by_words(&self, at: usize, volume: &Volume) -> Vec<f32> {
+    /// The score by words of every document of a volume, with the neighbours that it has there, and which documents have a
+    /// word of their own.
+    fn by_words(&self, at: usize, volume: &Volume) -> (Vec<f32>, Vec<u32>) {
+        if self.terms.iter().all(|term| term.postings[at].is_empty()) {
+            return (Vec::new(), Vec::new());
+        }
+        let mut own: Vec<u32> = self.terms.iter().flat_map(|term| &term.postings[at]).map(|found| found.doc).collect();
+        own.sort_unstable();
+        own.dedup();
         let mut scores = vec![0f32; volume.len()];
         let mut counts = vec![0f32; volume.len()];
         let mut touched: Vec<u32> = Vec::new();
@@ -235,7 +244,7 @@ impl Matches {
                 counts[doc] = 0.0;
             }
         }
-        scores
+        (scores, own)
     }
 
     /// The documents whose signs are most like those of the question.
@@ -244,15 +253,14 @@ impl Matches {
         let mut signs = Vec::new();
         sketch(asked.iter().map(|value| *value > 0.0), &mut signs);
         let mut histogram = vec![0usize; asked.len() + 1];
-        let mut distances: Vec<Vec<u32>> = Vec::with_capacity(filters.len());
+        let mut apart: Vec<Vec<u32>> = Vec::with_capacity(filters.len());
         for Filter { volume, .. } in filters {
             let comparable = volume.model == model && volume.dimensions == asked.len() && !asked.is_empty();
             let sketches = if comparable { volume.sketches.as_slice() } else { &[] };
-            let here = sketches.chunks_exact(signs.len().max(1)).map(|other| distance(&signs, other)).collect();
-            distances.push(here);
+            apart.push(distances(&signs, sketches));
         }
-        for (filter, distances) in filters.iter().zip(&distances) {
-            for (doc, distance) in distances.iter().enumerate() {
+        for (filter, apart) in filters.iter().zip(&apart) {
+            for (doc, distance) in apart.iter().enumerate() {
                 histogram[*distance as usize] += usize::from(filter.passes(doc as u32));
             }
         }
@@ -264,8 +272,8 @@ impl Matches {
         });
         let limit = limit.unwrap_or(asked.len()) as u32;
         let mut near = Vec::new();
-        for (at, (filter, distances)) in filters.iter().zip(&distances).enumerate() {
-            let here = distances.iter().enumerate().filter(|(_, distance)| **distance <= limit);
+        for (at, (filter, apart)) in filters.iter().zip(&apart).enumerate() {
+            let here = apart.iter().enumerate().filter(|(_, distance)| **distance <= limit);
             let wanted = here.map(|(doc, _)| doc as u32).filter(|doc| filter.passes(*doc));
             near.extend(wanted.map(|doc| Place { volume: at as u32, doc }));
         }
@@ -299,6 +307,8 @@ impl Matches {
 
     /// Scores the candidates and puts them in their order.
     fn rank(&mut self, places: HashMap<Place, f32>) {
+        let with_words: HashSet<Place> =
+            places.iter().filter(|(_, words)| **words > 0.0).map(|(place, _)| *place).collect();
         let mut raw = Vec::with_capacity(places.len());
         let mut alike = Alike::new(self);
         for (place, words) in places {
@@ -313,6 +323,8 @@ impl Matches {
         self.best = raw.iter().fold(0.0, |best, (_, words, _)| best.max(*words));
         let cosines = || raw.iter().filter_map(|(_, _, cosine)| *cosine);
         self.cosines = (cosines().fold(f32::MAX, f32::min), cosines().fold(f32::MIN, f32::max));
+        let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= ALIKE_MIN - ALIKE_SLACK);
+        raw.retain(|(place, _, cosine)| with_words.contains(place) || promising(cosine));
         let mut candidates: Vec<Scored> =
             raw.iter().map(|(place, words, cosine)| self.scored(*place, *words, *cosine)).collect();
         candidates.sort_by(|one, other| {

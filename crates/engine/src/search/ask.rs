@@ -31,9 +31,9 @@ const LISTED_MAX: usize = 2_000;
 /// Segments that are listed for them.
 const SEGMENTS_MAX: usize = 65_536;
 /// Threads that are looked at beyond twice those that are asked for, so that the best are among them.
-const SPARE: usize = 10;
+const SPARE: usize = 5;
 /// Messages of a thread that are looked at: more than count for it, since the exact scores may differ a little.
-const LOOKED_AT: usize = 8;
+const LOOKED_AT: usize = 5;
 /// Threads that share a message of which it is said that they do.
 const SHARED_MAX: usize = 1_000;
 
