@@ -89,9 +89,21 @@ impl Engine {
     /// # Errors
     /// If the index cannot be read.
     pub async fn index_status(&self) -> Result<IndexStatus> {
+        self.status_of(Some(self.caller.account.clone())).await
+    }
+
+    /// How the index stands, for all accounts together: for whoever operates the server.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub async fn index_status_of_all(&self) -> Result<IndexStatus> {
+        self.status_of(None).await
+    }
+
+    async fn status_of(&self, account: Option<Account>) -> Result<IndexStatus> {
         let (_, note) = self.edition().await?;
         let behind = self.shared.stores.feed.feed(FeedCursor(note.cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
-        let rows = self.shared.stores.shelves.volumes(Some(self.caller.account.clone())).await?;
+        let rows = self.shared.stores.shelves.volumes(account).await?;
         let embedder = self.embedder();
         let model = embedder.model();
         Ok(IndexStatus {
