@@ -91,7 +91,8 @@ impl Matches {
         // Of what a document has by itself, so that it does not matter in which volumes its neighbours lie.
         let (words, documents) = shelf.volumes.iter().fold((0u64, 0u64), |(words, documents), volume| {
             let lengths = volume.length.iter().zip(&volume.head);
-            let here: u64 = lengths.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
+            let here: u64 =
+                lengths.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
             (words + here, documents + volume.len() as u64)
         });
         let mut matches = Self {
