@@ -102,7 +102,9 @@ impl Engine {
 
     async fn status_of(&self, account: Option<Account>) -> Result<IndexStatus> {
         let (_, note) = self.edition().await?;
-        let behind = self.shared.stores.feed.feed(FeedCursor(note.cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
+        // An index beside another store, such as one that was restored, is begun anew.
+        let cursor = if self.is_ours(&note).await? { note.cursor } else { 0 };
+        let behind = self.shared.stores.feed.feed(FeedCursor(cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
         let rows = self.shared.stores.shelves.volumes(account).await?;
         let embedder = self.embedder();
         let model = embedder.model();

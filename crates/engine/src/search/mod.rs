@@ -3,11 +3,12 @@
 //! - [`index`] reads the feed and fills the shelves, one for each account, in volumes that never change.
 //! - [`tidy`] merges small volumes, drops what nobody sees any more, and gives vectors to those that have none.
 //! - [`ask`] answers questions; [`seen`] says what a thread shows, which is asked before anything counts as found.
-//! - [`follow`] does the first two for as long as it is let.
+//! - [`follow`] does the first two for as long as it is let; [`check`] looks whether all is sound.
 //!
 //! The index only ever says where to look: what is found is read from the log, as the thread shows it.
 
 mod ask;
+mod check;
 mod follow;
 mod index;
 mod seen;
