@@ -131,6 +131,13 @@ async fn catch_up(context: &Context, engine: &Engine) {
     let done = async {
         let status = engine.index_status().await?;
         if status.caught_up {
+            // New vectors of everything may take long: nobody who asks a question expects that.
+            let without = status.messages - status.embedded.min(status.messages);
+            if without > 0 {
+                let without = counted(without, "message is", "messages are");
+                context.note(format!("{without} searched by words alone: there are no vectors of {} yet", status.model));
+                context.note(format!("hint: {}", context.hints.command("index backfill")));
+            }
             return Ok(());
         }
         if status.behind >= BEHIND_SAID {
