@@ -135,7 +135,8 @@ async fn catch_up(context: &Context, engine: &Engine) {
             let without = status.messages - status.embedded.min(status.messages);
             if without > 0 {
                 let without = counted(without, "message is", "messages are");
-                context.note(format!("{without} searched by words alone: there are no vectors of {} yet", status.model));
+                context
+                    .note(format!("{without} searched by words alone: there are no vectors of {} yet", status.model));
                 context.note(format!("hint: {}", context.hints.command("index backfill")));
             }
             return Ok(());

@@ -36,7 +36,10 @@ fn a_search_on_the_bare_store_finds_what_was_just_said_and_says_how_to_open_it()
     let ran = keep.run(&["search", "hosta", "--context", "1"]);
     let shown = ran.ok();
     let lines: Vec<&str> = shown.lines().collect();
-    assert!(lines[0].starts_with("Garden  ") && lines[0].contains(thread.rsplit('-').next().expect("short")), "{shown}");
+    assert!(
+        lines[0].starts_with("Garden  ") && lines[0].contains(thread.rsplit('-').next().expect("short")),
+        "{shown}"
+    );
     assert_eq!(lines[1], "    user: What grows in the shade?");
     assert_eq!(lines[2], "  > user: Ferns and hostas grow there, \\u{1b}[31mdo they?", "nothing steers the terminal");
     assert_eq!(lines[3], "    user: And the slugs?");
@@ -53,7 +56,7 @@ fn a_search_on_the_bare_store_finds_what_was_just_said_and_says_how_to_open_it()
     let writer = ["search", "kind", "--agent-id", "writer", "--after", "2000-01-01", "--role", "user", "--limit", "3"];
     assert_eq!(hits(&keep.json(&writer)), ["nothing of the kind"]);
     assert_eq!(keep.json(&["search", "shade", "--thread", &thread[..10], "--before", "2000-01-01"]), json!([]));
-    keep.ok(&["rollback", &thread, "--undo"]);
+    keep.ok(&["rollback", &thread, "--to-version", "3"]);
     assert_eq!(keep.json(&["search", "hedgehog"]), json!([]));
     assert_eq!(hits(&keep.json(&["search", "hedgehog", "--superseded"])), ["a hedgehog"]);
     assert!(keep.ok(&["search", "hedgehog", "--superseded"]).contains("does not show it any more"));
@@ -196,7 +199,8 @@ fn serve_embeddings(mut socket: TcpStream, asked: &AtomicU64) {
     };
     let body: Value = serde_json::from_str(&body).expect("json");
     let count = body["input"].as_array().map_or(1, Vec::len);
-    let data: Vec<Value> = (0..count).map(|index| json!({ "index": index, "embedding": [0.6, 0.8, 0.0, 0.0] })).collect();
+    let data: Vec<Value> =
+        (0..count).map(|index| json!({ "index": index, "embedding": [0.6, 0.8, 0.0, 0.0] })).collect();
     let answer = json!({ "data": data, "model": "m" }).to_string();
     asked.fetch_add(1, Ordering::Relaxed);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", answer.len());
