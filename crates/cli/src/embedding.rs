@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use threadkeep::embed::Embedder;
 use threadkeep::{Engine, Invalid};
-#[cfg(feature = "endpoint")]
+#[cfg(any(feature = "endpoint", feature = "transformer"))]
 use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::failure::Failure;
@@ -120,7 +120,6 @@ impl Embedding {
 
     #[cfg(feature = "transformer")]
     fn transformer(&self) -> Result<Arc<dyn Embedder>, Failure> {
-        use threadkeep_api::{ErrorCode, Problem, Status};
         let folder = self.embedder_folder.clone().unwrap_or_default();
         let model = threadkeep::embed::Transformer::open(folder)
             .map_err(|error| Problem::new(Status::Unavailable, ErrorCode::EmbedderFailed, error.to_string()))?;
