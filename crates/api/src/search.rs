@@ -323,6 +323,6 @@ mod tests {
         let units = in_units(text, &ranges);
         assert_eq!(units, [[0, 6], [6, 9], [9, 18]]);
         assert_eq!(in_bytes(text, &units), ranges);
-        assert_eq!(in_bytes(text, &[[7, 9], [9, 99]]), [], "within a character, and beyond the text");
+        assert!(in_bytes(text, &[[7, 9], [9, 99]]).is_empty(), "within a character, and beyond the text");
     }
 }

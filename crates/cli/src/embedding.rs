@@ -61,10 +61,10 @@ impl Embedding {
             ("embedder-key-file", self.embedder_key_file.is_some()),
         ];
         let of_a_folder = [("embedder-folder", self.embedder_folder.is_some())];
-        let (needed, foreign): (&[(&str, bool)], Vec<(&str, bool)>) = match self.embedder {
-            Kind::BuiltIn => (&[], of_an_endpoint.into_iter().chain(of_a_folder).collect()),
-            Kind::Endpoint => (&of_an_endpoint[..2], of_a_folder.into()),
-            Kind::Transformer => (&of_a_folder, of_an_endpoint.into()),
+        let (needed, foreign) = match self.embedder {
+            Kind::BuiltIn => (&[][..], of_an_endpoint.into_iter().chain(of_a_folder).collect()),
+            Kind::Endpoint => (&of_an_endpoint[..2], Vec::from(of_a_folder)),
+            Kind::Transformer => (&of_a_folder[..], Vec::from(of_an_endpoint)),
         };
         if let Some((name, _)) = needed.iter().find(|(_, given)| !given) {
             let kind = self.embedder.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();

@@ -363,7 +363,8 @@ mod tests {
             let parts = excerpt(text, marked).into_iter();
             parts.map(|(is_marked, text)| if is_marked { format!("[{text}]") } else { text }).collect::<String>()
         };
-        assert_eq!(shown("one two\nthree", &[4..7]), "one [two] three");
+        let two = 4..7;
+        assert_eq!(shown("one two\nthree", std::slice::from_ref(&two)), "one [two] three");
         assert_eq!(shown("", &[]), "");
         assert_eq!(shown("a\u{1b}b", &[]), "a\\u{1b}b");
         let long = format!("{}größer{}", "x".repeat(500), "ü".repeat(600));

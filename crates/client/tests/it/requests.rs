@@ -191,8 +191,8 @@ fn a_search_finds_what_was_said_once_it_is_indexed() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let mut create = CreateThread::default();
-        create.messages = vec![MessageBody::user("a quiet lagoon 🦀 with turtles").into()];
+        let messages = vec![MessageBody::user("a quiet lagoon 🦀 with turtles").into()];
+        let create = CreateThread { messages, ..CreateThread::default() };
         let thread = client.create(&create).await.expect("a thread").id;
         // Whatever the server indexed meanwhile is not counted again.
         let done = client.backfill(&asked(json!({}))).await.expect("a backfill");

@@ -47,12 +47,15 @@ pub(crate) struct Note {
     untidy: bool,
 }
 
+/// A shelf, with the numbers of its volumes.
+type Numbered = (Vec<u64>, Arc<Shelf>);
+
 /// What an engine remembers of the index. Volumes never change, so nothing here goes stale.
 #[derive(Default)]
 pub(crate) struct Library {
     volumes: Mutex<HashMap<u64, Arc<Volume>>>,
     /// The last shelf that was put together, by the numbers of its volumes.
-    shelves: Mutex<HashMap<Account, (Vec<u64>, Arc<Shelf>)>>,
+    shelves: Mutex<HashMap<Account, Numbered>>,
     /// One at a time changes the index; whoever else does so from another process is found out by the edition.
     turn: tokio::sync::Mutex<()>,
 }
