@@ -79,7 +79,11 @@ impl Engine {
             while self.merge_some().await? {}
         }
         while self.merge_some().await? {}
-        while self.embed_some().await? {}
+        let mut renewed = 0;
+        while self.embed_some().await? {
+            renewed += 1;
+            progress("volumes with new vectors", renewed, None);
+        }
         let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
         Ok(Backfilled { embedded, cleaned })
     }

@@ -540,3 +540,30 @@ async fn a_store_that_is_called_like_the_index_of_another_is_left_alone() {
     other.thread(kept).await.expect("it is all there");
     assert!(other.doctor(quiet()).await.expect("a doctor").is_healthy());
 }
+
+/// Makes vectors of messages, and never answers once it is asked for a question's.
+struct Stuck(Model, std::sync::atomic::AtomicBool);
+
+impl Embedder for Stuck {
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vector>, EmbedError>> {
+        if self.1.load(std::sync::atomic::Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(std::future::ready(Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect())))
+    }
+}
+
+#[tokio::test]
+async fn a_search_does_not_wait_for_an_embedder_that_hangs() {
+    let keep = Keep::memory();
+    let stuck = Arc::new(Stuck(Model { id: "stuck".to_owned(), dimensions: 2 }, false.into()));
+    let engine = keep.engine.with_embedder(Arc::clone(&stuck) as Arc<dyn Embedder>);
+    let thread = said(&engine, "a lemur").await;
+    index(&engine).await;
+    stuck.1.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(found(&engine, "lemurs").await, [(thread, "a lemur".to_owned())], "the words answer");
+}
