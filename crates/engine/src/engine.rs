@@ -230,12 +230,14 @@ impl Engine {
         doctor::examine(self, &progress).await
     }
 
-    /// Builds everything derived anew from the log.
+    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled again
+    /// like one that was never there.
     ///
     /// # Errors
     /// If the store cannot be written.
     pub async fn repair(&self, progress: Progress) -> Result<()> {
-        Ok(self.shared.stores.upkeep.rebuild(progress).await?)
+        self.shared.stores.upkeep.rebuild(progress).await?;
+        self.repair_index().await
     }
 
     /// The body of an entry.

@@ -31,7 +31,7 @@ const TERMS_MAX: usize = 64;
 /// How alike a message without any of the words has to be to count.
 const ALIKE_MIN: f32 = 0.45;
 /// By how much that may differ where the neighbours lie in other volumes.
-const ALIKE_SLACK: f32 = 0.1;
+const ALIKE_SLACK: f32 = 0.02;
 
 /// Which documents are wanted.
 #[derive(Debug, Clone, Default)]
@@ -215,9 +215,7 @@ impl Matches {
         if self.terms.iter().all(|term| term.postings[at].is_empty()) {
             return (Vec::new(), Vec::new());
         }
-        let mut own: Vec<u32> = self.terms.iter().flat_map(|term| &term.postings[at]).map(|found| found.doc).collect();
-        own.sort_unstable();
-        own.dedup();
+        let mut has_own = vec![false; volume.len()];
         let mut scores = vec![0f32; volume.len()];
         let mut counts = vec![0f32; volume.len()];
         let mut touched: Vec<u32> = Vec::new();
@@ -231,6 +229,7 @@ impl Matches {
                     counts[doc] += count;
                 };
                 add(doc, posting.count as f32);
+                has_own[doc] = true;
                 if posting.head > 0 {
                     let (begin, end) = (doc.saturating_sub(REACH), (doc + REACH + 1).min(volume.len()));
                     for near in (begin..end).filter(|near| *near != doc && volume.strand[*near] == volume.strand[doc]) {
@@ -244,7 +243,8 @@ impl Matches {
                 counts[doc] = 0.0;
             }
         }
-        (scores, own)
+        let own = has_own.into_iter().enumerate().filter(|(_, own)| *own).map(|(doc, _)| doc as u32);
+        (scores, own.collect())
     }
 
     /// The documents whose signs are most like those of the question.

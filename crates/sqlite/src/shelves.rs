@@ -76,8 +76,19 @@ fn open(path: &Path) -> Result<Connection> {
     connection
         .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA mmap_size = 0;")
         .cannot_open(&shown)?;
+    if is_foreign(&connection).cannot_open(&shown)? {
+        let what = "it is no search index, and the store beside it needs that name for its own; rename one of them";
+        return Err(StoreError::CannotOpen { path: shown, what: what.to_owned() });
+    }
     prepare(&mut connection).cannot_open(&shown)?;
     Ok(connection)
+}
+
+/// Whether the file is something else: a store may be called like the index of another one.
+fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
+    const OTHERS: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
+                          AND name NOT IN ('volumes', 'contents', 'editions'))";
+    connection.query_row(OTHERS, [], |row| row.get(0))
 }
 
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {

@@ -71,6 +71,23 @@
 //! # }
 //! ```
 //!
+//! What was said is found by [`Engine::search`], by words and by meaning, once [`Engine::backfill`] brought it into the index;
+//! [`Engine::run_index`] keeps the index up for as long as it is let.
+//!
+//! ```
+//! use threadkeep::{Create, MessageBody, Search};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> threadkeep::Result<()> {
+//! # let keep = threadkeep::open("memory:")?;
+//! let thread = keep.create(Create::titled("Keys").message(MessageBody::user("We rotate keys in May."))).await?.id;
+//! keep.backfill(None, std::sync::Arc::new(|_, _, _| {})).await?;
+//! let found = keep.search(Search::new("when are keys rotated?")).await?;
+//! assert_eq!(found.hits[0].thread, thread);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 mod backup;

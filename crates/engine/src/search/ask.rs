@@ -230,14 +230,13 @@ impl Engine {
         if question.has_phrases() || !shelf.volumes().iter().any(|volume| volume.model() == model) {
             return question;
         }
-        // Without a vector the words answer.
-        match embedder.embed(vec![embedded(query).to_owned()]).await {
-            Ok(vectors) if vectors.len() == 1 && !vectors[0].is_zero() => {
-                let mut direction = vec![0.0; vectors[0].dimensions()];
-                vectors[0].add_to(&mut direction, 1.0);
+        match self.vector_soon(embedded(query)).await {
+            Some(vector) if !vector.is_zero() => {
+                let mut direction = vec![0.0; vector.dimensions()];
+                vector.add_to(&mut direction, 1.0);
                 question.pointing(&model, &direction)
             }
-            Ok(_) | Err(_) => question,
+            Some(_) | None => question,
         }
     }
 

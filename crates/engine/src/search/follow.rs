@@ -79,7 +79,11 @@ impl Engine {
             while self.merge_some().await? {}
         }
         while self.merge_some().await? {}
-        while self.embed_some().await? {}
+        let mut renewed = 0;
+        while self.embed_some().await? {
+            renewed += 1;
+            progress("volumes with new vectors", renewed, None);
+        }
         let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
         Ok(Backfilled { embedded, cleaned })
     }
@@ -89,9 +93,23 @@ impl Engine {
     /// # Errors
     /// If the index cannot be read.
     pub async fn index_status(&self) -> Result<IndexStatus> {
+        self.status_of(Some(self.caller.account.clone())).await
+    }
+
+    /// How the index stands, for all accounts together: for whoever operates the server.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub async fn index_status_of_all(&self) -> Result<IndexStatus> {
+        self.status_of(None).await
+    }
+
+    async fn status_of(&self, account: Option<Account>) -> Result<IndexStatus> {
         let (_, note) = self.edition().await?;
-        let behind = self.shared.stores.feed.feed(FeedCursor(note.cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
-        let rows = self.shared.stores.shelves.volumes(Some(self.caller.account.clone())).await?;
+        // An index beside another store, such as one that was restored, is begun anew.
+        let cursor = if self.is_ours(&note).await? { note.cursor } else { 0 };
+        let behind = self.shared.stores.feed.feed(FeedCursor(cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
+        let rows = self.shared.stores.shelves.volumes(account).await?;
         let embedder = self.embedder();
         let model = embedder.model();
         Ok(IndexStatus {

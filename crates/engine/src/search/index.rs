@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Whether the index belongs to this store, as far as can be told: what it read last is there.
-    async fn is_ours(&self, note: &Note) -> Result<bool> {
+    pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
         if note.cursor == 0 {
             return Ok(true);
         }

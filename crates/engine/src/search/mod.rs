@@ -3,11 +3,12 @@
 //! - [`index`] reads the feed and fills the shelves, one for each account, in volumes that never change.
 //! - [`tidy`] merges small volumes, drops what nobody sees any more, and gives vectors to those that have none.
 //! - [`ask`] answers questions; [`seen`] says what a thread shows, which is asked before anything counts as found.
-//! - [`follow`] does the first two for as long as it is let.
+//! - [`follow`] does the first two for as long as it is let; [`check`] looks whether all is sound.
 //!
 //! The index only ever says where to look: what is found is read from the log, as the thread shows it.
 
 mod ask;
+mod check;
 mod follow;
 mod index;
 mod seen;
@@ -15,18 +16,22 @@ mod tidy;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use threadkeep_embed::{Embedder, Static};
+use threadkeep_embed::{Embedder, Static, Vector};
 use threadkeep_model::{Account, Invalid};
 use threadkeep_search::{Shelf, Volume};
 use threadkeep_store::{StoreError, VolumeRow};
+use tokio::runtime::Handle;
 
 pub use ask::{Found, Hit, HitMessage, Search};
 pub use follow::{Backfilled, IndexStatus};
 
 use crate::{Engine, Result, beside};
 
+/// How long a search waits for the vector of its question.
+const VECTOR_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Bytes of volumes that are kept in memory.
 const KEPT_BYTES_MAX: usize = 512 << 20;
 
@@ -42,19 +47,23 @@ pub(crate) struct Note {
     untidy: bool,
 }
 
+/// A shelf, with the numbers of its volumes.
+type Numbered = (Vec<u64>, Arc<Shelf>);
+
 /// What an engine remembers of the index. Volumes never change, so nothing here goes stale.
 #[derive(Default)]
 pub(crate) struct Library {
     volumes: Mutex<HashMap<u64, Arc<Volume>>>,
     /// The last shelf that was put together, by the numbers of its volumes.
-    shelves: Mutex<HashMap<Account, (Vec<u64>, Arc<Shelf>)>>,
+    shelves: Mutex<HashMap<Account, Numbered>>,
     /// One at a time changes the index; whoever else does so from another process is found out by the edition.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
     /// The same engine, with vectors made by `embedder` instead of the built-in one. An index whose vectors are of
-    /// another model is searched by words until its volumes have new ones.
+    /// another model is searched by words until its volumes have new ones. A tokio runtime in which it searches needs its
+    /// time enabled.
     #[must_use]
     pub fn with_embedder(&self, embedder: Arc<dyn Embedder>) -> Self {
         Self { embedder: Some(embedder), ..self.clone() }
@@ -62,6 +71,18 @@ impl Engine {
 
     pub(crate) fn embedder(&self) -> Arc<dyn Embedder> {
         self.embedder.clone().unwrap_or_else(|| Arc::new(Static::new()))
+    }
+
+    /// The vector of a question, if it can be had soon: without one the words answer.
+    pub(crate) async fn vector_soon(&self, text: &str) -> Option<Vector> {
+        let embedder = self.embedder();
+        let vectors = embedder.embed(vec![text.to_owned()]);
+        let made = match &self.embedder {
+            Some(_) if Handle::try_current().is_ok() => tokio::time::timeout(VECTOR_WAIT_MAX, vectors).await.ok()?,
+            // The built-in one is done when it is asked.
+            Some(_) | None => vectors.await,
+        };
+        made.ok()?.pop()
     }
 
     /// The shelf of an account as it is now.

@@ -155,7 +155,7 @@ async fn a_shared_message_is_found_once_under_the_thread_that_wrote_it(keep: Kee
     let family = ask(&keep.engine, Search { thread: Some(origin), ..Search::new("crane") }).await;
     assert_eq!(family[0].thread, forks[3], "a thread and its forks");
     keep.engine.rollback(origin, RollbackTo::Version(Position(0))).await.expect("a rollback");
-    assert_eq!(found(&keep.engine, "stork").await, [(forks[0], "stork".to_owned())], "a fork still shows it");
+    assert_eq!(found(&keep.engine, "\"stork\"").await, [(forks[0], "stork".to_owned())], "a fork still shows it");
 }
 
 async fn a_fork_never_finds_what_its_origin_said_later(keep: Keep) {
@@ -434,4 +434,136 @@ async fn a_failing_embedder_leaves_the_words(keep: Keep) {
     assert_eq!(found(&broken, "vicuna").await, [(thread, "vicuna".to_owned())]);
     index(&keep.engine).await;
     assert_eq!(keep.engine.index_status().await.expect("a status").embedded, 1);
+}
+
+/// A store in a file, at `path`.
+fn opened(path: &std::path::Path) -> Engine {
+    threadkeep::open(&format!("sqlite:{}", path.display())).expect("a store")
+}
+
+async fn said(engine: &Engine, text: &str) -> ThreadId {
+    engine.create(Create::titled("T").message(MessageBody::user(text))).await.expect("a thread").id
+}
+
+#[tokio::test]
+async fn an_older_backup_beside_a_newer_index_is_found_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, backup) = (folder.path().join("threads.db"), folder.path().join("old.db"));
+    let index = folder.path().join("threads-search.db");
+    let engine = opened(&data);
+    let old = said(&engine, "an old heron").await;
+    threadkeep::backup(&engine, &backup, quiet()).await.expect("a backup");
+    for n in 0..20 {
+        said(&engine, &format!("a newer heron {n}")).await;
+    }
+    self::index(&engine).await;
+    assert_eq!(found(&engine, "heron").await.len(), 21);
+    drop(engine);
+    for suffix in ["", "-wal", "-shm"] {
+        drop(std::fs::remove_file(folder.path().join(format!("threads.db{suffix}"))));
+    }
+    std::fs::copy(&backup, &data).expect("put back");
+    assert!(index.exists());
+    let engine = opened(&data);
+    assert_eq!(found(&engine, "heron").await, [(old, "an old heron".to_owned())], "nothing that is not there");
+    let status = engine.index_status().await.expect("a status");
+    assert!(!status.caught_up && status.behind > 0, "{status:?}");
+    let new = said(&engine, "a heron of today").await;
+    assert_eq!(self::index(&engine).await, (2, 0), "made anew");
+    let mut threads: Vec<_> = found(&engine, "heron").await.into_iter().map(|(thread, _)| thread).collect();
+    threads.sort();
+    let mut expected = [old, new];
+    expected.sort();
+    assert_eq!(threads, expected);
+    assert_eq!(engine.index_status().await.expect("a status").messages, 2);
+    // Into a store without threads whose index is left over from another one.
+    let elsewhere = folder.path().join("elsewhere.db");
+    std::fs::copy(&index, folder.path().join("elsewhere-search.db")).expect("a leftover");
+    let engine = opened(&elsewhere);
+    threadkeep::restore(&engine, &backup, folder.path(), quiet()).await.expect("restored");
+    self::index(&engine).await;
+    assert_eq!(found(&engine, "heron").await, [(old, "an old heron".to_owned())]);
+    assert_eq!(engine.index_status().await.expect("a status").messages, 1);
+}
+
+#[tokio::test]
+async fn an_index_that_is_damaged_is_found_out_and_made_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, index) = (folder.path().join("threads.db"), folder.path().join("threads-search.db"));
+    let engine = opened(&data);
+    let thread = said(&engine, "a marten").await;
+    self::index(&engine).await;
+    assert!(engine.doctor(quiet()).await.expect("a doctor").is_healthy());
+    drop(engine);
+    let connection = rusqlite::Connection::open(&index).expect("the index");
+    connection.execute("UPDATE contents SET content = zeroblob(100)", []).expect("damage");
+    drop(connection);
+    let engine = opened(&data);
+    let report = engine.doctor(quiet()).await.expect("a doctor");
+    assert!(report.derived.iter().any(|finding| finding.contains("search index")), "{report:?}");
+    assert!(report.damage.is_empty(), "{report:?}");
+    engine.repair(quiet()).await.expect("a repair");
+    assert!(engine.doctor(quiet()).await.expect("a doctor").is_healthy());
+    assert_eq!(self::index(&engine).await, (1, 0));
+    assert_eq!(found(&engine, "marten").await, [(thread, "a marten".to_owned())]);
+    drop(engine);
+    for suffix in ["", "-wal", "-shm"] {
+        drop(std::fs::remove_file(folder.path().join(format!("threads-search.db{suffix}"))));
+    }
+    let engine = opened(&data);
+    assert_eq!(self::index(&engine).await, (1, 0), "one that was deleted is made anew");
+    drop(engine);
+    // The file may even be no database.
+    for suffix in ["", "-wal", "-shm"] {
+        drop(std::fs::remove_file(folder.path().join(format!("threads-search.db{suffix}"))));
+    }
+    std::fs::write(&index, "no database at all").expect("damage");
+    let engine = opened(&data);
+    let report = engine.doctor(quiet()).await.expect("a doctor all the same");
+    assert!(report.derived.iter().any(|finding| finding.contains("threads-search.db")), "{report:?}");
+    assert!(engine.search(Search::new("marten")).await.is_err());
+    engine.thread(thread).await.expect("threads are read without an index");
+}
+
+#[tokio::test]
+async fn a_store_that_is_called_like_the_index_of_another_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = opened(&folder.path().join("threads-search.db"));
+    let kept = said(&other, "a kept stoat").await;
+    drop(other);
+    let engine = opened(&folder.path().join("threads.db"));
+    said(&engine, "a stoat").await;
+    let refused = engine.backfill(None, quiet()).await.expect_err("refused").to_string();
+    assert!(refused.contains("threads-search.db") && refused.contains("rename"), "{refused}");
+    drop(engine);
+    let other = opened(&folder.path().join("threads-search.db"));
+    other.thread(kept).await.expect("it is all there");
+    assert!(other.doctor(quiet()).await.expect("a doctor").is_healthy());
+}
+
+/// Makes vectors of messages, and never answers once it is asked for a question's.
+struct Stuck(Model, std::sync::atomic::AtomicBool);
+
+impl Embedder for Stuck {
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vector>, EmbedError>> {
+        if self.1.load(std::sync::atomic::Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(std::future::ready(Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect())))
+    }
+}
+
+#[tokio::test]
+async fn a_search_does_not_wait_for_an_embedder_that_hangs() {
+    let keep = Keep::memory();
+    let stuck = Arc::new(Stuck(Model { id: "stuck".to_owned(), dimensions: 2 }, false.into()));
+    let engine = keep.engine.with_embedder(Arc::clone(&stuck) as Arc<dyn Embedder>);
+    let thread = said(&engine, "a lemur").await;
+    index(&engine).await;
+    stuck.1.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(found(&engine, "lemurs").await, [(thread, "a lemur".to_owned())], "the words answer");
 }
