@@ -1,19 +1,18 @@
 //! Files: what forks, spawns and rollbacks of a thread with many of them cost beside an append, and how fast they are
 //! searched beside ripgrep and a walk over the same files on disk. All in one run.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use serde_json::json;
 use threadkeep::{
     Create, Fork, Grep, Inherit, MessageBody, NewFile, Over, RollbackTo, Spawn, ThreadId, Version, WriteFiles,
 };
 
 use crate::Result;
 use crate::bench::{Bench, Place, text};
-use crate::meter::{Spent, median};
+use crate::line::Line;
+use crate::meter::Spent;
 use crate::ours::Ours;
 
 /// Files that are written in one commit while a thread is filled.
@@ -40,49 +39,6 @@ impl Sizes {
             true => Self { files: 300, large: 20_000, small: 2_000, forks: 20 },
             false => Self { files: 10_000, large: 100_000, small: 10_000, forks: 1_000 },
         }
-    }
-}
-
-/// One number beside another one.
-struct Line {
-    row: &'static str,
-    measure: &'static str,
-    unit: &'static str,
-    ours: Vec<f64>,
-    other: Option<(&'static str, Vec<f64>)>,
-    most: Option<f64>,
-}
-
-impl Line {
-    fn ratio(&self) -> Option<f64> {
-        let (_, other) = self.other.as_ref()?;
-        let ratios: Vec<f64> = self.ours.iter().zip(other).map(|(ours, other)| ours / other).collect();
-        Some(median(&ratios))
-    }
-
-    fn print(&self, json: bool, quick: bool) -> Result<()> {
-        let (ours, ratio) = (median(&self.ours), self.ratio());
-        let other = self.other.as_ref().map(|(name, values)| (*name, median(values)));
-        let met = self.most.map(|most| ratio.unwrap_or(ours) <= most);
-        let mut out = std::io::stdout().lock();
-        if json {
-            let line = json!({
-                "row": self.row, "measure": self.measure, "unit": self.unit, "ours": ours,
-                "beside": other.map(|(name, _)| name), "other": other.map(|(_, value)| value), "ratio": ratio,
-                "aim": self.most, "met": met, "quick": quick, "rounds": self.ours,
-            });
-            writeln!(out, "{line}")?;
-        } else {
-            let beside = other.map_or(String::new(), |(name, value)| format!("{name} {value:.1} {}", self.unit));
-            let ratio = ratio.map_or(String::new(), |ratio| format!("{ratio:.2} ×"));
-            let met = met.map_or("", |met| if met { "yes" } else { "NO" });
-            writeln!(
-                out,
-                "{:10} {:34} {:>12.1} {:6} {beside:24} {ratio:>9} {met}",
-                self.row, self.measure, ours, self.unit
-            )?;
-        }
-        Ok(())
     }
 }
 

@@ -6,12 +6,15 @@
 mod bench;
 mod files;
 mod http;
+mod line;
 mod lists;
 mod meter;
 mod opponents;
 mod ours;
 mod report;
 mod rows;
+mod search;
+mod search_eval;
 mod server;
 mod world;
 
@@ -59,6 +62,11 @@ enum Command {
     /// Files: forks, spawns and rollbacks of a thread with 10,000 files and 1 GB beside an append; searches of 100 MB in
     /// 10,000 files beside ripgrep, which must be installed, and a walk over the same files on disk.
     Files(FilesArgs),
+    /// Search: 100,000 messages of 1 KiB: how fast they are indexed, how large the index is, how soon questions are answered,
+    /// what following the log costs those who append.
+    Search(SearchArgs),
+    /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
+    SearchEval(search_eval::EvalArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
     #[command(hide = true)]
     Memory {
@@ -121,6 +129,18 @@ struct FilesArgs {
     /// Files of each thread [default: 10000, or 300 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     files: Option<u32>,
+}
+
+#[derive(Args)]
+struct SearchArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Messages to search [default: 100000, or 3000 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]
+    messages: Option<u32>,
 }
 
 #[derive(Args)]
@@ -187,6 +207,12 @@ fn main() -> ExitCode {
             sizes.files = args.files.map_or(sizes.files, |files| files as usize);
             args.place.bench(usize::from(args.rounds)).and_then(|bench| files::measure(&bench, &sizes, args.json))
         }
+        Command::Search(args) => {
+            let mut sizes = search::Sizes::of(args.place.quick);
+            sizes.messages = args.messages.map_or(sizes.messages, |messages| messages as usize);
+            args.place.bench(1).and_then(|bench| search::measure(&bench, &sizes, args.json))
+        }
+        Command::SearchEval(args) => search_eval::evaluate(&args),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };
     match done {

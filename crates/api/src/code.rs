@@ -188,6 +188,8 @@ codes! {
     StoreDamaged = "store_damaged": Internal;
     /// Others changed the thread faster than this could be decided.
     Busy = "busy": Unavailable;
+    /// What makes vectors for the search does not answer, or refuses.
+    EmbedderFailed = "embedder_failed": Unavailable;
     /// The store cannot be reached at this moment, or the server stops.
     Unavailable = "unavailable": Unavailable;
     /// The disk failed.
@@ -288,6 +290,7 @@ impl ErrorCode {
             Error::ValidationNotConfigured { .. } => Self::ValidationNotConfigured,
             Error::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             Error::CopyDiffers { .. } => Self::CopyDiffers,
+            Error::Embedder { .. } => Self::EmbedderFailed,
             Error::Busy => Self::Busy,
             Error::Store(error) => Self::of_store(error),
         }

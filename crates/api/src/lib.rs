@@ -30,6 +30,7 @@ mod report;
 mod request;
 #[cfg(feature = "schema")]
 mod schema;
+mod search;
 mod snapshot;
 mod summary;
 mod thread;
@@ -71,6 +72,9 @@ pub use request::{
 };
 #[cfg(feature = "schema")]
 pub use schema::{AppendedMessages, ProblemTold};
+pub use search::{
+    Backfilled, RunBackfill, SearchFound, SearchMessage, SearchResult, SearchStatus, SearchThreads, SearchWhy,
+};
 pub use snapshot::Snapshot;
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;

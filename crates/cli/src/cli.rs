@@ -10,17 +10,16 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_api::{ErrorCode, Problem, Status};
-use threadkeep_server::ValidationSettings;
 
-use crate::config::File;
+use crate::config::{File, Unflagged};
 use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
     agent, authority, backup, branch, config, copy, demo, emit, events, files, follow, health, inject, keys, lifecycle,
-    list, merge, message, owner, projects, refer, relate, say, serve, shell, show, thread, transfer, tree, tree_files,
-    upkeep, values, watch, work, writer,
+    list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer, tree,
+    tree_files, upkeep, values, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -28,6 +27,7 @@ Examples:
   threadkeep create \"My first thread\"      make a thread, and a store if there is none
   threadkeep say 4e36 \"Hello!\"             add a message; 4e36 is the beginning of the thread's short id
   threadkeep show 4e36                     read the conversation
+  threadkeep search \"signing keys\"         find conversations by what they say
   threadkeep fork 4e36 --message-index 0   go another way after the first message
   threadkeep tail 4e36                     follow what happens, also in other processes
   threadkeep serve                         serve threads over HTTP, with streams
@@ -82,6 +82,7 @@ enum Command {
     Create(thread::Create),
     #[command(visible_alias = "ls")]
     List(list::List),
+    Search(search::Search),
     Show(show::Show),
     #[command(visible_alias = "say")]
     Append(say::Append),
@@ -171,6 +172,7 @@ enum Command {
     Projects(projects::Projects),
     Serve(Box<serve::Serve>),
     Keys(keys::Keys),
+    Index(search::Index),
     Gc(upkeep::Gc),
     Doctor(upkeep::Doctor),
     Backup(backup::Backup),
@@ -215,6 +217,7 @@ impl Command {
         let done = match self {
             Self::Create(create) => create.run(context).await,
             Self::List(list) => list.run(context).await,
+            Self::Search(search) => search.run(context).await,
             Self::Show(show) => show.run(context).await,
             Self::Append(append) => append.run(context).await,
             Self::AppendEvent(event) => event.run(context).await,
@@ -302,6 +305,7 @@ impl Command {
             Self::Projects(projects) => projects.run(context).await,
             Self::Serve(serve) => serve.run(context).await,
             Self::Keys(keys) => keys.run(context).await,
+            Self::Index(index) => index.run(context).await,
             Self::Gc(gc) => gc.run(context).await,
             Self::Doctor(doctor) => return doctor.run(context).await,
             Self::Backup(backup) => backup.run(context).await,
@@ -337,8 +341,8 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok((named, matches, cli)) => match without_store(&cli.command, &matches, &file, cli.global.json) {
             Some(Ok(())) => ExitCode::SUCCESS,
             Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
-            None => match file.checks() {
-                Ok(validation) => carry_out(named, cli, validation),
+            None => match file.unflagged() {
+                Ok(settings) => carry_out(named, cli, settings),
                 Err(failure) => report(failure, json, &Hints::default(), None),
             },
         },
@@ -387,7 +391,7 @@ fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &s
     value.map(|value| (value, on_command_line))
 }
 
-fn carry_out(named: Named, cli: Cli, validation: ValidationSettings) -> ExitCode {
+fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
     let Global { json, actor, agent, .. } = cli.global;
     let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
     let acting = Acting { kind, name: actor };
@@ -410,7 +414,7 @@ fn carry_out(named: Named, cli: Cli, validation: ValidationSettings) -> ExitCode
     };
     runtime.block_on(async {
         let may_begin = cli.command.may_begin();
-        let mut context = match Context::open(&place, acting, json, may_begin, validation).await {
+        let mut context = match Context::open(&place, acting, json, may_begin, settings).await {
             Ok(context) => context,
             Err(failure) => return report(failure, json, &hints, None),
         };

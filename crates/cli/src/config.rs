@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command};
 use serde::Serialize;
 use threadkeep::{Invalid, StoreUrl};
-use threadkeep_server::ValidationSettings;
 
+use crate::embedding::{EMBEDDER_KEY, Embedding};
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
@@ -37,10 +37,20 @@ Examples:
 
 The file has lines such as  page-max = 200  and  listen = \"0.0.0.0:8473\", with the names of the flags. It is the one that
 --config or THREADKEEP_CONFIG names, else ./threadkeep.toml if it is there. Flags go before the environment, and the
-environment before the file. Secrets are never flags and never in the file: THREADKEEP_KEY, THREADKEEP_JWT_SECRET.")]
+environment before the file. Secrets are never flags and never in the file: THREADKEEP_KEY, THREADKEEP_JWT_SECRET,
+THREADKEEP_EMBEDDER_KEY.")]
 pub(crate) struct Config {
     #[command(flatten)]
     pub(crate) settings: ServerSettings,
+}
+
+/// What commands without flags for it take from the environment and the file.
+#[derive(Debug)]
+pub(crate) struct Unflagged {
+    /// How merges are checked.
+    pub(crate) checks: Checks,
+    /// Where vectors come from.
+    pub(crate) embedding: Embedding,
 }
 
 /// What the file says.
@@ -87,9 +97,14 @@ impl File {
         Ok(command)
     }
 
-    /// How merges are checked by commands that have no flags for it: as the environment says, or the file.
-    pub(crate) fn checks(&self) -> Result<ValidationSettings, Failure> {
-        let mut command = Checks::augment_args(Command::new("threadkeep"));
+    /// The settings of a server that commands without flags for them have, too.
+    pub(crate) fn unflagged(&self) -> Result<Unflagged, Failure> {
+        Ok(Unflagged { checks: self.without_flags()?, embedding: self.without_flags()? })
+    }
+
+    /// Settings as the environment says, or the file.
+    fn without_flags<T: Args>(&self) -> Result<T, Failure> {
+        let mut command = T::augment_args(Command::new("threadkeep"));
         let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
         for id in ids {
             if let Some(value) = self.values.get(&id.replace('_', "-")) {
@@ -97,12 +112,12 @@ impl File {
             }
         }
         let read = command.try_get_matches_from(["threadkeep"]);
-        let checks = read.and_then(|matches| Checks::from_arg_matches(&matches)).map_err(|error| {
+        let settings = read.and_then(|matches| T::from_arg_matches(&matches)).map_err(|error| {
             let shown = error.render().to_string();
             let what = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
             Invalid::parameter("config", what)
         })?;
-        Ok(checks.settings())
+        Ok(settings)
     }
 
     fn source(&self, matches: &ArgMatches, id: &str, name: &str) -> String {
@@ -181,6 +196,7 @@ impl Config {
     ) -> Result<(), Failure> {
         // What would be refused when it is used is refused here too.
         self.settings.limits()?;
+        self.settings.embedding().check()?;
         let own = matches.subcommand().map_or(matches, |(_, own)| own);
         let mut all = Vec::new();
         for (id, name) in GLOBAL {
@@ -189,7 +205,7 @@ impl Config {
         for (id, name) in of_the_server(command) {
             all.push(shown(file, own, &id, &name));
         }
-        for name in [KEY_VARIABLE, JWT_SECRET] {
+        for name in [KEY_VARIABLE, JWT_SECRET, EMBEDDER_KEY] {
             let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
             let source = if is_set { format!("environment {name}") } else { "default".to_owned() };
             let name = name.trim_start_matches("THREADKEEP_").to_ascii_lowercase().replace('_', "-");

@@ -9,8 +9,9 @@ use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName
 use threadkeep_api as api;
 use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, ListThreads};
-use threadkeep_server::ValidationSettings;
 
+use crate::config::Unflagged;
+use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
 use crate::out::Out;
 use crate::place::{Hints, Place};
@@ -60,6 +61,7 @@ pub(crate) struct Context {
     caller: Caller,
     place: Place,
     store: Store,
+    embedding: Embedding,
     named: Option<ThreadId>,
     /// The lease under which is written, for what goes past the client.
     writer: Option<u64>,
@@ -72,15 +74,16 @@ impl Context {
         acting: Acting,
         json: bool,
         may_begin: bool,
-        validation: ValidationSettings,
+        settings: Unflagged,
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
-        let Reached { mut client, store } = reach::reach(place, may_begin, validation).await?;
+        let Reached { mut client, store } = reach::reach(place, may_begin, settings.checks.settings()).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }
         let (hints, place) = (place.hints(), place.clone());
-        Ok(Self { client, out: Out::new(), json, hints, caller, place, store, named: None, writer: None })
+        let (out, embedding) = (Out::new(), settings.embedding);
+        Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, writer: None })
     }
 
     /// The store itself, for `what` does not go over the wire.
@@ -104,6 +107,12 @@ impl Context {
             Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
             Store::Beside(_) | Store::Elsewhere => None,
         }
+    }
+
+    /// The same engine, with vectors as the environment and the file say. It is only asked for where they are needed: an
+    /// embedder may have to be reached.
+    pub(crate) async fn with_embedder(&self, engine: Engine) -> Result<Engine, Failure> {
+        self.embedding.apply(engine).await
     }
 
     /// Whether a server answers, and not this process itself.

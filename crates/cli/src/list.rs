@@ -202,7 +202,8 @@ fn sort(text: &str) -> Result<Sort, Invalid> {
     one_of("sort", text, &[("updated", Sort::Updated), ("created", Sort::Created)])
 }
 
-fn time(field: &str, text: &str) -> Result<Timestamp, Invalid> {
+/// A moment, or a date for its first one.
+pub(crate) fn time(field: &str, text: &str) -> Result<Timestamp, Invalid> {
     const DATE: usize = "2026-01-31".len();
     let moment = if text.len() == DATE { format!("{text}T00:00:00Z") } else { text.to_owned() };
     moment.parse().map_err(|_| {

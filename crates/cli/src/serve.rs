@@ -41,7 +41,9 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut start = Start::new(context.engine("serve")?.with_limits(self.settings.limits()?), context.folder());
+        let engine = context.engine("serve")?.with_limits(self.settings.limits()?);
+        let engine = self.settings.embedding().apply(engine).await?;
+        let mut start = Start::new(engine, context.folder());
         start.listen = self.settings.listen;
         start.settings = self.settings.settings();
         start.connections = self.settings.connections();

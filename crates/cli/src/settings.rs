@@ -10,6 +10,7 @@ use threadkeep_api::{ErrorCode, Problem, Status};
 use threadkeep_server::{Connections, JwtSettings, Settings, ValidationSettings, WebhookSettings};
 
 use crate::duration::duration;
+use crate::embedding::Embedding;
 use crate::failure::Failure;
 
 /// The secret of HS256, which is never a flag.
@@ -82,6 +83,11 @@ pub(crate) struct ServerSettings {
     /// What `aud` of a token has to be or contain
     #[arg(long, value_name = "TEXT", env = "THREADKEEP_JWT_AUDIENCE", hide_env = true)]
     jwt_audience: Option<String>,
+    /// Whether the search index follows the log by itself; off, it is filled by threadkeep index backfill
+    #[arg(long, value_enum, default_value_t = SearchIndex::On, env = "THREADKEEP_SEARCH_INDEX", hide_env = true)]
+    search_index: SearchIndex,
+    #[command(flatten)]
+    embedding: Embedding,
     #[command(flatten)]
     checks: Checks,
 }
@@ -110,6 +116,15 @@ impl Checks {
             timeout: self.merge_timeout,
         }
     }
+}
+
+/// Who fills the search index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SearchIndex {
+    /// The server does, beside requests
+    On,
+    /// Backfills alone
+    Off,
 }
 
 /// Where lines about requests go.
@@ -145,10 +160,16 @@ impl ServerSettings {
             heartbeat: self.heartbeat.max(Duration::from_millis(100)),
             public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             log: self.log == LogTo::Json,
+            search_index: self.search_index == SearchIndex::On,
             validation: self.checks.settings(),
             webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }
+    }
+
+    /// Where the vectors of the search come from.
+    pub(crate) fn embedding(&self) -> &Embedding {
+        &self.embedding
     }
 
     pub(crate) fn connections(&self) -> Connections {

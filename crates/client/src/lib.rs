@@ -43,6 +43,7 @@ mod messages;
 mod primitives;
 mod query;
 mod retry;
+mod search;
 mod sse;
 mod stream;
 mod threads;

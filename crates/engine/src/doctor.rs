@@ -1,4 +1,5 @@
-//! The doctor: compares what is derived with the log, and blobs with their hashes.
+//! The doctor: compares what is derived with the log, looks whether the search index is sound, and compares blobs with their
+//! hashes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -92,6 +93,9 @@ pub(crate) async fn examine(engine: &Engine, progress: &Progress) -> Result<Doct
         compare(engine, thread, told.remove(&thread.id).unwrap_or_default(), &mut report).await?;
     }
     for finding in engine.shared.stores.upkeep.check_lists(FINDINGS_MAX).await? {
+        report.derived(finding);
+    }
+    for finding in engine.check_index(FINDINGS_MAX).await {
         report.derived(finding);
     }
     blobs(engine, progress, &mut report).await?;

@@ -32,6 +32,8 @@ pub struct Engine {
     pub(crate) writes_to: Option<(ThreadId, u64)>,
     /// What checks the results of merges.
     pub(crate) validator: Option<Arc<dyn crate::Validate>>,
+    /// What makes vectors, if not the built-in.
+    pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
 
 pub(crate) struct Shared {
@@ -44,6 +46,7 @@ pub(crate) struct Shared {
     /// Works that take much memory.
     pub(crate) heavy: crate::beside::Heavy,
     pub(crate) live: crate::live::Live,
+    pub(crate) library: crate::search::Library,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
 }
@@ -132,9 +135,16 @@ impl Engine {
             gates: Gates::default(),
             heavy: crate::beside::Heavy::default(),
             live: crate::live::Live::new(live),
+            library: crate::search::Library::default(),
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
-        Self { shared: Arc::new(shared), caller: Arc::new(Caller::local()), writes_to: None, validator: None }
+        Self {
+            shared: Arc::new(shared),
+            caller: Arc::new(Caller::local()),
+            writes_to: None,
+            validator: None,
+            embedder: None,
+        }
     }
 
     /// The same engine, acting for `caller`.
@@ -210,7 +220,9 @@ impl Engine {
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
         let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
-        Ok(self.shared.stores.upkeep.gc(options, progress).await?)
+        let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+        self.sweep_index(&progress).await?;
+        Ok(report)
     }
 
     /// Compares what is derived with the log, and blobs with their hashes.
@@ -221,12 +233,14 @@ impl Engine {
         doctor::examine(self, &progress).await
     }
 
-    /// Builds everything derived anew from the log.
+    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled again
+    /// like one that was never there.
     ///
     /// # Errors
     /// If the store cannot be written.
     pub async fn repair(&self, progress: Progress) -> Result<()> {
-        Ok(self.shared.stores.upkeep.rebuild(progress).await?)
+        self.shared.stores.upkeep.rebuild(progress).await?;
+        self.repair_index().await
     }
 
     /// The body of an entry.

@@ -328,6 +328,12 @@ pub enum Error {
         /// What, and which thread where that is known.
         what: String,
     },
+    /// What makes vectors does not.
+    #[error("no vectors can be made: {what}")]
+    Embedder {
+        /// What it said.
+        what: String,
+    },
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
@@ -389,6 +395,7 @@ impl Error {
             Self::ValidationNotConfigured { .. } => "validation_not_configured",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::CopyDiffers { .. } => "copy_differs",
+            Self::Embedder { .. } => "embedder_failed",
             Self::Busy => "busy",
             Self::Store(error) => match error {
                 StoreError::DiskFull => "disk_full",

@@ -15,7 +15,7 @@ use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry}
 
 use crate::policy::Verb;
 use crate::slot::{SlotItem, slot};
-use crate::view::View;
+use crate::view::{Located, View};
 use crate::{Engine, Error, Result};
 
 /// Which messages to read, and in what order.
@@ -225,6 +225,39 @@ impl Engine {
             }
             None => Ok(Vec::new()),
         }
+    }
+
+    /// What users and assistants say next to a message, the nearest first: at most `count`.
+    pub(crate) async fn said_beside(
+        &self,
+        view: &View,
+        located: &Located,
+        order: Order,
+        count: usize,
+    ) -> Result<Vec<Message>> {
+        let filter = MessageFilter { include_silent: false, ..MessageFilter::ALL };
+        // Where nothing was changed, a slot is a message, and pages begin with whole slots.
+        let mut from = if view.tally.last_change == Position::START {
+            beyond(located.root, order).map(|root| Place { root, within: None })
+        } else {
+            Some(Place { root: located.root, within: Some(located.item().position) })
+        };
+        let mut found = Vec::new();
+        while let Some(place) = from
+            && found.len() < count
+        {
+            let (messages, next) = self.read_from(view, place, order, filter, count * 2).await?;
+            for message in messages {
+                let body = message.body().map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+                let said =
+                    matches!(body.role, Role::User | Role::Assistant) && !body.content.to_text().trim().is_empty();
+                if said && found.len() < count {
+                    found.push(message);
+                }
+            }
+            from = next;
+        }
+        Ok(found)
     }
 
     /// The bytes of an attachment of a message that `thread` shows.

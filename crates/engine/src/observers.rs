@@ -179,7 +179,7 @@ impl Engine {
 
 fn system(shared: &Weak<Shared>) -> Option<Engine> {
     let shared = shared.upgrade()?;
-    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, validator: None })
+    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, validator: None, embedder: None })
 }
 
 impl Follower {

@@ -35,7 +35,13 @@ impl Engine {
         drop(self);
         let engine = |shared: &Weak<Shared>| {
             let shared = shared.upgrade()?;
-            Some(Engine { shared, caller: Arc::clone(&caller), writes_to: None, validator: validator.clone() })
+            Some(Engine {
+                shared,
+                caller: Arc::clone(&caller),
+                writes_to: None,
+                validator: validator.clone(),
+                embedder: None,
+            })
         };
         // What is due, and was passed over because it does not hold.
         let mut passed: HashSet<String> = HashSet::new();

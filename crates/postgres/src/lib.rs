@@ -27,6 +27,7 @@ mod read;
 mod rebuild;
 mod registry;
 mod schema;
+mod shelves;
 mod tables;
 mod terms;
 mod tls;

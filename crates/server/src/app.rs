@@ -56,6 +56,8 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// How merges are checked.
     pub validation: ValidationSettings,
+    /// Whether the search index follows the log by itself, beside requests; else it is filled by backfills alone.
+    pub search_index: bool,
     /// Whether a line about each request goes to stderr.
     pub log: bool,
 }
@@ -73,6 +75,7 @@ impl Default for Settings {
             public_url: None,
             webhooks: WebhookSettings::default(),
             validation: ValidationSettings::default(),
+            search_index: true,
             log: true,
         }
     }

@@ -91,8 +91,10 @@ from_body! {
     api::PutProject: api::parse_body;
     api::RenewWriter: api::parse_body;
     api::Rollback: api::parse_body;
+    api::RunBackfill: api::parse_body;
     api::RunDoctor: api::parse_body;
     api::RunGc: api::parse_body;
+    api::SearchThreads: api::parse_body;
     api::SetCheckpoint: api::parse_body;
     api::SetStatus: api::parse_body;
     api::Spawn: api::parse_body;

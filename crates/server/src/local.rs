@@ -31,6 +31,7 @@ impl Local {
             body_bytes_max: usize::MAX,
             body_idle_max: Duration::MAX,
             body_time_max: Duration::MAX,
+            search_index: false,
             log: false,
             validation,
             ..Settings::default()

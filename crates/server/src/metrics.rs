@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use threadkeep::IndexStatus;
+
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
@@ -107,6 +109,23 @@ impl Metrics {
         }
         text
     }
+}
+
+/// How the search index stands, for all accounts together.
+pub(crate) fn index(index: &IndexStatus) -> String {
+    let gauges = [
+        ("behind_entries", "Entries of the log that the index did not look at yet, counted up to 1,000.", index.behind),
+        ("messages", "Messages in the index.", index.messages),
+        ("embedded_messages", "Messages in the index with vectors of the present embedder.", index.embedded),
+        ("bytes", "Bytes of the index.", index.bytes),
+        ("volumes", "Volumes in which the index lies.", index.volumes),
+    ];
+    let mut text = String::new();
+    for (name, help, value) in gauges {
+        let name = format!("threadkeep_search_index_{name}");
+        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"));
+    }
+    text
 }
 
 /// Memory that the process holds, where the system says so.

@@ -116,11 +116,16 @@ async fn bind_free() -> io::Result<(TcpListener, SocketAddr)> {
     }
 }
 
-/// What goes on beside requests: timeouts, and telling observers.
-fn follow(app: &App) -> [JoinHandle<()>; 2] {
+/// What goes on beside requests: timeouts, telling observers, and the search index.
+fn follow(app: &App) -> Vec<JoinHandle<()>> {
     let courier: Arc<dyn Courier> = Arc::new(Webhooks::new(app.engine.clone(), app.settings.webhooks.clone()));
     let engine = app.engine.clone();
-    [tokio::spawn(app.engine.clone().run_timers()), tokio::spawn(engine.run_observers(Some(courier)))]
+    let mut followers =
+        vec![tokio::spawn(app.engine.clone().run_timers()), tokio::spawn(engine.run_observers(Some(courier)))];
+    if app.settings.search_index {
+        followers.push(tokio::spawn(app.engine.clone().run_index()));
+    }
+    followers
 }
 
 impl Started {

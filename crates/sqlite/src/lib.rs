@@ -16,6 +16,7 @@ mod lists;
 mod read;
 mod registry;
 mod schema;
+mod shelves;
 mod tables;
 mod terms;
 mod upkeep;
@@ -76,6 +77,7 @@ struct Shared {
     actors: Actors,
     signals: Arc<Signals>,
     failed: Arc<AtomicBool>,
+    index: shelves::IndexFile,
 }
 
 impl SqliteStore {
@@ -105,6 +107,7 @@ impl SqliteStore {
             actors: Actors::default(),
             signals: Arc::new(Signals::default()),
             failed: Arc::new(AtomicBool::new(false)),
+            index: shelves::IndexFile::default(),
         });
         let told = Arc::new(AtomicI64::new(last_told));
         let log_pages = Arc::new(AtomicI32::new(0));
@@ -197,6 +200,7 @@ impl Drop for SqliteStore {
     /// which it can only do alone.
     fn drop(&mut self) {
         self.shared.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+        self.shared.index.close();
         self.stop_watching = None;
         // A thread that panicked has said so already.
         drop(self.watcher.take().map(JoinHandle::join));

@@ -1,6 +1,6 @@
 //! The promise of durability: what every store keeps.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`] and [`Registry`]
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`] and [`Shelves`]
 //! are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod cells;
@@ -13,6 +13,7 @@ mod memory;
 mod query;
 mod registry;
 mod rows;
+mod shelves;
 mod signals;
 pub mod terms;
 mod timers;
@@ -39,6 +40,7 @@ pub use memory::MemoryStore;
 pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, MessageFilter, MessageQuery, Order};
 pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
+pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
 pub use signals::{Signal, Signals};
 pub use timers::{Due, DueQuery, Timers};
 pub use uploads::{CHUNK_BYTES, UploadId};
@@ -246,11 +248,13 @@ pub struct Stores {
     pub timers: Arc<dyn Timers>,
     /// Documents beside threads.
     pub registry: Arc<dyn Registry>,
+    /// The search index.
+    pub shelves: Arc<dyn Shelves>,
 }
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(store: S) -> Self {
         let store = Arc::new(store);
         Self {
             store: store.clone(),
@@ -259,7 +263,8 @@ impl Stores {
             feed: store.clone(),
             upkeep: store.clone(),
             timers: store.clone(),
-            registry: store,
+            registry: store.clone(),
+            shelves: store,
         }
     }
 }

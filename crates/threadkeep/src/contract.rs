@@ -1,4 +1,4 @@
-//! The Threads contract: one boundary for thread CRUD and event logging, whatever the store.
+//! The Threads contract: one boundary for thread CRUD, event logging and episodic search, whatever the store.
 //!
 //! Callers know agents, threads, messages and events, and nothing of how they are kept. A thread is named by its short
 //! id: 12 lower-case hex digits. A name that breaks that rule is an error; one that is unknown is `None`, an empty list,
@@ -14,15 +14,23 @@
 //! threads.append_message(&id, ThreadMessage::user("What do we know of tides?")).await?;
 //! assert_eq!(threads.load_events(&id).await?.len(), 1);
 //! assert_eq!(threads.list("researcher").await?[0].short_id, id);
+//!
+//! threads.backfill("researcher").await?;
+//! let found = threads.search("researcher", "what about the tide?", Default::default()).await?;
+//! assert_eq!(found[0].thread_id, id);
 //! # Ok(())
 //! # }
 //! ```
+
+mod search;
 
 use threadkeep_engine::{AppendEvent, Create, Delete, Engine, Error, List, Logged, Result, Update};
 use threadkeep_model::{
     Code, Content, Event, FieldChanges, Invalid, Json, MessageBody, Role, Thread, ThreadId, Timestamp,
 };
 use threadkeep_store::Archived;
+
+pub use search::{BackfillResult, SearchOptions, SearchResult, SearchResultMessage};
 
 /// Threads of agents, on any store.
 #[derive(Clone)]

@@ -71,6 +71,23 @@
 //! # }
 //! ```
 //!
+//! What was said is found by [`Engine::search`], by words and by meaning, once [`Engine::backfill`] brought it into the index;
+//! [`Engine::run_index`] keeps the index up for as long as it is let.
+//!
+//! ```
+//! use threadkeep::{Create, MessageBody, Search};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> threadkeep::Result<()> {
+//! # let keep = threadkeep::open("memory:")?;
+//! let thread = keep.create(Create::titled("Keys").message(MessageBody::user("We rotate keys in May."))).await?.id;
+//! keep.backfill(None, std::sync::Arc::new(|_, _, _| {})).await?;
+//! let found = keep.search(Search::new("when are keys rotated?")).await?;
+//! assert_eq!(found.hits[0].thread, thread);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 mod backup;
@@ -84,6 +101,7 @@ use std::sync::Arc;
 pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_api::{Patch, PatchOperation};
+pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, ApprovalAnswer, ApprovalPage, Approvals,
     Archive, Assign, Begin, Case, ChangeLifecycle, ChangeOwner, Changed, ContentHash, CopyReport, Courier, Create,
@@ -99,6 +117,7 @@ pub use threadkeep_engine::{
     ThreadSummary, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Upload, Uploaded,
     Validate, Values, Verb, Verdict, World, WriteFiles, standing,
 };
+pub use threadkeep_engine::{Backfilled, Found, Hit, HitMessage, IndexStatus, Search};
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
@@ -117,6 +136,7 @@ pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
     Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
+    TimeRange,
 };
 pub use world::SystemWorld;
 

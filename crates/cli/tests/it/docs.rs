@@ -35,6 +35,11 @@ fn the_page_on_the_api_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_search_shows_what_happens() {
+    run("docs/search.md");
+}
+
+#[test]
 fn the_page_on_operating_shows_what_happens() {
     run("docs/operating.md");
 }

@@ -16,6 +16,7 @@ mod merge;
 mod postgres;
 mod power;
 mod primitives;
+mod search;
 mod serve;
 mod served;
 mod shapes;

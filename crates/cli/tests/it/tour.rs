@@ -76,7 +76,7 @@ fn tour(keep: &Keep) {
     let thread = keep.ok(&["create", "Work", "--project-id", "p", "--message", "a"]);
     let message = keep.say(&thread, "b");
     let other = keep.ok(&["handoff", &thread, "Go on"]);
-    let commands: [&[&str]; 33] = [
+    let commands: [&[&str]; 36] = [
         &["sign-in"],
         &["backup", "all.db"],
         &["list"],
@@ -107,6 +107,9 @@ fn tour(keep: &Keep) {
         &["writer", &thread],
         &["emit", &thread, "x"],
         &["keys", "list"],
+        &["search", "work"],
+        &["index", "backfill"],
+        &["index", "status"],
         &["gc"],
         &["doctor"],
         &["export", "-o", "all.jsonl"],

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use threadkeep_client::api::{CreateThread, ProjectChanges};
+use threadkeep_client::api::{CreateThread, ProjectChanges, SearchThreads};
 use threadkeep_client::model::{Json, MessageBody, Position, Role};
 use threadkeep_client::{After, Archived, ListMessages, ListThreads, News, Order, Sort};
 
@@ -183,5 +183,29 @@ fn work_keys_projects_and_upkeep() {
         ));
         assert_eq!(other.client().import(body).await.expect("an import").threads, 2);
         assert_eq!(other.client().thread(id).await.expect("a thread").v, client.thread(id).await.expect("a thread").v);
+    });
+}
+
+#[test]
+fn a_search_finds_what_was_said_once_it_is_indexed() {
+    let server = Server::start();
+    run(async {
+        let client = server.client();
+        let messages = vec![MessageBody::user("a quiet lagoon 🦀 with turtles").into()];
+        let create = CreateThread { messages, ..CreateThread::default() };
+        let thread = client.create(&create).await.expect("a thread").id;
+        // Whatever the server indexed meanwhile is not counted again.
+        let done = client.backfill(&asked(json!({}))).await.expect("a backfill");
+        assert!(done.embedded <= 1 && done.cleaned == 0, "{done:?}");
+        let status = client.search_status().await.expect("a status");
+        assert!(status.caught_up && status.messages == 1, "{status:?}");
+        let question = SearchThreads { limit: Some(1), ..SearchThreads::new("turtle") };
+        let found = client.search(&question).await.expect("an answer");
+        assert_eq!(found.results[0].thread_id, thread);
+        let message = &found.results[0].messages[0];
+        let marked: Vec<&str> = message.highlighted().into_iter().map(|range| &message.text[range]).collect();
+        assert_eq!(marked, ["turtles"]);
+        let refused = client.search(&SearchThreads::new(" ")).await.expect_err("refused");
+        assert_eq!(refused.code(), "invalid_parameter");
     });
 }

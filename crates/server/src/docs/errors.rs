@@ -94,6 +94,7 @@ pages! {
     Internal "internal";
     StoreDamaged "store_damaged";
     Busy "busy";
+    EmbedderFailed "embedder_failed";
     Unavailable "unavailable";
     StorageFailed "storage_failed";
     CannotOpenStore "cannot_open_store";

@@ -19,6 +19,7 @@ mod primitives;
 mod projects;
 mod references;
 mod referred;
+mod search;
 mod sign_in;
 mod threads;
 mod tree;
@@ -48,6 +49,7 @@ pub(crate) fn table() -> Vec<Routes> {
         primitives::routes(),
         files::routes().and(values::routes()),
         crate::stream::routes().and(many::routes()),
+        search::routes(),
         projects::routes(),
         keys::routes().and(sign_in::routes()),
         admin::routes().and(backup::routes()),

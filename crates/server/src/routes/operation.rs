@@ -10,6 +10,7 @@ use threadkeep_api::{ErrorCode, Problem, Status};
 
 use crate::answer::{Answer, json};
 use crate::app::App;
+use crate::metrics;
 use crate::table::{self, Gives, Routes};
 
 pub(crate) fn routes() -> Routes {
@@ -33,7 +34,7 @@ pub(crate) fn routes() -> Routes {
             table::get(
                 ("getMetrics", "/metrics"),
                 "Shows what the server counts, as Prometheus reads it.",
-                metrics,
+                count,
                 Gives::text("text/plain", "The counts."),
             ),
         ],
@@ -60,8 +61,13 @@ async fn ready(State(app): State<App>) -> Answer {
     Ok(json(&Health { status: "ready" }))
 }
 
-async fn metrics(State(app): State<App>) -> Answer {
-    let mut response = Response::new(Body::from(app.metrics.text(app.log.dropped())));
+async fn count(State(app): State<App>) -> Answer {
+    let mut text = app.metrics.text(app.log.dropped());
+    // The other counts are told also while the store is away.
+    if let Ok(index) = app.engine.index_status_of_all().await {
+        text.push_str(&metrics::index(&index));
+    }
+    let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)

@@ -12,6 +12,7 @@ mod merge;
 mod primitives;
 mod public;
 mod routes;
+mod search;
 mod shared;
 mod streams;
 mod support;

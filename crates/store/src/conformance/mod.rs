@@ -17,6 +17,7 @@ pub mod leases;
 pub mod lists;
 pub mod log;
 pub mod registry;
+pub mod shelves;
 pub mod threads;
 pub mod timers;
 pub mod upkeep;
@@ -27,7 +28,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Leases, Registry, Store, Stores, Timers, Upkeep};
+use crate::{Blobs, Feed, Leases, Registry, Shelves, Store, Stores, Timers, Upkeep};
 
 /// A fresh, empty store to try, with whatever has to live as long as it does.
 pub struct Subject {
@@ -38,12 +39,12 @@ pub struct Subject {
 
 impl Subject {
     /// A store that needs nothing beside it.
-    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(store: S) -> Self {
+    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(store: S) -> Self {
         Self::guarded(store, ())
     }
 
     /// A store that lives as long as `guard`, such as a temporary folder.
-    pub fn guarded<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + 'static>(
+    pub fn guarded<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(
         store: S,
         guard: impl Any,
     ) -> Self {
@@ -149,7 +150,10 @@ macro_rules! conformance_tests {
                  what_nobody_named_goes_once_its_upload_ends;
             registry: documents_are_registered_found_replaced_and_taken_out,
                  documents_are_listed_by_kind_and_account_in_pages,
-                 gc_and_rebuild_leave_documents_alone
+                 gc_and_rebuild_leave_documents_alone;
+            shelves: volumes_are_added_read_and_removed_by_account,
+                 of_two_who_change_the_index_one_is_told_to_look_again,
+                 gc_and_rebuild_leave_volumes_alone
         );
     };
     (@cases $make:expr; $($group:ident: $($case:ident),+);+) => {$(

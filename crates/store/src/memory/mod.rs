@@ -3,6 +3,7 @@
 //! What it holds and how a commit changes it is in [`state`], what keeps it in order in [`upkeep`].
 
 mod registry;
+mod shelves;
 mod state;
 mod upkeep;
 mod uploads;

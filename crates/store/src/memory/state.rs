@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) last: u64,
     /// Documents beside threads, by kind and id.
     pub(super) registry: BTreeMap<(RegistryKind, String), Registered>,
+    /// The search index.
+    pub(super) index: super::shelves::Index,
     /// Until when nothing is freed, because an import is under way.
     pub(super) import_until: Timestamp,
 }

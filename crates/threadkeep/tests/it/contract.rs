@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use threadkeep::contract::{LoadedEvent, ThreadCreateOpts, ThreadEvent, ThreadManifest, ThreadMessage, Threads};
+use threadkeep::contract::{
+    BackfillResult, LoadedEvent, SearchOptions, SearchResult, ThreadCreateOpts, ThreadEvent, ThreadManifest,
+    ThreadMessage, Threads,
+};
 use threadkeep::{Event, EventKind, Json, Role, Update};
 
 use crate::{Keep, on_every_store};
@@ -39,6 +42,16 @@ on_every_store!(
     update_manifest_fails_if_the_thread_does_not_exist,
     update_manifest_fails_if_the_merged_result_fails_validation,
     update_manifest_is_idempotent_if_partial_matches_current_values,
+    // search
+    search_guarantees_results_sorted_by_relevance,
+    search_guarantees_one_hit_per_thread_even_if_multiple_messages_match,
+    search_guarantees_context_messages_around_the_match,
+    search_guarantees_an_empty_array_if_nothing_matches,
+    search_is_always_scoped_to_a_single_agent,
+    search_only_searches_user_and_assistant_messages,
+    // backfill
+    backfill_indexes_what_is_missing_and_is_idempotent,
+    backfill_removes_what_belongs_to_threads_that_no_longer_exist,
     // validation, thread safety
     implementations_must_validate_the_thread_id_format,
     implementations_must_validate_message_roles,
@@ -472,4 +485,116 @@ async fn implementations_must_be_safe_for_concurrent_appends_to_different_thread
     for id in &ids {
         assert_eq!(events(&threads, id).await, (0..15).map(|n| format!("{id} {n}")).collect::<Vec<_>>());
     }
+}
+
+/// A thread of an agent with these messages of the user.
+async fn told(threads: &Threads, agent: &str, texts: &[&str]) -> String {
+    let opts = ThreadCreateOpts { title: Some("Told".to_owned()), ..ThreadCreateOpts::default() };
+    let id = threads.create(agent, opts).await.expect("a thread");
+    for text in texts {
+        threads.append_message(&id, ThreadMessage::user(text)).await.expect("an append");
+    }
+    id
+}
+
+async fn searched(threads: &Threads, query: &str, opts: SearchOptions) -> Vec<SearchResult> {
+    threads.search(AGENT, query, opts).await.expect("an answer")
+}
+
+async fn backfilled(threads: &Threads) -> (u64, u64) {
+    let BackfillResult { embedded, cleaned } = threads.backfill(AGENT).await.expect("a backfill");
+    (embedded, cleaned)
+}
+
+fn ids(results: &[SearchResult]) -> Vec<&str> {
+    results.iter().map(|result| result.thread_id.as_str()).collect()
+}
+
+async fn search_guarantees_results_sorted_by_relevance(keep: Keep) {
+    let threads = threads(&keep);
+    let once = told(&threads, AGENT, &["among many other things that were told at length, somebody saw a tide"]).await;
+    let best = told(&threads, AGENT, &["the spring tide", "tide tables"]).await;
+    backfilled(&threads).await;
+    let results = searched(&threads, "spring tide tables", SearchOptions::default()).await;
+    assert_eq!(ids(&results), [best, once]);
+    assert!(results.is_sorted_by(|one, other| one.score >= other.score));
+    assert_eq!(results[0].thread_title, "Told");
+    let one = SearchOptions { limit: Some(1), ..SearchOptions::default() };
+    assert_eq!(searched(&threads, "spring tide tables", one).await.len(), 1);
+}
+
+async fn search_guarantees_one_hit_per_thread_even_if_multiple_messages_match(keep: Keep) {
+    let threads = threads(&keep);
+    let id = told(&threads, AGENT, &["a comet", "another comet", "comets everywhere"]).await;
+    backfilled(&threads).await;
+    assert_eq!(ids(&searched(&threads, "comet", SearchOptions::default()).await), [id]);
+}
+
+async fn search_guarantees_context_messages_around_the_match(keep: Keep) {
+    let threads = threads(&keep);
+    told(&threads, AGENT, &["a", "b", "c", "d", "the glacier", "e", "f", "g", "h"]).await;
+    backfilled(&threads).await;
+    let texts = async |opts| {
+        let results = searched(&threads, "glacier", opts).await;
+        let matched: Vec<_> = results[0].messages.iter().filter(|message| message.is_match).collect();
+        assert_eq!((matched.len(), matched[0].text.as_str(), matched[0].role), (1, "the glacier", Role::User));
+        assert_eq!(matched[0].timestamp, results[0].timestamp);
+        results[0].messages.iter().map(|message| message.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(SearchOptions::default()).await, ["b", "c", "d", "the glacier", "e", "f", "g"]);
+    let one = SearchOptions { context_window: Some(1), ..SearchOptions::default() };
+    assert_eq!(texts(one).await, ["d", "the glacier", "e"]);
+}
+
+async fn search_guarantees_an_empty_array_if_nothing_matches(keep: Keep) {
+    let threads = threads(&keep);
+    assert!(searched(&threads, "anything", SearchOptions::default()).await.is_empty(), "nothing is indexed");
+    told(&threads, AGENT, &["a quiet evening"]).await;
+    backfilled(&threads).await;
+    assert!(searched(&threads, "xylophone", SearchOptions::default()).await.is_empty());
+    assert!(threads.search("nobody", "evening", SearchOptions::default()).await.expect("an answer").is_empty());
+    assert!(threads.search(" ", "evening", SearchOptions::default()).await.is_err());
+}
+
+async fn search_is_always_scoped_to_a_single_agent(keep: Keep) {
+    let threads = threads(&keep);
+    told(&threads, "somebody else", &["a volcano"]).await;
+    let own = told(&threads, AGENT, &["a volcano"]).await;
+    backfilled(&threads).await;
+    assert_eq!(ids(&searched(&threads, "volcano", SearchOptions::default()).await), [own]);
+}
+
+async fn search_only_searches_user_and_assistant_messages(keep: Keep) {
+    let threads = threads(&keep);
+    let id = told(&threads, AGENT, &["a plain question"]).await;
+    for kind in [EventKind::ToolUse, EventKind::AssistantText, EventKind::Result] {
+        let event = ThreadEvent::Other(Event { kind, data: json(r#"{"text":"a meteor"}"#) });
+        threads.append_event(&id, event).await.expect("an event");
+    }
+    assert_eq!(backfilled(&threads).await, (1, 0));
+    assert!(searched(&threads, "meteor", SearchOptions::default()).await.is_empty());
+    threads.append_message(&id, ThreadMessage::assistant("a meteor")).await.expect("an append");
+    backfilled(&threads).await;
+    assert_eq!(searched(&threads, "meteor", SearchOptions::default()).await.len(), 1);
+}
+
+async fn backfill_indexes_what_is_missing_and_is_idempotent(keep: Keep) {
+    let threads = threads(&keep);
+    let id = told(&threads, AGENT, &["one", "two"]).await;
+    told(&threads, "somebody else", &["three"]).await;
+    assert_eq!(backfilled(&threads).await, (2, 0), "counted for the agent");
+    assert_eq!(backfilled(&threads).await, (0, 0));
+    threads.append_message(&id, ThreadMessage::user("four")).await.expect("an append");
+    assert_eq!(backfilled(&threads).await, (1, 0), "only what is missing");
+}
+
+async fn backfill_removes_what_belongs_to_threads_that_no_longer_exist(keep: Keep) {
+    let threads = threads(&keep);
+    let goes = told(&threads, AGENT, &["a nebula", "another"]).await;
+    told(&threads, AGENT, &["it stays"]).await;
+    backfilled(&threads).await;
+    threads.delete(&goes).await.expect("a deletion");
+    assert!(searched(&threads, "nebula", SearchOptions::default()).await.is_empty(), "at once");
+    assert_eq!(backfilled(&threads).await, (0, 2));
+    assert_eq!(backfilled(&threads).await, (0, 0));
 }

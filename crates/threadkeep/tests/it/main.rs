@@ -28,6 +28,7 @@ mod references;
 mod relate;
 mod resume;
 mod rewind;
+mod search;
 mod spawn;
 mod timers;
 mod transfer;

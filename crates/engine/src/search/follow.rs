@@ -1,0 +1,215 @@
+//! Keeps the index up with the log: on request, or for as long as it is let.
+
+use std::time::Duration;
+
+use threadkeep_model::Account;
+use threadkeep_store::{FeedCursor, Progress, Reshelving};
+
+use super::Note;
+use super::index::Counted;
+use crate::{Engine, Result};
+
+/// The shortest time between two looks, in which more may come that is indexed at once.
+const REST: Duration = Duration::from_millis(250);
+/// How long nothing is looked at that no signal told of.
+const LOOK: Duration = Duration::from_secs(5);
+/// The pause after a failure.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// How often the feed is asked again for what it does not show yet. It waits a while each time.
+const HELD_UP_MAX: usize = 10;
+/// How far behind is counted exactly.
+const BEHIND_COUNTED_MAX: usize = 1_000;
+
+/// What [`Engine::backfill`] did, for the account and the agent that asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backfilled {
+    /// Messages that were indexed.
+    pub embedded: u64,
+    /// Messages that were dropped from the index, because no thread is left that shows them.
+    pub cleaned: u64,
+}
+
+/// How the index stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexStatus {
+    /// Whether everything that happened is in it.
+    pub caught_up: bool,
+    /// How many entries of the log were not looked at yet; 1,000 stands for that many or more.
+    pub behind: u64,
+    /// Messages of this account in the index.
+    pub messages: u64,
+    /// Messages among them that have vectors of the present embedder.
+    pub embedded: u64,
+    /// Bytes of the index, for this account.
+    pub bytes: u64,
+    /// Bytes of the texts that it was made of.
+    pub text_bytes: u64,
+    /// Volumes in which it lies.
+    pub volumes: u64,
+    /// The embedder.
+    pub model: String,
+    /// How long its vectors are.
+    pub dimensions: usize,
+}
+
+impl Engine {
+    /// Indexes everything that was not, and drops what no thread shows any more. It can be broken off and repeated.
+    /// `agent` only says whose messages are counted in the answer.
+    ///
+    /// # Errors
+    /// If the store cannot be read or the index not written.
+    pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
+        let _turn = self.shared.library.turn.lock().await;
+        let counted = Counted { account: Some(self.caller.account.clone()), agent };
+        let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
+        let latest = self.shared.stores.feed.latest().await?;
+        loop {
+            let step = self.index_some(&counted).await?;
+            embedded += step.counted;
+            documents += step.documents;
+            progress("messages indexed", documents, None);
+            if !step.more {
+                // A feed may show what happened a moment later, because others are still writing.
+                let (_, note) = self.edition().await?;
+                if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
+                    break;
+                }
+                held_up += 1;
+            }
+            while self.merge_some().await? {}
+        }
+        while self.merge_some().await? {}
+        let mut renewed = 0;
+        while self.embed_some().await? {
+            renewed += 1;
+            progress("volumes with new vectors", renewed, None);
+        }
+        let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
+        Ok(Backfilled { embedded, cleaned })
+    }
+
+    /// How the index stands, for this account.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub async fn index_status(&self) -> Result<IndexStatus> {
+        self.status_of(Some(self.caller.account.clone())).await
+    }
+
+    /// How the index stands, for all accounts together: for whoever operates the server.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub async fn index_status_of_all(&self) -> Result<IndexStatus> {
+        self.status_of(None).await
+    }
+
+    async fn status_of(&self, account: Option<Account>) -> Result<IndexStatus> {
+        let (_, note) = self.edition().await?;
+        // An index beside another store, such as one that was restored, is begun anew.
+        let cursor = if self.is_ours(&note).await? { note.cursor } else { 0 };
+        let behind = self.shared.stores.feed.feed(FeedCursor(cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
+        let rows = self.shared.stores.shelves.volumes(account).await?;
+        let embedder = self.embedder();
+        let model = embedder.model();
+        Ok(IndexStatus {
+            caught_up: behind == 0,
+            behind,
+            messages: rows.iter().map(|row| row.documents).sum(),
+            embedded: rows.iter().filter(|row| row.model == model.id).map(|row| row.documents).sum(),
+            bytes: rows.iter().map(|row| row.bytes).sum(),
+            text_bytes: rows.iter().map(|row| row.text_bytes).sum(),
+            volumes: rows.len() as u64,
+            model: model.id.clone(),
+            dimensions: model.dimensions,
+        })
+    }
+
+    /// Empties the index and makes it anew.
+    ///
+    /// # Errors
+    /// If the store cannot be read or the index not written.
+    pub async fn rebuild_index(&self, progress: Progress) -> Result<Backfilled> {
+        {
+            let _turn = self.shared.library.turn.lock().await;
+            let (edition, _) = self.edition().await?;
+            self.begin_anew(edition).await?;
+        }
+        self.backfill(None, progress).await
+    }
+
+    /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; with
+    /// several on one store, each does what the others did not.
+    pub async fn run_index(self) {
+        let mut signal = self.shared.stores.feed.signals().any();
+        let shared = std::sync::Arc::downgrade(&self.shared);
+        let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
+        drop(self);
+        loop {
+            let Some(shared) = shared.upgrade() else { return };
+            let engine =
+                Engine { shared, caller: caller.clone(), writes_to: None, validator: None, embedder: embedder.clone() };
+            let pause = match engine.catch_up().await {
+                Ok(()) => LOOK,
+                Err(_) => AFTER_FAILURE,
+            };
+            drop(engine);
+            tokio::time::sleep(REST).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = signal.wait(), if pause == LOOK => {}
+            }
+        }
+    }
+
+    /// Reads the feed to its end, and puts the shelves in order.
+    async fn catch_up(&self) -> Result<()> {
+        let _turn = self.shared.library.turn.lock().await;
+        let counted = Counted::default();
+        while self.index_some(&counted).await?.more {
+            while self.merge_some().await? {}
+        }
+        while self.merge_some().await? {}
+        while self.embed_some().await? {}
+        let (_, note) = self.edition().await?;
+        if note.untidy {
+            self.tidy_up(None).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops what nobody sees, and notes that it was done. Says how much there was of one account, or in all.
+    async fn tidy_up(&self, counted: Option<Account>) -> Result<u64> {
+        let dropped = match &counted {
+            Some(account) => self.drop_unseen(Some(account.clone())).await?,
+            None => 0,
+        };
+        let (_, note) = self.edition().await?;
+        if !note.untidy {
+            return Ok(dropped);
+        }
+        let others = self.drop_unseen(None).await?;
+        let (edition, note) = self.edition().await?;
+        let note = Note { untidy: false, ..note }.encode();
+        self.shared.stores.shelves.reshelve(Reshelving { edition, note, ..Reshelving::default() }).await?;
+        Ok(if counted.is_some() { dropped } else { others })
+    }
+
+    /// Drops from the index what the store freed, so that it is gone there too.
+    pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<()> {
+        let (edition, note) = self.edition().await?;
+        if edition == 0 {
+            return Ok(());
+        }
+        let _turn = self.shared.library.turn.lock().await;
+        progress("search index", 0, None);
+        // What was not indexed yet is in no volume, and is not indexed any more once it is gone.
+        self.drop_unseen(None).await?;
+        if note.untidy {
+            let (edition, note) = self.edition().await?;
+            let note = Note { untidy: false, ..note }.encode();
+            self.shared.stores.shelves.reshelve(Reshelving { edition, note, ..Reshelving::default() }).await?;
+        }
+        Ok(self.shared.stores.shelves.sweep().await?)
+    }
+}

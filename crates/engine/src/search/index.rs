@@ -1,0 +1,401 @@
+//! Fills the shelves from the feed.
+//!
+//! An entry with text is one document on the shelf of the account whose thread it is, however many forks share it. What a
+//! thread sees of others that are deleted, or of another account, is put on its own account's shelf, once.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    Account, Bounds, Class, Entry, Kind, MessageBody, MessageId, Position, Role, Segment, SegmentId, Thread, ThreadId,
+    Timestamp,
+};
+use threadkeep_search::{Builder, Document, Form, Shelf, Strand};
+use threadkeep_store::{
+    EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoreError, StoredEntry,
+};
+
+use super::Note;
+use crate::{Engine, Result, beside};
+
+/// Things that happened which are read at once.
+const READ_AT_ONCE: usize = 4_096;
+/// Entries of one segment that are read at once.
+const ENTRIES_AT_ONCE: usize = 1_000;
+/// Characters of a message that its vector is made of.
+const EMBEDDED_CHARS: usize = 600;
+
+/// A text on its way to a shelf.
+struct Text {
+    message: MessageId,
+    carrier: MessageId,
+    form: Form,
+    role: Role,
+    time: Timestamp,
+    speaker: String,
+    text: String,
+}
+
+/// What is being put on one shelf.
+#[derive(Default)]
+struct Pile {
+    strands: HashMap<SegmentId, Strand>,
+    texts: Vec<Text>,
+}
+
+/// What one step brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Indexed {
+    /// Documents of the account, and of the agent, that were asked for.
+    pub(crate) counted: u64,
+    /// Documents in all.
+    pub(crate) documents: u64,
+    /// Whether there is more to read.
+    pub(crate) more: bool,
+}
+
+/// Whose documents are counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counted {
+    pub(crate) account: Option<Account>,
+    pub(crate) agent: Option<String>,
+}
+
+/// One look at the feed, while it is turned into documents.
+struct Reading<'a> {
+    engine: &'a Engine,
+    counted: &'a Counted,
+    threads: HashMap<ThreadId, Option<Arc<Thread>>>,
+    piles: BTreeMap<Account, Pile>,
+    count: u64,
+    untidy: bool,
+}
+
+impl Engine {
+    /// Reads some of the feed into the index. Only for one at a time: see [`super::Library`].
+    pub(crate) async fn index_some(&self, counted: &Counted) -> Result<Indexed> {
+        let (edition, note) = self.edition().await?;
+        if !self.is_ours(&note).await? {
+            return self.begin_anew(edition).await;
+        }
+        let news = self.shared.stores.feed.feed(FeedCursor(note.cursor), READ_AT_ONCE).await?;
+        let Some(last) = news.last() else { return Ok(Indexed::default()) };
+        let (cursor, name) = (last.cursor.0, name(last));
+        let more = news.len() == READ_AT_ONCE;
+        let mut reading = Reading {
+            engine: self,
+            counted,
+            threads: HashMap::new(),
+            piles: BTreeMap::new(),
+            count: 0,
+            untidy: note.untidy,
+        };
+        for item in &news {
+            reading.read(item).await?;
+        }
+        let Reading { piles, count, untidy, .. } = reading;
+        let documents = piles.values().map(|pile| pile.texts.len() as u64).sum();
+        let mut add = Vec::new();
+        for (account, pile) in piles {
+            add.push(self.volume_of(account, pile).await?);
+        }
+        let note = Note { cursor, last: name, untidy }.encode();
+        let change = Reshelving { edition, note, add, remove: Vec::new() };
+        if !self.shared.stores.shelves.reshelve(change).await? {
+            // Somebody else read the same. What they put there counts; the rest is looked at again.
+            return Ok(Indexed { more: true, ..Indexed::default() });
+        }
+        Ok(Indexed { counted: count, documents, more })
+    }
+
+    /// Whether the index belongs to this store, as far as can be told: what it read last is there.
+    pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
+        if note.cursor == 0 {
+            return Ok(true);
+        }
+        let feed = &self.shared.stores.feed;
+        let found = feed.feed(FeedCursor(note.cursor - 1), 1).await?;
+        Ok(match found.first() {
+            Some(item) if item.cursor.0 == note.cursor => name(item) == note.last,
+            // It was deleted meanwhile, and what is after it is there.
+            Some(_) => true,
+            None => feed.latest().await?.0 >= note.cursor,
+        })
+    }
+
+    /// Empties the shelves.
+    pub(crate) async fn begin_anew(&self, edition: u64) -> Result<Indexed> {
+        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let remove: Vec<u64> = rows.into_iter().map(|row| row.id).collect();
+        self.forget_volumes(&remove);
+        let change = Reshelving { edition, note: Note::default().encode(), add: Vec::new(), remove };
+        self.shared.stores.shelves.reshelve(change).await?;
+        Ok(Indexed { more: true, ..Indexed::default() })
+    }
+
+    /// A volume of one account's texts.
+    async fn volume_of(&self, account: Account, pile: Pile) -> Result<NewVolume> {
+        let embedder = self.embedder();
+        let model = embedder.model().id.clone();
+        let asked: Vec<String> = pile.texts.iter().map(|text| embedded(&text.text).to_owned()).collect();
+        // Words do not wait for vectors: those that cannot be had now are made when the index is tidied.
+        let (model, vectors) = match embedder.embed(asked).await {
+            Ok(vectors) => (model, vectors),
+            Err(_) => (String::new(), Vec::new()),
+        };
+        let documents = pile.texts.len() as u64;
+        let (content, model, text_bytes) = beside::long(move || {
+            let (mut builder, mut vectors) = (Builder::default(), vectors.into_iter());
+            pile.strands.into_values().for_each(|strand| builder.strand(strand));
+            let mut text_bytes = 0;
+            for text in &pile.texts {
+                let vector = vectors.next().map_or_else(Box::default, |vector| vector.into_bytes());
+                text_bytes += text.text.len() as u64;
+                builder.add(&text.document(), vector);
+            }
+            (builder.finish(&model), model, text_bytes)
+        })
+        .await?;
+        Ok(NewVolume { account, documents, text_bytes, model, content })
+    }
+
+    /// What an entry says, if it is a text that is searched.
+    pub(crate) async fn said_in(&self, entry: &StoredEntry) -> Result<Option<String>> {
+        let decoded = match entry.kind {
+            Kind::MessageAppended | Kind::MessageDelivered | Kind::MessageInserted | Kind::MessageEdited => {
+                self.decode(entry).await?
+            }
+            _ => return Ok(None),
+        };
+        Ok(match decoded {
+            Entry::MessageAppended(body) => Some(body.content.to_text().into_owned()),
+            Entry::MessageDelivered(entry) => Some(entry.message.content.to_text().into_owned()),
+            Entry::MessageInserted(entry) => Some(entry.message.content.to_text().into_owned()),
+            Entry::MessageEdited(entry) => entry.content.map(|content| content.to_text().into_owned()),
+            _ => None,
+        })
+    }
+}
+
+/// The part of a text that its vector is made of.
+pub(crate) fn embedded(text: &str) -> &str {
+    &text[..text.char_indices().nth(EMBEDDED_CHARS).map_or(text.len(), |(at, _)| at)]
+}
+
+/// What tells a thing that happened from any other.
+fn name(item: &FeedItem) -> String {
+    match &item.news {
+        FeedNews::Began(segment) => format!("began {}", segment.id),
+        FeedNews::Entry(entry) => format!("entry {} {}", entry.segment, entry.position),
+        FeedNews::Deleted => format!("deleted {}", item.thread),
+    }
+}
+
+impl Text {
+    fn document(&self) -> Document<'_> {
+        let Self { message, carrier, form, role, time, ref speaker, ref text } = *self;
+        Document { message, carrier, form, role, time, speaker, text }
+    }
+}
+
+/// What the index has to know of a segment.
+fn strand(segment: &Segment) -> Strand {
+    let bounds = segment.link.map_or(Bounds::all(Position::START), |link| link.bounds);
+    Strand {
+        segment: segment.id,
+        thread: segment.thread,
+        created: segment.created,
+        parent: segment.link.map(|link| link.parent),
+        messages: bounds.messages,
+        changes: bounds.changes,
+    }
+}
+
+impl Reading<'_> {
+    async fn read(&mut self, item: &FeedItem) -> Result<()> {
+        let Some(thread) = self.thread(item.thread).await? else {
+            self.untidy |= matches!(item.news, FeedNews::Deleted);
+            return Ok(());
+        };
+        match &item.news {
+            FeedNews::Began(segment) => {
+                // A thread that shares nothing is known by its first message.
+                if segment.link.is_some() {
+                    self.put_strand(&thread.account, segment);
+                    self.inherit(&thread, segment).await?;
+                }
+            }
+            FeedNews::Entry(entry) if entry.kind == Kind::OwnerChanged => {
+                self.untidy = true;
+                self.adopt(&thread).await?;
+            }
+            FeedNews::Entry(entry) => self.put(&thread, entry).await?,
+            FeedNews::Deleted => self.untidy = true,
+        }
+        Ok(())
+    }
+
+    /// A thread as it is now; none if it is deleted.
+    async fn thread(&mut self, id: ThreadId) -> Result<Option<Arc<Thread>>> {
+        if let Some(known) = self.threads.get(&id) {
+            return Ok(known.clone());
+        }
+        let thread = self.engine.shared.stores.store.thread(id.into()).await?.map(Arc::new);
+        self.threads.insert(id, thread.clone());
+        Ok(thread)
+    }
+
+    fn put_strand(&mut self, account: &Account, segment: &Segment) {
+        let pile = self.piles.entry(account.clone()).or_default();
+        pile.strands.entry(segment.id).or_insert_with(|| strand(segment));
+    }
+
+    /// Puts what an entry says on the shelf of its thread's account.
+    async fn put(&mut self, thread: &Thread, entry: &StoredEntry) -> Result<()> {
+        let Some(text) = self.text(entry).await? else { return Ok(()) };
+        self.put_text(thread, text).await
+    }
+
+    async fn put_text(&mut self, thread: &Thread, text: Text) -> Result<()> {
+        for segment in [text.message.segment, text.carrier.segment] {
+            let known = self.piles.get(&thread.account).is_some_and(|pile| pile.strands.contains_key(&segment));
+            if !known {
+                let lineage = self.engine.lineage(segment).await?;
+                self.put_strand(&thread.account, &lineage.segment);
+            }
+        }
+        let Counted { account, agent } = self.counted;
+        let is_counted = account.as_ref().is_none_or(|account| *account == thread.account)
+            && agent.as_ref().is_none_or(|agent| thread.record.agent_id.as_ref() == Some(agent));
+        self.count += u64::from(is_counted);
+        self.piles.entry(thread.account.clone()).or_default().texts.push(text);
+        Ok(())
+    }
+
+    /// What an entry says, if it is searched: what users and assistants say, and not in silence.
+    async fn text(&self, entry: &StoredEntry) -> Result<Option<Text>> {
+        let carrier = MessageId { segment: entry.segment, position: entry.position };
+        let of = |body: MessageBody, form: Form, message: MessageId, time: Timestamp| {
+            let text = body.content.to_text().into_owned();
+            let searched = matches!(body.role, Role::User | Role::Assistant) && !body.silent;
+            let speaker = body.name.unwrap_or_else(|| body.role.as_str().to_owned());
+            (searched && !text.trim().is_empty()).then_some(Text {
+                message,
+                carrier,
+                form,
+                role: body.role,
+                time,
+                speaker,
+                text,
+            })
+        };
+        let is_text = matches!(
+            entry.kind,
+            Kind::MessageAppended | Kind::MessageDelivered | Kind::MessageInserted | Kind::MessageEdited
+        );
+        if !is_text {
+            return Ok(None);
+        }
+        Ok(match self.engine.decode(entry).await? {
+            Entry::MessageAppended(body) => of(body, Form::Appended, carrier, entry.time),
+            Entry::MessageDelivered(delivered) => of(delivered.message, Form::Appended, carrier, entry.time),
+            Entry::MessageInserted(inserted) => of(inserted.message, Form::Inserted, carrier, entry.time),
+            Entry::MessageEdited(edited) => {
+                let Some(content) = edited.content else { return Ok(None) };
+                // Freed meanwhile, with all threads that saw it.
+                let Some(first) = self.engine.entry_at(edited.target).await? else { return Ok(None) };
+                let body = match self.engine.decode(&first).await? {
+                    Entry::MessageAppended(body) => body,
+                    Entry::MessageDelivered(delivered) => delivered.message,
+                    Entry::MessageInserted(inserted) => inserted.message,
+                    _ => return Ok(None),
+                };
+                of(MessageBody { content, ..body }, Form::Edited, edited.target, first.time)
+            }
+            _ => None,
+        })
+    }
+
+    /// Puts on the shelf of a thread's account what it sees of threads whose own shelf is another one, or none.
+    async fn inherit(&mut self, thread: &Thread, segment: &Segment) -> Result<()> {
+        let lineage = self.engine.lineage(segment.id).await?;
+        let mut bounds = Bounds::all(Position::END);
+        let mut wanted = Vec::new();
+        for part in lineage.chain() {
+            let owner = self.thread(part.segment.thread).await?;
+            if part.segment.id != segment.id && owner.is_none_or(|owner| owner.account != thread.account) {
+                wanted.push((part.segment.clone(), bounds));
+            }
+            let Some(link) = part.segment.link else { break };
+            bounds = bounds.min(link.bounds);
+        }
+        self.put_segments(thread, wanted).await
+    }
+
+    /// Puts all that a thread wrote and sees on the shelf of the account that owns it now.
+    async fn adopt(&mut self, thread: &Thread) -> Result<()> {
+        let own = self.engine.shared.stores.store.segments(thread.id, Position::END, usize::MAX).await?;
+        for segment in own {
+            self.inherit(thread, &segment).await?;
+            self.put_segments(thread, vec![(segment, Bounds::all(Position::END))]).await?;
+        }
+        Ok(())
+    }
+
+    async fn put_segments(&mut self, thread: &Thread, wanted: Vec<(Segment, Bounds)>) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let shelf = self.engine.shelf(&thread.account).await?;
+        for (segment, bounds) in wanted {
+            self.put_strand(&thread.account, &segment);
+            self.put_segment(thread, &segment, bounds, &shelf).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts what a segment says up to some bounds on a shelf, as far as it is not there.
+    async fn put_segment(&mut self, thread: &Thread, segment: &Segment, bounds: Bounds, shelf: &Shelf) -> Result<()> {
+        let under_way: HashSet<MessageId> = match self.piles.get(&thread.account) {
+            Some(pile) => pile.texts.iter().map(|text| text.carrier).collect(),
+            None => HashSet::new(),
+        };
+        let mut from = segment.first;
+        loop {
+            let query = EntryQuery {
+                segment: segment.id,
+                positions: from..=bounds.highest(),
+                order: Order::Ascending,
+                limit: ENTRIES_AT_ONCE,
+            };
+            let entries = self.engine.shared.stores.store.entries(query).await?;
+            let Some(last) = entries.last().map(|entry| entry.position) else { return Ok(()) };
+            let full = entries.len() == ENTRIES_AT_ONCE;
+            for entry in entries {
+                let class = entry.kind.class();
+                if !matches!(class, Class::Messages | Class::Changes) || entry.position > bounds.of(class) {
+                    continue;
+                }
+                if let Some(text) = self.text(&entry).await?
+                    && !under_way.contains(&text.carrier)
+                    && !shelf.holds(text.message, text.carrier)
+                {
+                    self.put_text(thread, text).await?;
+                }
+            }
+            if !full {
+                return Ok(());
+            }
+            from = last.next();
+        }
+    }
+}
+
+/// What the content of a volume that was just made says of itself.
+pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<NewVolume> {
+    let volume = threadkeep_search::Volume::read(content.clone());
+    let volume = volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+    let (documents, text_bytes, model) = (volume.len() as u64, volume.text_bytes(), volume.model().to_owned());
+    Ok(NewVolume { account, documents, text_bytes, model, content })
+}

@@ -1,0 +1,215 @@
+//! Keeps the shelves in order: few volumes, nothing that nobody sees, and vectors of one model.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use threadkeep_model::{Account, Bounds, MessageId, SegmentId, ThreadId};
+use threadkeep_search::{Form, Shelf, Volume};
+use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
+
+use super::index::{embedded, new_volume};
+use crate::{Engine, Error, Result, beside};
+
+/// Volumes of about one size that are merged into one.
+const MERGED_AT_ONCE: usize = 6;
+/// Volumes with more documents are not merged any more.
+const DOCUMENTS_MAX: u64 = 65_536;
+/// Documents that get new vectors at once.
+const EMBEDDED_AT_ONCE: usize = 256;
+
+impl Engine {
+    /// Merges volumes where an account has many of about one size. False if there was nothing to do.
+    pub(crate) async fn merge_some(&self) -> Result<bool> {
+        let (edition, note) = self.edition().await?;
+        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let Some((account, ids)) = to_merge(&rows) else { return Ok(false) };
+        let mut volumes: Vec<Arc<Volume>> = Vec::new();
+        for id in &ids {
+            let Some(volume) = self.volume(*id).await? else { return Ok(true) };
+            volumes.push(volume);
+        }
+        let merged = beside::long(move || {
+            let volumes: Vec<&Volume> = volumes.iter().map(|volume| &**volume).collect();
+            threadkeep_search::merge(&volumes, |_, _| true, |_| true)
+        });
+        let (content, _) = merged.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let add = vec![new_volume(account, content)?];
+        let change = Reshelving { edition, note: note.encode(), add, remove: ids.clone() };
+        if self.shared.stores.shelves.reshelve(change).await? {
+            self.forget_volumes(&ids);
+        }
+        Ok(true)
+    }
+
+    /// Gives vectors of the present model to a volume that has others, or none. False if all have them.
+    pub(crate) async fn embed_some(&self) -> Result<bool> {
+        let embedder = self.embedder();
+        let model = embedder.model().id.clone();
+        let (edition, note) = self.edition().await?;
+        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let Some(row) = rows.into_iter().find(|row| row.documents > 0 && row.model != model) else { return Ok(false) };
+        let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
+        let mut vectors: Vec<Box<[u8]>> = Vec::with_capacity(volume.len());
+        let docs: Vec<u32> = (0..volume.len() as u32).collect();
+        for docs in docs.chunks(EMBEDDED_AT_ONCE) {
+            let mut texts = Vec::with_capacity(docs.len());
+            for doc in docs {
+                // What is gone from the log is found by nobody, whatever its vector.
+                let entry = self.entry_at(volume.carrier(*doc)).await?;
+                let said = match entry {
+                    Some(entry) => self.said_in(&entry).await?.unwrap_or_default(),
+                    None => String::new(),
+                };
+                texts.push(embedded(&said).to_owned());
+            }
+            let made = embedder.embed(texts).await.map_err(|error| Error::Embedder { what: error.to_string() })?;
+            vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));
+        }
+        let content =
+            volume.with_vectors(&model, &vectors).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let add = vec![NewVolume {
+            account: row.account,
+            documents: row.documents,
+            text_bytes: row.text_bytes,
+            model,
+            content,
+        }];
+        let change = Reshelving { edition, note: note.encode(), add, remove: vec![row.id] };
+        if self.shared.stores.shelves.reshelve(change).await? {
+            self.forget_volumes(&[row.id]);
+        }
+        Ok(true)
+    }
+
+    /// Drops what no living thread sees any more from the shelf of one account, or of all. Says how many documents.
+    pub(crate) async fn drop_unseen(&self, of: Option<Account>) -> Result<u64> {
+        let rows = self.shared.stores.shelves.volumes(of).await?;
+        let accounts: HashSet<Account> = rows.into_iter().map(|row| row.account).collect();
+        let mut dropped = 0;
+        for account in accounts {
+            dropped += self.drop_unseen_of(&account).await?;
+        }
+        Ok(dropped)
+    }
+
+    async fn drop_unseen_of(&self, account: &Account) -> Result<u64> {
+        let (edition, note) = self.edition().await?;
+        let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
+        let shelf = self.shelf(account).await?;
+        let unseen = self.unseen(account, &shelf).await?;
+        if unseen.strands.is_empty() {
+            return Ok(0);
+        }
+        let (mut add, mut remove, mut dropped) = (Vec::new(), Vec::new(), 0);
+        for row in rows {
+            let Some(volume) = self.volume(row.id).await? else { continue };
+            if !volume.strands().iter().any(|strand| unseen.strands.contains_key(&strand.segment)) {
+                continue;
+            }
+            let unseen = unseen.clone();
+            let cleaned = beside::long(move || {
+                let keep = |volume: &Volume, doc: u32| unseen.keeps(volume.carrier(doc), volume.form(doc));
+                let keep_strand = |strand: &threadkeep_search::Strand| !unseen.is_dead(strand.segment);
+                threadkeep_search::merge(&[&volume], keep, keep_strand)
+            });
+            let (content, gone) = cleaned.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+            let volume = new_volume(account.clone(), content)?;
+            remove.push(row.id);
+            dropped += gone;
+            if volume.documents > 0 || gone < row.documents {
+                add.push(volume);
+            }
+        }
+        if remove.is_empty() {
+            return Ok(0);
+        }
+        let gone = remove.clone();
+        let change = Reshelving { edition, note: note.encode(), add, remove };
+        if !self.shared.stores.shelves.reshelve(change).await? {
+            return Ok(0);
+        }
+        self.forget_volumes(&gone);
+        Ok(dropped)
+    }
+
+    /// What is still seen of segments whose threads are deleted, or belong to another account.
+    async fn unseen(&self, account: &Account, shelf: &Shelf) -> Result<Unseen> {
+        let mut living: HashMap<ThreadId, bool> = HashMap::new();
+        let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
+        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
+            let lives = match living.get(&strand.thread) {
+                Some(lives) => *lives,
+                None => {
+                    let thread = self.shared.stores.store.thread(strand.thread.into()).await?;
+                    let lives = thread.is_some_and(|thread| thread.account == *account);
+                    living.insert(strand.thread, lives);
+                    lives
+                }
+            };
+            if !lives {
+                strands.insert(strand.segment, Bounds::all(threadkeep_model::Position::START));
+            }
+        }
+        if strands.is_empty() {
+            return Ok(Unseen::default());
+        }
+        // Whatever any living thread sees of them, now or in a branch that it left, stays.
+        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
+            if strand.parent.is_none() || strands.contains_key(&strand.segment) {
+                continue;
+            }
+            let lineage = self.lineage(strand.segment).await?;
+            let mut bounds = Bounds::all(threadkeep_model::Position::END);
+            for part in lineage.chain() {
+                if let Some(seen) = strands.get_mut(&part.segment.id) {
+                    *seen = seen.max(bounds);
+                }
+                let Some(link) = part.segment.link else { break };
+                bounds = bounds.min(link.bounds);
+            }
+        }
+        Ok(Unseen { strands: Arc::new(strands) })
+    }
+}
+
+/// Up to where segments without a living thread of the account are still seen.
+#[derive(Clone, Default)]
+struct Unseen {
+    strands: Arc<BTreeMap<SegmentId, Bounds>>,
+}
+
+impl Unseen {
+    fn keeps(&self, carrier: MessageId, form: Form) -> bool {
+        self.strands.get(&carrier.segment).is_none_or(|seen| {
+            let last = match form {
+                Form::Appended => seen.messages,
+                Form::Inserted | Form::Edited => seen.changes,
+            };
+            carrier.position <= last
+        })
+    }
+
+    fn is_dead(&self, segment: SegmentId) -> bool {
+        self.strands.get(&segment).is_some_and(|seen| seen.highest() == threadkeep_model::Position::START)
+    }
+}
+
+/// Volumes of one account and one model that are of about one size, and enough of them.
+fn to_merge(rows: &[VolumeRow]) -> Option<(Account, Vec<u64>)> {
+    let mut tiers: BTreeMap<(&Account, &str, u32), Vec<&VolumeRow>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.documents <= DOCUMENTS_MAX / 2) {
+        // Half a power of eight and more: volumes between one and eight thousand documents are of one size.
+        let tier = (row.documents + 1).ilog2() / 3;
+        tiers.entry((&row.account, &row.model, tier)).or_default().push(row);
+    }
+    tiers.into_iter().find_map(|((account, _, _), rows)| {
+        let mut room = DOCUMENTS_MAX;
+        let fits = |row: &&&VolumeRow| {
+            let fits = row.documents <= room;
+            room = room.saturating_sub(row.documents);
+            fits
+        };
+        let ids: Vec<u64> = rows.iter().take_while(fits).map(|row| row.id).collect();
+        (rows.len() >= MERGED_AT_ONCE && ids.len() > 1).then(|| (account.clone(), ids))
+    })
+}

@@ -1,0 +1,86 @@
+//! The search index in the database, so that all servers see the same one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::Account;
+use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, StoreError, VolumeRow};
+use tokio_postgres::Row;
+
+use crate::codec::{account, get};
+use crate::error::from_postgres;
+use crate::read::rows;
+use crate::{PostgresStore, reading};
+
+fn number(row: &Row, at: usize) -> Result<u64> {
+    let number: i64 = get(row, at)?;
+    u64::try_from(number).map_err(|_| StoreError::corrupt(format!("{number} is less than nothing")))
+}
+
+fn read(row: &Row) -> Result<VolumeRow> {
+    let (id, documents, text_bytes, bytes) = (number(row, 0)?, number(row, 2)?, number(row, 3)?, number(row, 4)?);
+    Ok(VolumeRow { id, account: account(get(row, 1)?)?, documents, text_bytes, bytes, model: get(row, 5)? })
+}
+
+impl Shelves for PostgresStore {
+    fn volumes(&self, account: Option<Account>) -> BoxFuture<'_, Result<Vec<VolumeRow>>> {
+        const SQL: &str = "SELECT id, account, documents, text_bytes, bytes, model FROM volumes
+                           WHERE $1::text IS NULL OR account = $1 ORDER BY id";
+        reading!(self, |client, shared| async {
+            let own = account.as_ref().map(Account::as_str);
+            rows(&client, SQL, &[&own]).await?.iter().map(read).collect()
+        })
+    }
+
+    fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        reading!(self, |client, shared| async {
+            let found = rows(&client, "SELECT content FROM volumes WHERE id = $1", &[&(id as i64)]).await?;
+            found.first().map(|row| get::<Vec<u8>>(row, 0).map(Bytes::from)).transpose()
+        })
+    }
+
+    fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>> {
+        reading!(self, |client, shared| async {
+            let found = rows(&client, "SELECT edition, note FROM editions", &[]).await?;
+            match found.first() {
+                Some(row) => Ok((number(row, 0)?, get(row, 1)?)),
+                None => Err(StoreError::corrupt("the edition of the search index is missing".to_owned())),
+            }
+        })
+    }
+
+    fn reshelve(&self, change: Reshelving) -> BoxFuture<'_, Result<bool>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let mut client = shared.connections.get().await?;
+            let transaction = client.transaction().await.map_err(from_postgres)?;
+            let sql = "UPDATE editions SET edition = edition + 1, note = $1 WHERE edition = $2";
+            let changed = transaction.execute(sql, &[&change.note, &(change.edition as i64)]).await;
+            if changed.map_err(from_postgres)? == 0 {
+                return Ok(false);
+            }
+            let remove: Vec<i64> = change.remove.iter().map(|id| *id as i64).collect();
+            transaction.execute("DELETE FROM volumes WHERE id = ANY($1)", &[&remove]).await.map_err(from_postgres)?;
+            for volume in &change.add {
+                let sql = "INSERT INTO volumes (account, documents, text_bytes, bytes, model, content)
+                           VALUES ($1, $2, $3, $4, $5, $6)";
+                let (documents, text_bytes) = (volume.documents as i64, volume.text_bytes as i64);
+                let (bytes, content) = (volume.content.len() as i64, &volume.content[..]);
+                transaction
+                    .execute(sql, &[&volume.account.as_str(), &documents, &text_bytes, &bytes, &volume.model, &content])
+                    .await
+                    .map_err(from_postgres)?;
+            }
+            transaction.commit().await.map_err(from_postgres)?;
+            Ok(true)
+        })
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let client = shared.connections.get().await?;
+            client.batch_execute("VACUUM volumes").await.map_err(from_postgres)
+        })
+    }
+}
