@@ -1,6 +1,7 @@
 //! Files: what forks, spawns and rollbacks of a thread with many of them cost beside an append, and how fast they are
 //! searched beside ripgrep and a walk over the same files on disk. All in one run.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;

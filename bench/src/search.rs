@@ -1,6 +1,7 @@
 //! Search: how fast messages are indexed, how large the index is, how soon a question is answered, and what following the
 //! log costs those who append.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,7 @@ pub(crate) fn measure(bench: &Bench, sizes: &Sizes, json: bool) -> Result<()> {
     let place = room.place("search.db");
     let ours = Ours::open(&place)?;
     if !json {
-        println!("Search; {}", bench.about()?);
+        writeln!(std::io::stdout(), "Search; {}", bench.about()?)?;
     }
     let single = |row, measure, unit, value: f64, most: Option<f64>| {
         Line { row, measure, unit, ours: vec![value], other: None, most }.print(json, bench.quick)

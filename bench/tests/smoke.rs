@@ -211,3 +211,49 @@ fn a_quick_run_over_files_gives_every_row_and_copies_nothing() {
     assert!(lines.iter().all(|line| line["ours"].as_f64().is_some_and(f64::is_finite)), "{lines:?}");
     assert_eq!(lines[4]["ours"], 0.0, "contents were copied");
 }
+
+#[test]
+fn a_quick_run_of_searches_gives_every_row() {
+    let output = run(&["search", "--quick", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect();
+    let rows: Vec<&str> = lines.iter().map(|line| line["row"].as_str().expect("a row has a name")).collect();
+    let asked = ["ask"; 12];
+    assert_eq!(rows, [&["index", "index", "size"][..], &asked, &["index", "forks", "follow", "follow"]].concat());
+    assert!(lines.iter().all(|line| line["ours"].as_f64().is_some_and(f64::is_finite)), "{lines:?}");
+}
+
+#[test]
+fn questions_over_conversations_are_answered_for_a_scorer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let message = |n: usize, role: &str, text: &str| serde_json::json!({"message_id": format!("m{n}"), "role": role, "speaker": "Ann", "ts": "2024-05-07T10:00:00Z", "text": text});
+    let thread = |id: &str, agent: &str, messages: Vec<Value>| {
+        let created = "2024-05-07T09:00:00Z";
+        serde_json::json!({"thread_id": id, "agent_id": agent, "title": "", "created_at": created, "messages": messages})
+    };
+    let threads = [
+        thread("t1", "a", vec![message(1, "user", "the boiler leaks"), message(2, "assistant", "call a plumber")]),
+        thread("t2", "b", vec![message(3, "user", "the boiler is new"), message(4, "assistant", "good")]),
+    ];
+    std::fs::write(file("threads"), threads.map(|thread| format!("{thread}\n")).concat()).expect("written");
+    let query = serde_json::json!({"query_id": "q", "agent_id": "b", "text": "boiler leaks"});
+    std::fs::write(file("queries"), format!("{query}\n")).expect("written");
+    let answered = |more: &[&str]| {
+        let (threads, queries, out) = (file("threads"), file("queries"), file("out"));
+        let args = ["search-eval", "--threads", &threads, "--queries", &queries, "--out", &out];
+        let output = run(&[&args[..], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let line: Value =
+            serde_json::from_str(&std::fs::read_to_string(&out).expect("answers")).expect("a JSON object");
+        assert_eq!(line["query_id"], "q");
+        let results = line["results"].as_array().expect("results").clone();
+        results.iter().map(|found| format!("{} {}", found["thread_id"], found["message_id"])).collect::<Vec<_>>()
+    };
+    assert_eq!(answered(&[]), [r#""t1" "m1""#, r#""t2" "m3""#]);
+    assert_eq!(answered(&["--scoped"]), [r#""t2" "m3""#]);
+}

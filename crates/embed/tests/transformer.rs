@@ -38,10 +38,10 @@ async fn a_tiny_model_gives_what_the_reference_gives() {
 }
 
 #[tokio::test]
+#[ignore = "needs the weights of MiniLM, which are not here: THREADKEEP_TEST_MINILM names their folder"]
 async fn minilm_gives_what_the_reference_gives() {
-    if let Some(folder) = std::env::var_os("THREADKEEP_TEST_MINILM") {
-        check(Path::new(&folder), "minilm.jsonl").await;
-    }
+    let folder = std::env::var_os("THREADKEEP_TEST_MINILM").expect("THREADKEEP_TEST_MINILM names a folder");
+    check(Path::new(&folder), "minilm.jsonl").await;
 }
 
 #[tokio::test]

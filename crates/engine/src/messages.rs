@@ -246,7 +246,7 @@ impl Engine {
         while let Some(place) = from
             && found.len() < count
         {
-            let (messages, next) = self.read_from(view, place, order, filter, count * 2).await?;
+            let (messages, next) = self.read_from(view, place, order, filter, count - found.len()).await?;
             for message in messages {
                 let body = message.body().map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
                 let said =

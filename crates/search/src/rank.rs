@@ -7,7 +7,7 @@
 //! First every document of the shelf is looked at as far as its own volume shows its neighbours; that finds candidates.
 //! The reader knows what a thread shows, finds the true neighbours, and asks for the exact score.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use threadkeep_model::{SegmentId, Timestamp};
@@ -111,11 +111,13 @@ impl Matches {
             found.extend(places.filter(|(_, place)| required.as_ref().is_none_or(|all| all[at].contains(&place.doc))));
         }
         matches.complete = keep_best(&mut found, wants.candidates);
-        let mut places: HashMap<Place, f32> = found.into_iter().map(|(score, place)| (place, score)).collect();
+        let mut places: Vec<(Place, f32)> = found.into_iter().map(|(score, place)| (place, score)).collect();
         if required.is_none() {
-            for place in matches.by_direction(&filters, wants.candidates) {
-                places.entry(place).or_insert(0.0);
-            }
+            let near = matches.by_direction(&filters, wants.candidates / 2);
+            places.extend(near.into_iter().map(|place| (place, 0.0)));
+            // Of a document that both found, what its words say counts: the higher score comes first.
+            places.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+            places.dedup_by_key(|(place, _)| *place);
         }
         matches.rank(places);
         Ok(matches)
@@ -306,27 +308,26 @@ impl Matches {
     }
 
     /// Scores the candidates and puts them in their order.
-    fn rank(&mut self, places: HashMap<Place, f32>) {
-        let with_words: HashSet<Place> =
-            places.iter().filter(|(_, words)| **words > 0.0).map(|(place, _)| *place).collect();
+    fn rank(&mut self, places: Vec<(Place, f32)>) {
         let mut raw = Vec::with_capacity(places.len());
         let mut alike = Alike::new(self);
         for (place, words) in places {
-            let words = if words > 0.0 {
+            let has_words = words > 0.0;
+            let words = if has_words {
                 words
             } else {
                 let (before, after) = here(self.shelf.volume(place), place);
                 self.words(place, &before, &after).0
             };
-            raw.push((place, words, alike.cosine(place)));
+            raw.push((place, words, alike.cosine(place), has_words));
         }
-        self.best = raw.iter().fold(0.0, |best, (_, words, _)| best.max(*words));
-        let cosines = || raw.iter().filter_map(|(_, _, cosine)| *cosine);
+        self.best = raw.iter().fold(0.0, |best, (_, words, ..)| best.max(*words));
+        let cosines = || raw.iter().filter_map(|(_, _, cosine, _)| *cosine);
         self.cosines = (cosines().fold(f32::MAX, f32::min), cosines().fold(f32::MIN, f32::max));
         let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= ALIKE_MIN - ALIKE_SLACK);
-        raw.retain(|(place, _, cosine)| with_words.contains(place) || promising(cosine));
+        raw.retain(|(_, _, cosine, has_words)| *has_words || promising(cosine));
         let mut candidates: Vec<Scored> =
-            raw.iter().map(|(place, words, cosine)| self.scored(*place, *words, *cosine)).collect();
+            raw.iter().map(|(place, words, cosine, _)| self.scored(*place, *words, *cosine)).collect();
         candidates.sort_by(|one, other| {
             let message = |scored: &Scored| (self.shelf.message(scored.place), self.shelf.carrier(scored.place));
             other.score.total_cmp(&one.score).then_with(|| message(one).cmp(&message(other)))
@@ -342,7 +343,8 @@ struct Alike<'a> {
     /// The question, in bytes as documents are, and what makes a unit of it.
     asked: Vec<i16>,
     unit: f32,
-    products: Vec<HashMap<u32, f32>>,
+    /// Volume by volume; not a number where it was not asked for yet.
+    products: Vec<Vec<f32>>,
 }
 
 impl<'a> Alike<'a> {
@@ -351,7 +353,7 @@ impl<'a> Alike<'a> {
         let largest = asked.iter().fold(f32::MIN_POSITIVE, |largest, value| largest.max(value.abs()));
         let step = 127.0 / largest;
         let asked = asked.iter().map(|value| (value * step).round() as i16).collect();
-        let products = matches.shelf.volumes.iter().map(|_| HashMap::new()).collect();
+        let products = matches.shelf.volumes.iter().map(|_| Vec::new()).collect();
         Self { matches, asked, unit: 1.0 / step, products }
     }
 
@@ -363,14 +365,16 @@ impl<'a> Alike<'a> {
         }
         let at = place.doc as usize;
         let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(volume.len()));
+        let products = &mut self.products[place.volume as usize];
+        products.resize(volume.len(), f32::NAN);
         let mut sum = 0.0;
         for near in (begin..end).filter(|near| volume.strand[*near] == volume.strand[at]) {
-            let product = self.products[place.volume as usize].entry(near as u32).or_insert_with(|| {
+            if products[near].is_nan() {
                 let bytes = volume.vector(near as u32).iter().map(|byte| i32::from(*byte as i8));
                 let dot: i32 = bytes.zip(&self.asked).map(|(value, asked)| value * i32::from(*asked)).sum();
-                dot as f32 * self.unit * volume.inverse[near]
-            });
-            sum += near_weight(near.abs_diff(at)) * *product;
+                products[near] = dot as f32 * self.unit * volume.inverse[near];
+            }
+            sum += near_weight(near.abs_diff(at)) * products[near];
         }
         Some(sum * volume.smoothed[at])
     }

@@ -30,10 +30,10 @@ const CANDIDATES: usize = 1_024;
 const LISTED_MAX: usize = 2_000;
 /// Segments that are listed for them.
 const SEGMENTS_MAX: usize = 65_536;
-/// Threads that are looked at beyond twice those that are asked for, so that the best are among them.
+/// Threads that are looked at beyond those that are asked for, so that the best are among them.
 const SPARE: usize = 5;
 /// Messages of a thread that are looked at: more than count for it, since the exact scores may differ a little.
-const LOOKED_AT: usize = 5;
+const LOOKED_AT: usize = 4;
 /// Threads that share a message of which it is said that they do.
 const SHARED_MAX: usize = 1_000;
 
@@ -202,7 +202,7 @@ impl Engine {
         let question = Arc::new(question);
         loop {
             let (on, asked, wanted) = (Arc::clone(&shelf), Arc::clone(&question), wants.clone());
-            let matches = beside::long(move || Matches::find(on, asked, &wanted)).await?;
+            let matches = beside::aside(move || Matches::find(on, asked, &wanted)).await?;
             let matches = matches.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
             let mut asking = Asking {
                 engine: self,
@@ -312,7 +312,7 @@ impl Asking<'_> {
             groups.iter().map(|(thread, scored)| (thread_score(scored.iter().map(|one| one.score)), *thread)).collect();
         order.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
         for (_, thread) in order {
-            if self.answers.len() >= limit * 2 + SPARE {
+            if self.answers.len() >= limit + SPARE {
                 break;
             }
             let mut found = 0;

@@ -22,7 +22,7 @@ impl Engine {
             // It may be merged into another one meanwhile.
             let Some(bytes) = self.shared.stores.shelves.volume(row.id).await? else { continue };
             let size = bytes.len() as u64;
-            let finding = match beside::long(move || Volume::read(bytes)).await? {
+            let finding = match beside::aside(move || Volume::read(bytes)).await? {
                 Err(damaged) => format!("volume {} of the search index: {damaged}", row.id),
                 Ok(volume) if volume.len() as u64 != row.documents || size != row.bytes => {
                     let (found, said) = (volume.len(), row.documents);

@@ -145,7 +145,7 @@ impl Engine {
             Err(_) => (String::new(), Vec::new()),
         };
         let documents = pile.texts.len() as u64;
-        let (content, model, text_bytes) = beside::long(move || {
+        let (content, model, text_bytes) = beside::aside(move || {
             let (mut builder, mut vectors) = (Builder::default(), vectors.into_iter());
             pile.strands.into_values().for_each(|strand| builder.strand(strand));
             let mut text_bytes = 0;

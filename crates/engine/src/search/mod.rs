@@ -127,7 +127,7 @@ impl Engine {
             return Ok(Some(Arc::clone(volume)));
         }
         let Some(bytes) = self.shared.stores.shelves.volume(id).await? else { return Ok(None) };
-        let volume = beside::long(move || Volume::read(bytes)).await?;
+        let volume = beside::aside(move || Volume::read(bytes)).await?;
         let volume = Arc::new(volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?);
         let mut kept = library.volumes.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.values().map(|volume| volume.memory()).sum::<usize>() + volume.memory() > KEPT_BYTES_MAX {

@@ -28,7 +28,7 @@ impl Engine {
             let Some(volume) = self.volume(*id).await? else { return Ok(true) };
             volumes.push(volume);
         }
-        let merged = beside::long(move || {
+        let merged = beside::aside(move || {
             let volumes: Vec<&Volume> = volumes.iter().map(|volume| &**volume).collect();
             threadkeep_search::merge(&volumes, |_, _| true, |_| true)
         });
@@ -107,7 +107,7 @@ impl Engine {
                 continue;
             }
             let unseen = unseen.clone();
-            let cleaned = beside::long(move || {
+            let cleaned = beside::aside(move || {
                 let keep = |volume: &Volume, doc: u32| unseen.keeps(volume.carrier(doc), volume.form(doc));
                 let keep_strand = |strand: &threadkeep_search::Strand| !unseen.is_dead(strand.segment);
                 threadkeep_search::merge(&[&volume], keep, keep_strand)
