@@ -10,6 +10,11 @@ use crate::build::{Encoder, Row};
 use crate::postings::Posting;
 use crate::volume::{Strand, Volume};
 
+/// A document, the volume that it comes from, and where it was there.
+type Origin = (Row, usize, u32);
+/// The postings of a term: in which volume, of how many documents.
+type Found<'a> = (usize, usize, &'a [u8]);
+
 /// No document: one that was left out.
 const GONE: u32 = u32::MAX;
 
@@ -23,7 +28,8 @@ pub fn merge(
     keep: impl Fn(&Volume, u32) -> bool,
     keep_strand: impl Fn(&Strand) -> bool,
 ) -> Result<(Bytes, u64), Damaged> {
-    let (mut rows, mut strands): (Vec<(Row, usize, u32)>, BTreeMap<SegmentId, Strand>) = Default::default();
+    let mut rows: Vec<Origin> = Vec::new();
+    let mut strands: BTreeMap<SegmentId, Strand> = BTreeMap::new();
     let mut left_out = 0;
     for (at, volume) in volumes.iter().enumerate() {
         for strand in volume.strands().iter().filter(|strand| keep_strand(strand)) {
@@ -70,7 +76,7 @@ pub fn merge(
 }
 
 /// Each volume's bytes of text, by the share of its words that are left.
-fn share_of_text(volumes: &[&Volume], rows: &[(Row, usize, u32)]) -> u64 {
+fn share_of_text(volumes: &[&Volume], rows: &[Origin]) -> u64 {
     let mut kept = vec![0u64; volumes.len()];
     for (row, at, _) in rows {
         kept[*at] += u64::from(row.length);
@@ -84,7 +90,7 @@ fn share_of_text(volumes: &[&Volume], rows: &[(Row, usize, u32)]) -> u64 {
 
 fn merge_terms(volumes: &[&Volume], new_of: &[Vec<u32>], encoder: &mut Encoder) -> Result<(), Damaged> {
     // The names first: few beside the postings, which are read one term at a time.
-    let mut names: BTreeMap<Vec<u8>, Vec<(usize, usize, &[u8])>> = BTreeMap::new();
+    let mut names: BTreeMap<Vec<u8>, Vec<Found<'_>>> = BTreeMap::new();
     for (at, volume) in volumes.iter().enumerate() {
         volume.each_term(|name, term| {
             let found = (at, term.documents, term.postings);

@@ -75,7 +75,7 @@ mod tests {
         }
         let mut bytes = Vec::new();
         encode(&postings, &mut bytes);
-        assert_eq!(decode(&bytes, postings.len(), postings.len() * 3).unwrap(), postings);
+        assert_eq!(decode(&bytes, postings.len(), postings.len() * 3), Ok(postings.clone()));
         assert!(decode(&bytes, postings.len(), 100).is_err());
         assert!(decode(&bytes[..bytes.len() - 1], postings.len(), postings.len() * 3).is_err());
     }

@@ -28,8 +28,11 @@ const B: f32 = 0.75;
 const WORDS: f32 = 0.55;
 /// Most terms of a question that count: the rarest.
 const TERMS_MAX: usize = 64;
-/// How alike a message without any of the words has to be to count.
-const ALIKE_MIN: f32 = 0.45;
+/// How alike a message without any of the words has to be to count: where others have the words, and where nobody has.
+const ALIKE_MIN: f32 = 0.35;
+const ALIKE_ALONE_MIN: f32 = 0.45;
+/// Documents up to which there is time to compare twice as many vectors.
+const FEW_DOCUMENTS: usize = 16_384;
 /// By how much that may differ where the neighbours lie in other volumes.
 const ALIKE_SLACK: f32 = 0.02;
 
@@ -113,7 +116,8 @@ impl Matches {
         matches.complete = keep_best(&mut found, wants.candidates);
         let mut places: Vec<(Place, f32)> = found.into_iter().map(|(score, place)| (place, score)).collect();
         if required.is_none() {
-            let near = matches.by_direction(&filters, wants.candidates / 2);
+            let count = if documents <= FEW_DOCUMENTS { wants.candidates } else { wants.candidates / 2 };
+            let near = matches.by_direction(&filters, count);
             places.extend(near.into_iter().map(|place| (place, 0.0)));
             // Of a document that both found, what its words say counts: the higher score comes first.
             places.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
@@ -138,10 +142,14 @@ impl Matches {
     pub fn exact(&self, place: Place, before: &[Place], after: &[Place]) -> Option<Scored> {
         let (words, own) = self.words(place, before, after);
         let cosine = self.cosine(place, before, after);
-        if !own && cosine.is_none_or(|cosine| cosine < ALIKE_MIN) {
+        if !own && cosine.is_none_or(|cosine| cosine < self.alike_min()) {
             return None;
         }
         Some(self.scored(place, words, cosine))
+    }
+
+    fn alike_min(&self) -> f32 {
+        if self.terms.is_empty() { ALIKE_ALONE_MIN } else { ALIKE_MIN }
     }
 
     fn vector(&self) -> Option<(&str, &[f32])> {
@@ -324,7 +332,8 @@ impl Matches {
         self.best = raw.iter().fold(0.0, |best, (_, words, ..)| best.max(*words));
         let cosines = || raw.iter().filter_map(|(_, _, cosine, _)| *cosine);
         self.cosines = (cosines().fold(f32::MAX, f32::min), cosines().fold(f32::MIN, f32::max));
-        let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= ALIKE_MIN - ALIKE_SLACK);
+        let least = self.alike_min() - ALIKE_SLACK;
+        let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= least);
         raw.retain(|(_, _, cosine, has_words)| *has_words || promising(cosine));
         let mut candidates: Vec<Scored> =
             raw.iter().map(|(place, words, cosine, _)| self.scored(*place, *words, *cosine)).collect();
@@ -446,6 +455,8 @@ fn keep_best(found: &mut Vec<(f32, Place)>, count: usize) -> bool {
 struct Filter<'a> {
     volume: &'a Volume,
     wants: &'a Wants,
+    /// Whether all of them are.
+    everything: bool,
     /// Strand by strand, if segments are asked for.
     strands: Option<Vec<bool>>,
 }
@@ -456,10 +467,15 @@ impl<'a> Filter<'a> {
             .segments
             .as_ref()
             .map(|segments| volume.strands().iter().map(|strand| segments.contains(&strand.segment)).collect());
-        Self { volume, wants, strands }
+        let Wants { role, after, before, .. } = wants;
+        let everything = strands.is_none() && role.is_none() && after.is_none() && before.is_none();
+        Self { volume, wants, everything, strands }
     }
 
     fn passes(&self, doc: u32) -> bool {
+        if self.everything {
+            return true;
+        }
         let at = doc as usize;
         let strand = || self.volume.carriers.get(&doc).map_or(self.volume.strand[at], |(strand, _)| *strand);
         self.strands.as_ref().is_none_or(|strands| strands[strand() as usize])
