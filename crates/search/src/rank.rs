@@ -28,9 +28,8 @@ const B: f32 = 0.75;
 const WORDS: f32 = 0.55;
 /// Most terms of a question that count: the rarest.
 const TERMS_MAX: usize = 64;
-/// How alike a message without any of the words has to be to count: where others have the words, and where nobody has.
-const ALIKE_MIN: f32 = 0.35;
-const ALIKE_ALONE_MIN: f32 = 0.45;
+/// How alike a message without any of the words has to be to count.
+const ALIKE_MIN: f32 = 0.45;
 /// Documents up to which there is time to compare twice as many vectors.
 const FEW_DOCUMENTS: usize = 16_384;
 /// By how much that may differ where the neighbours lie in other volumes.
@@ -142,14 +141,10 @@ impl Matches {
     pub fn exact(&self, place: Place, before: &[Place], after: &[Place]) -> Option<Scored> {
         let (words, own) = self.words(place, before, after);
         let cosine = self.cosine(place, before, after);
-        if !own && cosine.is_none_or(|cosine| cosine < self.alike_min()) {
+        if !own && cosine.is_none_or(|cosine| cosine < ALIKE_MIN) {
             return None;
         }
         Some(self.scored(place, words, cosine))
-    }
-
-    fn alike_min(&self) -> f32 {
-        if self.terms.is_empty() { ALIKE_ALONE_MIN } else { ALIKE_MIN }
     }
 
     fn vector(&self) -> Option<(&str, &[f32])> {
@@ -332,8 +327,7 @@ impl Matches {
         self.best = raw.iter().fold(0.0, |best, (_, words, ..)| best.max(*words));
         let cosines = || raw.iter().filter_map(|(_, _, cosine, _)| *cosine);
         self.cosines = (cosines().fold(f32::MAX, f32::min), cosines().fold(f32::MIN, f32::max));
-        let least = self.alike_min() - ALIKE_SLACK;
-        let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= least);
+        let promising = |cosine: &Option<f32>| cosine.is_some_and(|cosine| cosine >= ALIKE_MIN - ALIKE_SLACK);
         raw.retain(|(_, _, cosine, has_words)| *has_words || promising(cosine));
         let mut candidates: Vec<Scored> =
             raw.iter().map(|(place, words, cosine, _)| self.scored(*place, *words, *cosine)).collect();
