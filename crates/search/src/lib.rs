@@ -28,5 +28,5 @@ pub use volume::{Strand, Volume};
 
 /// A volume that cannot be read. It is derived, so it can be made anew.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a volume of the search index is damaged: {0}; build the index anew with `threadkeep search rebuild`")]
+#[error("a volume of the search index is damaged: {0}; make the index anew with `threadkeep index rebuild`")]
 pub struct Damaged(pub String);
