@@ -392,10 +392,12 @@ impl Reading<'_> {
     }
 }
 
-/// What the content of a volume that was just made says of itself.
-pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<NewVolume> {
+/// What the content of a volume that was just made says of itself; none if there is nothing in it, not even a segment: that
+/// a thread is a fork is known from there alone.
+pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<Option<NewVolume>> {
     let volume = threadkeep_search::Volume::read(content.clone());
     let volume = volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
     let (documents, text_bytes, model) = (volume.len() as u64, volume.text_bytes(), volume.model().to_owned());
-    Ok(NewVolume { account, documents, text_bytes, model, content })
+    let is_empty = volume.is_empty() && volume.strands().is_empty();
+    Ok((!is_empty).then_some(NewVolume { account, documents, text_bytes, model, content }))
 }

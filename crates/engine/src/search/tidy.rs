@@ -33,7 +33,7 @@ impl Engine {
             threadkeep_search::merge(&volumes, |_, _| true, |_| true)
         });
         let (content, _) = merged.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-        let add = vec![new_volume(account, content)?];
+        let add = new_volume(account, content)?.into_iter().collect();
         let change = Reshelving { edition, note: note.encode(), add, remove: ids.clone() };
         if self.shared.stores.shelves.reshelve(change).await? {
             self.forget_volumes(&ids);
@@ -113,12 +113,9 @@ impl Engine {
                 threadkeep_search::merge(&[&volume], keep, keep_strand)
             });
             let (content, gone) = cleaned.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-            let volume = new_volume(account.clone(), content)?;
             remove.push(row.id);
             dropped += gone;
-            if volume.documents > 0 || gone < row.documents {
-                add.push(volume);
-            }
+            add.extend(new_volume(account.clone(), content)?);
         }
         if remove.is_empty() {
             return Ok(0);

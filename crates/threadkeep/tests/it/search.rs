@@ -24,6 +24,7 @@ on_every_store!(
     phrases_stand_as_they_are_asked_for_and_nothing_else_is_syntax,
     backfill_is_repeatable_and_counts_for_the_one_who_asks,
     deleted_threads_are_gone_from_the_index,
+    a_fork_stays_known_when_its_origin_and_its_sibling_go,
     inserted_and_delivered_messages_are_found,
     many_small_steps_give_what_one_large_step_gives,
     another_embedder_gives_new_vectors_and_never_mixes,
@@ -325,6 +326,19 @@ async fn deleted_threads_are_gone_from_the_index(keep: Keep) {
     assert_eq!(index(&keep.engine).await, (0, 2));
     assert_eq!(index(&keep.engine).await, (0, 0));
     assert_eq!(keep.engine.index_status().await.expect("a status").messages, 1);
+}
+
+async fn a_fork_stays_known_when_its_origin_and_its_sibling_go(keep: Keep) {
+    let origin = keep.thread(&["a coati"]).await;
+    index(&keep.engine).await;
+    let goes = keep.engine.fork(origin, Fork::default()).await.expect("a fork").id;
+    let stays = keep.engine.fork(origin, Fork::default()).await.expect("a fork").id;
+    index(&keep.engine).await;
+    for thread in [goes, origin] {
+        keep.engine.delete(thread, Delete::default()).await.expect("a deletion");
+    }
+    assert_eq!(index(&keep.engine).await, (0, 0), "the fork that is left still shows it");
+    assert_eq!(found(&keep.engine, "coati").await, [(stays, "a coati".to_owned())]);
 }
 
 async fn inserted_and_delivered_messages_are_found(keep: Keep) {
