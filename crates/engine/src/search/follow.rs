@@ -189,10 +189,19 @@ impl Engine {
             return Ok(dropped);
         }
         let others = self.drop_unseen(None).await?;
-        let (edition, note) = self.edition().await?;
-        let note = Note { untidy: false, ..note }.encode();
-        self.shared.stores.shelves.reshelve(Reshelving { edition, note, ..Reshelving::default() }).await?;
+        self.note_tidy(&note).await?;
         Ok(if counted.is_some() { dropped } else { others })
+    }
+
+    /// Notes that nothing is left which nobody sees, unless more of the feed was read since `before`.
+    async fn note_tidy(&self, before: &Note) -> Result<()> {
+        let (edition, note) = self.edition().await?;
+        if before.untidy && note.cursor == before.cursor {
+            let note = Note { untidy: false, ..note }.encode();
+            // If another process is faster, it is done another time.
+            self.shared.stores.shelves.reshelve(Reshelving { edition, note, ..Reshelving::default() }).await?;
+        }
+        Ok(())
     }
 
     /// Drops from the index what the store freed, so that it is gone there too.
@@ -205,11 +214,7 @@ impl Engine {
         progress("search index", 0, None);
         // What was not indexed yet is in no volume, and is not indexed any more once it is gone.
         self.drop_unseen(None).await?;
-        if note.untidy {
-            let (edition, note) = self.edition().await?;
-            let note = Note { untidy: false, ..note }.encode();
-            self.shared.stores.shelves.reshelve(Reshelving { edition, note, ..Reshelving::default() }).await?;
-        }
+        self.note_tidy(&note).await?;
         Ok(self.shared.stores.shelves.sweep().await?)
     }
 }

@@ -14,6 +14,8 @@ use crate::{Engine, Error, Result, beside};
 const MERGED_AT_ONCE: usize = 6;
 /// Volumes with more documents are not merged any more.
 const DOCUMENTS_MAX: u64 = 65_536;
+/// How often what others changed meanwhile is looked at again.
+const TRIES_MAX: usize = 16;
 /// Documents that get new vectors at once.
 const EMBEDDED_AT_ONCE: usize = 256;
 
@@ -87,18 +89,28 @@ impl Engine {
         let accounts: HashSet<Account> = rows.into_iter().map(|row| row.account).collect();
         let mut dropped = 0;
         for account in accounts {
-            dropped += self.drop_unseen_of(&account).await?;
+            let mut tries = 0;
+            dropped += loop {
+                if let Some(gone) = self.drop_unseen_of(&account).await? {
+                    break gone;
+                }
+                tries += 1;
+                if tries == TRIES_MAX {
+                    return Err(Error::Busy);
+                }
+            };
         }
         Ok(dropped)
     }
 
-    async fn drop_unseen_of(&self, account: &Account) -> Result<u64> {
+    /// The same for one account; none if another process changed the index meanwhile, and nothing was dropped.
+    async fn drop_unseen_of(&self, account: &Account) -> Result<Option<u64>> {
         let (edition, note) = self.edition().await?;
         let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
         let shelf = self.shelf(account).await?;
         let unseen = self.unseen(account, &shelf).await?;
         if unseen.strands.is_empty() {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let (mut add, mut remove, mut dropped) = (Vec::new(), Vec::new(), 0);
         for row in rows {
@@ -118,15 +130,15 @@ impl Engine {
             add.extend(new_volume(account.clone(), content)?);
         }
         if remove.is_empty() {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let gone = remove.clone();
         let change = Reshelving { edition, note: note.encode(), add, remove };
         if !self.shared.stores.shelves.reshelve(change).await? {
-            return Ok(0);
+            return Ok(None);
         }
         self.forget_volumes(&gone);
-        Ok(dropped)
+        Ok(Some(dropped))
     }
 
     /// What is still seen of segments whose threads are deleted, or belong to another account.
