@@ -14,7 +14,7 @@ use threadkeep_model::{SegmentId, Timestamp};
 
 use crate::postings::Posting;
 use crate::shelf::{Place, Shelf};
-use crate::vectors::{distances, sketch};
+use crate::vectors::{distances, product, sketch};
 use crate::volume::{REACH, Volume, near_weight};
 use crate::{Damaged, Question};
 
@@ -347,8 +347,8 @@ impl Matches {
 /// other, so each product is kept.
 struct Alike<'a> {
     matches: &'a Matches,
-    /// The question, in bytes as documents are, and what makes a unit of it.
-    asked: Vec<i8>,
+    /// The question, as coarse as documents are, and what makes a unit of it.
+    asked: Vec<i16>,
     unit: f32,
     /// Volume by volume; not a number where it was not asked for yet.
     products: Vec<Vec<f32>>,
@@ -359,7 +359,7 @@ impl<'a> Alike<'a> {
         let asked = matches.vector().map_or(&[][..], |(_, asked)| asked);
         let largest = asked.iter().fold(f32::MIN_POSITIVE, |largest, value| largest.max(value.abs()));
         let step = 127.0 / largest;
-        let asked = asked.iter().map(|value| (value * step).round() as i8).collect();
+        let asked = asked.iter().map(|value| (value * step).round() as i16).collect();
         let products = matches.shelf.volumes.iter().map(|_| Vec::new()).collect();
         Self { matches, asked, unit: 1.0 / step, products }
     }
@@ -377,9 +377,7 @@ impl<'a> Alike<'a> {
         let mut sum = 0.0;
         for near in (begin..end).filter(|near| volume.strand[*near] == volume.strand[at]) {
             if products[near].is_nan() {
-                // Products of two signed bytes fit into 16 bits, where processors multiply and add in one step.
-                let pairs = volume.vector(near as u32).iter().zip(&self.asked);
-                let dot: i32 = pairs.map(|(byte, asked)| i32::from(i16::from(*byte as i8) * i16::from(*asked))).sum();
+                let dot = product(&self.asked, volume.vector(near as u32));
                 products[near] = dot as f32 * self.unit * volume.inverse[near];
             }
             sum += near_weight(near.abs_diff(at)) * products[near];

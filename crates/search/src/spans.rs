@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::Question;
-use crate::words::{Word, stem, stemmer, words};
+use crate::words::{Word, each_word, stem, stemmer, words};
 
 /// Most places that are marked in one text.
 const SPANS_MAX: usize = 100;
@@ -13,19 +13,23 @@ const SPANS_MAX: usize = 100;
 pub fn highlights(question: &Question, text: &str) -> Vec<Range<usize>> {
     let stemmer = stemmer();
     let asked: HashSet<&str> = question.terms.iter().map(String::as_str).collect();
-    let found = words(text);
+    // A stem begins as its word does, so few words of a text have to be stemmed.
+    let begins: HashSet<char> = asked.iter().filter_map(|term| term.chars().next()).collect();
     let mut spans: Vec<Range<usize>> = Vec::new();
-    for word in &found {
-        if spans.len() >= SPANS_MAX {
-            break;
+    each_word(text, |folded, span, _| {
+        if spans.len() < SPANS_MAX
+            && folded.chars().next().is_some_and(|first| begins.contains(&first))
+            && asked.contains(stem(&stemmer, folded).as_str())
+        {
+            spans.push(span);
         }
-        if asked.contains(stem(&stemmer, &word.folded).as_str()) {
-            spans.push(word.span.clone());
+    });
+    if question.has_phrases() {
+        let found = words(text);
+        let standing: Vec<&Word> = found.iter().filter(|word| !word.derived).collect();
+        for phrase in &question.phrases {
+            spans.extend(occurrences(&phrase.0, &standing).take(SPANS_MAX));
         }
-    }
-    let standing: Vec<&Word> = found.iter().filter(|word| !word.derived).collect();
-    for phrase in &question.phrases {
-        spans.extend(occurrences(&phrase.0, &standing).map(|at| at.start..at.end).take(SPANS_MAX));
     }
     joined(spans)
 }
