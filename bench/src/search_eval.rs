@@ -9,9 +9,10 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use threadkeep::{
-    Create, Engine, Json, Limits, MemoryStore, MessageBody, MessageId, Role, Search, Stores, SystemWorld, ThreadId,
-    Timestamp, World,
+    Create, Engine, Found, Json, Limits, MemoryStore, MessageBody, MessageId, Role, Search, Stores, SystemWorld,
+    ThreadId, Timestamp, World,
 };
 
 use crate::Result;
@@ -44,7 +45,7 @@ struct GivenThread {
     #[serde(default)]
     title: Option<String>,
     #[serde(default)]
-    created_at: Option<String>,
+    created_at: Option<Value>,
     messages: Vec<GivenMessage>,
 }
 
@@ -55,7 +56,7 @@ struct GivenMessage {
     #[serde(default)]
     speaker: Option<String>,
     #[serde(default)]
-    ts: Option<String>,
+    ts: Option<Value>,
     text: String,
 }
 
@@ -120,7 +121,13 @@ pub(crate) fn evaluate(args: &EvalArgs) -> Result<()> {
                 ..Search::new(&query.text)
             };
             let began = Instant::now();
-            let found = engine.search(search).await?;
+            let found = match engine.search(search).await {
+                Ok(found) => found,
+                Err(error) => {
+                    eprintln!("question {}: {error}", query.query_id);
+                    Found::default()
+                }
+            };
             times.push(began.elapsed().as_secs_f64() * 1_000.0);
             let results = found.hits.iter().map(|hit| Answer {
                 thread_id: &threads[&hit.thread],
@@ -148,6 +155,17 @@ fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>>> {
     Ok(lines.filter(|line| line.as_ref().map_or(true, |line| !line.trim().is_empty())))
 }
 
+/// A time as files have it: RFC 3339, the same without a zone or with the date alone, or seconds since 1970.
+fn moment(given: &Value) -> Result<Timestamp> {
+    if let Some(seconds) = given.as_f64() {
+        return Ok(Timestamp::from_micros((seconds * 1e6) as i64));
+    }
+    let text = given.as_str().unwrap_or_default().trim();
+    let forms = [text.to_owned(), format!("{text}Z"), format!("{text}T00:00:00Z")];
+    let found = forms.iter().find_map(|form| form.parse().ok());
+    found.ok_or_else(|| format!("{given} is no time such as 2026-01-31T12:00:00Z").into())
+}
+
 /// Keeps a conversation as it was had: who spoke, and when.
 async fn keep(
     engine: &Engine,
@@ -155,19 +173,20 @@ async fn keep(
     given: &GivenThread,
     names: &mut HashMap<MessageId, String>,
 ) -> Result<ThreadId> {
-    let set = |time: &Option<String>| {
-        if let Some(Ok(time)) = time.as_deref().map(str::parse::<Timestamp>) {
-            world.0.store(time.as_micros(), Ordering::Relaxed);
+    let set = |time: &Option<Value>| -> Result<()> {
+        if let Some(time) = time.as_ref().filter(|time| !time.is_null()) {
+            world.0.store(moment(time)?.as_micros(), Ordering::Relaxed);
         }
+        Ok(())
     };
-    set(&given.created_at);
+    set(&given.created_at)?;
     let mut create = Create::titled(given.title.as_deref().unwrap_or_default());
     if let Some(agent) = &given.agent_id {
         create = create.field("agentId", Json::parse("agentId", &serde_json::to_string(agent)?)?);
     }
     let thread = engine.create(create).await?.id;
     for message in &given.messages {
-        set(&message.ts);
+        set(&message.ts)?;
         let role = if message.role == "assistant" { Role::Assistant } else { Role::User };
         let mut body = MessageBody::new(role, &message.text);
         body.name = message.speaker.clone().filter(|speaker| !speaker.is_empty());
