@@ -215,7 +215,7 @@ fn following(bench: &Bench, sizes: &Sizes, json: bool) -> Result<()> {
         let room = bench.room()?;
         let place: Place = room.place("following.db");
         let ours = Ours::open(&place)?;
-        let follower = follow.then(|| bench.runtime.spawn(ours.engine.clone().run_index()));
+        let follower = follow.then(|| bench.runtime.spawn(ours.engine.clone().run_index(|_| {})));
         let began = Instant::now();
         let clients = (0..16).map(|client| {
             let (engine, count) = (ours.engine.clone(), sizes.appends / 16);

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use threadkeep::{Courier, Engine, SystemWorld, World};
+use serde::Serialize;
+use threadkeep::{Courier, Engine, SystemWorld, Timestamp, World};
 use threadkeep_api::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -123,9 +124,25 @@ fn follow(app: &App) -> Vec<JoinHandle<()>> {
     let mut followers =
         vec![tokio::spawn(app.engine.clone().run_timers()), tokio::spawn(engine.run_observers(Some(courier)))];
     if app.settings.search_index {
-        followers.push(tokio::spawn(app.engine.clone().run_index()));
+        let log = Arc::clone(&app.log);
+        followers.push(tokio::spawn(app.engine.clone().run_index(move |trouble| log.line(&IndexLine::new(trouble)))));
     }
     followers
+}
+
+/// A line of the log about the search index.
+#[derive(Serialize)]
+struct IndexLine {
+    time: Timestamp,
+    event: &'static str,
+    /// What is wrong; none if it goes well again.
+    error: Option<String>,
+}
+
+impl IndexLine {
+    fn new(trouble: Option<&threadkeep::Error>) -> Self {
+        Self { time: SystemWorld.now(), event: "index", error: trouble.map(ToString::to_string) }
+    }
 }
 
 impl Started {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -170,19 +170,31 @@ fn settings_of_the_embedder_are_refused_with_what_is_missing() {
     assert!(shown.contains("(secret)") && !shown.contains("sk-very-secret"), "{shown}");
 }
 
-/// Answers requests for embeddings with the same vector for every text, and counts them.
-fn endpoint(asked: &'static AtomicU64) -> String {
+/// What answers requests for embeddings with the same vector for every text, unless it refuses to, and counts them.
+struct Endpoint {
+    asked: AtomicU64,
+    refuses: AtomicBool,
+}
+
+impl Endpoint {
+    const fn new(refuses: bool) -> Self {
+        Self { asked: AtomicU64::new(0), refuses: AtomicBool::new(refuses) }
+    }
+}
+
+/// Lets it answer, and says where.
+fn start(endpoint: &'static Endpoint) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
-            serve_embeddings(socket, asked);
+            serve_embeddings(socket, endpoint);
         }
     });
     url
 }
 
-fn serve_embeddings(mut socket: TcpStream, asked: &AtomicU64) {
+fn serve_embeddings(mut socket: TcpStream, endpoint: &Endpoint) {
     let mut read = Vec::new();
     let mut buffer = [0; 4_096];
     let body = loop {
@@ -202,16 +214,17 @@ fn serve_embeddings(mut socket: TcpStream, asked: &AtomicU64) {
     let data: Vec<Value> =
         (0..count).map(|index| json!({ "index": index, "embedding": [0.6, 0.8, 0.0, 0.0] })).collect();
     let answer = json!({ "data": data, "model": "m" }).to_string();
-    asked.fetch_add(1, Ordering::Relaxed);
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", answer.len());
+    endpoint.asked.fetch_add(1, Ordering::Relaxed);
+    let status = if endpoint.refuses.load(Ordering::Relaxed) { "403 Forbidden" } else { "200 OK" };
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", answer.len());
     // Whoever asked may be gone.
     drop(socket.write_all(format!("{head}Connection: close\r\n\r\n{answer}").as_bytes()));
 }
 
 #[test]
 fn vectors_of_an_endpoint_are_made_when_it_is_set_and_never_mixed_with_others() {
-    static ASKED: AtomicU64 = AtomicU64::new(0);
-    let url = endpoint(&ASKED);
+    static ENDPOINT: Endpoint = Endpoint::new(false);
+    let url = start(&ENDPOINT);
     let keep = Keep::new();
     keep.ok(&["create", "T", "--message", "a kingfisher"]);
     assert_eq!(keep.json(&["search", "kingfisher"]).as_array().map(Vec::len), Some(1));
@@ -227,6 +240,41 @@ fn vectors_of_an_endpoint_are_made_when_it_is_set_and_never_mixed_with_others() 
     assert_eq!(hits(&with_endpoint(&["search", "kingfisher", "--json"])), ["a kingfisher"], "words answer until then");
     with_endpoint(&["index", "backfill", "--json"]);
     assert_eq!(with_endpoint(&["index", "status", "--json"])["embedded"], 1);
-    assert!(ASKED.load(Ordering::Relaxed) >= 2);
+    assert!(ENDPOINT.asked.load(Ordering::Relaxed) >= 2);
     assert_eq!(keep.json(&["index", "status"])["embedded"], 0, "they are not the built-in one's");
+}
+
+#[test]
+fn a_server_says_why_vectors_are_not_made_and_goes_on_once_they_can_be() {
+    static ENDPOINT: Endpoint = Endpoint::new(true);
+    let url = start(&ENDPOINT);
+    let keep = Keep::new();
+    let key = keep.at("key");
+    std::fs::write(&key, "sk-very-secret").expect("a file");
+    let serving = Serving::start_with(
+        &keep.at("data"),
+        &[
+            &["--embedder", "endpoint", "--embedder-model", "m", "--embedder-dimensions", "4"][..],
+            &["--embedder-url", &url, "--embedder-key-file", key.to_str().expect("a path")],
+        ]
+        .concat(),
+    );
+    let thread = serving.thread();
+    let said = json!({ "messages": [{ "role": "user", "content": "a heron" }] });
+    serving.ok("POST", &format!("/v1/threads/{thread}/messages"), &said);
+    let next_told = || loop {
+        let line = serving.running.next_error().expect("it runs");
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        if line["event"] == "index" {
+            break line["error"].clone();
+        }
+    };
+    let trouble = next_told();
+    assert!(trouble.as_str().is_some_and(|why| why.contains("403") && !why.contains("secret")), "{trouble}");
+    let found = || serving.ok("POST", "/v1/search", &json!({ "query": "herons" }))["results"].clone();
+    assert_eq!(hits(&found()), ["a heron"], "words are found meanwhile");
+    ENDPOINT.refuses.store(false, Ordering::Relaxed);
+    assert_eq!(next_told(), Value::Null);
+    assert_eq!(serving.ok("GET", "/v1/search/status", &Value::Null)["embedded"], 1);
+    assert_eq!(hits(&found()), ["a heron"]);
 }

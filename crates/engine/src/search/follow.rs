@@ -7,7 +7,7 @@ use threadkeep_store::{FeedCursor, Progress, Reshelving};
 
 use super::Note;
 use super::index::Counted;
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
 const REST: Duration = Duration::from_millis(250);
@@ -140,7 +140,10 @@ impl Engine {
 
     /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; with
     /// several on one store, each does what the others did not.
-    pub async fn run_index(self) {
+    ///
+    /// What goes wrong is tried again, and told: once for each thing, and with none when it goes well again.
+    pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
+        let mut trouble: Option<String> = None;
         let mut signal = self.shared.stores.feed.signals().any();
         let shared = std::sync::Arc::downgrade(&self.shared);
         let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
@@ -149,10 +152,13 @@ impl Engine {
             let Some(shared) = shared.upgrade() else { return };
             let engine =
                 Engine { shared, caller: caller.clone(), writes_to: None, validator: None, embedder: embedder.clone() };
-            let pause = match engine.catch_up().await {
-                Ok(()) => LOOK,
-                Err(_) => AFTER_FAILURE,
-            };
+            let failed = engine.catch_up().await.err();
+            let now = failed.as_ref().map(ToString::to_string);
+            if now != trouble {
+                tell(failed.as_ref());
+                trouble = now;
+            }
+            let pause = if failed.is_some() { AFTER_FAILURE } else { LOOK };
             drop(engine);
             tokio::time::sleep(REST).await;
             tokio::select! {
@@ -170,11 +176,12 @@ impl Engine {
             while self.merge_some().await? {}
         }
         while self.merge_some().await? {}
-        while self.embed_some().await? {}
         let (_, note) = self.edition().await?;
         if note.untidy {
             self.tidy_up(None).await?;
         }
+        // Last, since an embedder may be away for long.
+        while self.embed_some().await? {}
         Ok(())
     }
 
