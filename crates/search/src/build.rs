@@ -40,8 +40,8 @@ pub struct Document<'a> {
     pub role: Role,
     /// When it was written.
     pub time: Timestamp,
-    /// The name of the speaker, or of the role.
-    pub speaker: &'a str,
+    /// The name of the speaker, if it has one.
+    pub name: Option<&'a str>,
     /// What it says.
     pub text: &'a str,
 }
@@ -121,7 +121,9 @@ impl Builder {
         let date = date_words(document.time);
         let text = &document.text[..document.text.floor_char_boundary(TEXT_BYTES_MAX)];
         let head_end = text.char_indices().nth(HEAD_CHARS).map_or(text.len(), |(at, _)| at);
-        for (text, is_text) in [(document.speaker, false), (date.as_str(), false), (text, true)] {
+        // Questions name people. A name above a message says more than the same name in it: it counts twice.
+        let speaker = document.name.map_or([document.role.as_str(), ""], |name| [name, name]);
+        for (text, is_text) in [(speaker[0], false), (speaker[1], false), (date.as_str(), false), (text, true)] {
             each_word(text, |folded, span, _| {
                 let term = match self.words.get(folded) {
                     Some(term) => *term,

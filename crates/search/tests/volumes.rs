@@ -38,7 +38,7 @@ fn volume(numbers: impl IntoIterator<Item = u64>) -> Volume {
         let role = if n % 2 == 0 { Role::User } else { Role::Assistant };
         let time = Timestamp::from_micros(n as i64 * 1_000_000);
         let (form, text) = (Form::Appended, text.join(" "));
-        builder.add(&Document { message, carrier: message, form, role, time, speaker: "Ann", text: &text }, vector);
+        builder.add(&Document { message, carrier: message, form, role, time, name: Some("Ann"), text: &text }, vector);
     }
     Volume::read(builder.finish("m")).expect("a volume")
 }

@@ -10,9 +10,9 @@ use threadkeep_search::{
 };
 use threadkeep_store::{Archived, ListFilter, ListQuery, Order, StoreError, TimeRange};
 
-use super::index::embedded;
 use super::invalid;
 use super::seen::Seen;
+use super::text::embedded;
 use crate::policy::{Verb, standing};
 use crate::{Engine, Result, beside};
 
@@ -369,8 +369,8 @@ impl Asking<'_> {
         let entry = self.engine.entry_at(self.shelf.carrier(place)).await?;
         Ok(match entry {
             Some(entry) => {
-                let said = self.engine.said_in(&entry).await?;
-                said.is_some_and(|said| holds_phrases(self.question, &said))
+                let said = self.engine.text_in(&entry).await?;
+                said.is_some_and(|said| holds_phrases(self.question, &said.text))
             }
             None => false,
         })

@@ -7,35 +7,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use threadkeep_model::{
-    Account, Bounds, Class, Entry, Kind, MessageBody, MessageId, Position, Role, Segment, SegmentId, Thread, ThreadId,
-    Timestamp,
-};
-use threadkeep_search::{Builder, Document, Form, Shelf, Strand};
+use threadkeep_model::{Account, Bounds, Class, Kind, MessageId, Position, Segment, SegmentId, Thread, ThreadId};
+use threadkeep_search::{Builder, Shelf, Strand};
 use threadkeep_store::{
     EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoreError, StoredEntry,
 };
 
-use super::Note;
+use super::text::Text;
+use super::{Note, WAY};
 use crate::{Engine, Result, beside};
 
 /// Things that happened which are read at once.
 const READ_AT_ONCE: usize = 4_096;
 /// Entries of one segment that are read at once.
 const ENTRIES_AT_ONCE: usize = 1_000;
-/// Characters of a message that its vector is made of.
-const EMBEDDED_CHARS: usize = 600;
-
-/// A text on its way to a shelf.
-struct Text {
-    message: MessageId,
-    carrier: MessageId,
-    form: Form,
-    role: Role,
-    time: Timestamp,
-    speaker: String,
-    text: String,
-}
 
 /// What is being put on one shelf.
 #[derive(Default)]
@@ -100,7 +85,7 @@ impl Engine {
         for (account, pile) in piles {
             add.push(self.volume_of(account, pile).await?);
         }
-        let note = Note { cursor, last: name, untidy }.encode();
+        let note = Note { way: WAY, cursor, last: name, untidy }.encode();
         let change = Reshelving { edition, note, add, remove: Vec::new() };
         if !self.shared.stores.shelves.reshelve(change).await? {
             // Somebody else read the same. What they put there counts; the rest is looked at again.
@@ -109,10 +94,14 @@ impl Engine {
         Ok(Indexed { counted: count, documents, more })
     }
 
-    /// Whether the index belongs to this store, as far as can be told: what it read last is there.
+    /// Whether the index was made as this program does, and belongs to this store, as far as can be told: what it read
+    /// last is there.
     pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
         if note.cursor == 0 {
             return Ok(true);
+        }
+        if note.way != WAY {
+            return Ok(false);
         }
         let feed = &self.shared.stores.feed;
         let found = feed.feed(FeedCursor(note.cursor - 1), 1).await?;
@@ -138,7 +127,7 @@ impl Engine {
     async fn volume_of(&self, account: Account, pile: Pile) -> Result<NewVolume> {
         let embedder = self.embedder();
         let model = embedder.model().id.clone();
-        let asked: Vec<String> = pile.texts.iter().map(|text| embedded(&text.text).to_owned()).collect();
+        let asked: Vec<String> = pile.texts.iter().map(Text::embedded).collect();
         // Words do not wait for vectors: those that cannot be had now are made when the index is tidied.
         let (model, vectors) = match embedder.embed(asked).await {
             Ok(vectors) => (model, vectors),
@@ -159,28 +148,6 @@ impl Engine {
         .await?;
         Ok(NewVolume { account, documents, text_bytes, model, content })
     }
-
-    /// What an entry says, if it is a text that is searched.
-    pub(crate) async fn said_in(&self, entry: &StoredEntry) -> Result<Option<String>> {
-        let decoded = match entry.kind {
-            Kind::MessageAppended | Kind::MessageDelivered | Kind::MessageInserted | Kind::MessageEdited => {
-                self.decode(entry).await?
-            }
-            _ => return Ok(None),
-        };
-        Ok(match decoded {
-            Entry::MessageAppended(body) => Some(body.content.to_text().into_owned()),
-            Entry::MessageDelivered(entry) => Some(entry.message.content.to_text().into_owned()),
-            Entry::MessageInserted(entry) => Some(entry.message.content.to_text().into_owned()),
-            Entry::MessageEdited(entry) => entry.content.map(|content| content.to_text().into_owned()),
-            _ => None,
-        })
-    }
-}
-
-/// The part of a text that its vector is made of.
-pub(crate) fn embedded(text: &str) -> &str {
-    &text[..text.char_indices().nth(EMBEDDED_CHARS).map_or(text.len(), |(at, _)| at)]
 }
 
 /// What tells a thing that happened from any other.
@@ -189,13 +156,6 @@ fn name(item: &FeedItem) -> String {
         FeedNews::Began(segment) => format!("began {}", segment.id),
         FeedNews::Entry(entry) => format!("entry {} {}", entry.segment, entry.position),
         FeedNews::Deleted => format!("deleted {}", item.thread),
-    }
-}
-
-impl Text {
-    fn document(&self) -> Document<'_> {
-        let Self { message, carrier, form, role, time, ref speaker, ref text } = *self;
-        Document { message, carrier, form, role, time, speaker, text }
     }
 }
 
@@ -253,7 +213,7 @@ impl Reading<'_> {
 
     /// Puts what an entry says on the shelf of its thread's account.
     async fn put(&mut self, thread: &Thread, entry: &StoredEntry) -> Result<()> {
-        let Some(text) = self.text(entry).await? else { return Ok(()) };
+        let Some(text) = self.engine.text_in(entry).await? else { return Ok(()) };
         self.put_text(thread, text).await
     }
 
@@ -271,50 +231,6 @@ impl Reading<'_> {
         self.count += u64::from(is_counted);
         self.piles.entry(thread.account.clone()).or_default().texts.push(text);
         Ok(())
-    }
-
-    /// What an entry says, if it is searched: what users and assistants say, and not in silence.
-    async fn text(&self, entry: &StoredEntry) -> Result<Option<Text>> {
-        let carrier = MessageId { segment: entry.segment, position: entry.position };
-        let of = |body: MessageBody, form: Form, message: MessageId, time: Timestamp| {
-            let text = body.content.to_text().into_owned();
-            let searched = matches!(body.role, Role::User | Role::Assistant) && !body.silent;
-            let speaker = body.name.unwrap_or_else(|| body.role.as_str().to_owned());
-            (searched && !text.trim().is_empty()).then_some(Text {
-                message,
-                carrier,
-                form,
-                role: body.role,
-                time,
-                speaker,
-                text,
-            })
-        };
-        let is_text = matches!(
-            entry.kind,
-            Kind::MessageAppended | Kind::MessageDelivered | Kind::MessageInserted | Kind::MessageEdited
-        );
-        if !is_text {
-            return Ok(None);
-        }
-        Ok(match self.engine.decode(entry).await? {
-            Entry::MessageAppended(body) => of(body, Form::Appended, carrier, entry.time),
-            Entry::MessageDelivered(delivered) => of(delivered.message, Form::Appended, carrier, entry.time),
-            Entry::MessageInserted(inserted) => of(inserted.message, Form::Inserted, carrier, entry.time),
-            Entry::MessageEdited(edited) => {
-                let Some(content) = edited.content else { return Ok(None) };
-                // Freed meanwhile, with all threads that saw it.
-                let Some(first) = self.engine.entry_at(edited.target).await? else { return Ok(None) };
-                let body = match self.engine.decode(&first).await? {
-                    Entry::MessageAppended(body) => body,
-                    Entry::MessageDelivered(delivered) => delivered.message,
-                    Entry::MessageInserted(inserted) => inserted.message,
-                    _ => return Ok(None),
-                };
-                of(MessageBody { content, ..body }, Form::Edited, edited.target, first.time)
-            }
-            _ => None,
-        })
     }
 
     /// Puts on the shelf of a thread's account what it sees of threads whose own shelf is another one, or none.
@@ -377,7 +293,7 @@ impl Reading<'_> {
                 if !matches!(class, Class::Messages | Class::Changes) || entry.position > bounds.of(class) {
                     continue;
                 }
-                if let Some(text) = self.text(&entry).await?
+                if let Some(text) = self.engine.text_in(&entry).await?
                     && !under_way.contains(&text.carrier)
                     && !shelf.holds(text.message, text.carrier)
                 {

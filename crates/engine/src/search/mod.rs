@@ -2,6 +2,7 @@
 //!
 //! - [`index`] reads the feed and fills the shelves, one for each account, in volumes that never change.
 //! - [`tidy`] merges small volumes, drops what nobody sees any more, and gives vectors to those that have none.
+//! - [`text`] says what of an entry is searched at all.
 //! - [`ask`] answers questions; [`seen`] says what a thread shows, which is asked before anything counts as found.
 //! - [`follow`] does the first two for as long as it is let; [`check`] looks whether all is sound.
 //!
@@ -12,6 +13,7 @@ mod check;
 mod follow;
 mod index;
 mod seen;
+mod text;
 mod tidy;
 
 use std::collections::HashMap;
@@ -35,10 +37,15 @@ const VECTOR_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Bytes of volumes that are kept in memory.
 const KEPT_BYTES_MAX: usize = 512 << 20;
 
+/// The way in which texts are indexed, by number. An index that was made in another one is made anew.
+const WAY: u32 = 2;
+
 /// What the index notes of itself, with every change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Note {
+    /// In which way texts were indexed.
+    way: u32,
     /// How far the feed was read.
     cursor: u64,
     /// What was read there: an index that lies beside another store is told by it.

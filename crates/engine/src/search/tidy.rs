@@ -7,7 +7,7 @@ use threadkeep_model::{Account, Bounds, MessageId, SegmentId, ThreadId};
 use threadkeep_search::{Form, Shelf, Volume};
 use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
 
-use super::index::{embedded, new_volume};
+use super::index::new_volume;
 use crate::{Engine, Error, Result, beside};
 
 /// Volumes of about one size that are merged into one.
@@ -58,11 +58,11 @@ impl Engine {
             for doc in docs {
                 // What is gone from the log is found by nobody, whatever its vector.
                 let entry = self.entry_at(volume.carrier(*doc)).await?;
-                let said = match entry {
-                    Some(entry) => self.said_in(&entry).await?.unwrap_or_default(),
-                    None => String::new(),
+                let text = match entry {
+                    Some(entry) => self.text_in(&entry).await?,
+                    None => None,
                 };
-                texts.push(embedded(&said).to_owned());
+                texts.push(text.map_or_else(String::new, |text| text.embedded()));
             }
             let made = embedder.embed(texts).await.map_err(|error| Error::Embedder { what: error.to_string() })?;
             vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));

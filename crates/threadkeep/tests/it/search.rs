@@ -7,13 +7,17 @@ use threadkeep::embed::{BoxFuture, EmbedError, Embedder, Model, Vector};
 use threadkeep::model::Value;
 use threadkeep::{
     Account, Append, Begin, Caller, ChangeOwner, Content, Create, Delete, DeleteMessage, EditMessage, Engine, Fork,
-    Hit, Insert, Json, MessageBody, Position, Progress, Role, RollbackTo, Search, ThreadId, TimeRange, Update,
+    Hit, Insert, Json, Limits, MemoryStore, MessageBody, Position, Progress, Role, RollbackTo, Search, Stores,
+    SystemWorld, ThreadId, TimeRange, Update,
 };
+
+use threadkeep_store::Reshelving;
 
 use crate::{Keep, on_every_store};
 
 on_every_store!(
     a_question_finds_its_thread_opened_at_the_message,
+    what_a_person_said_is_found_by_the_name,
     an_edit_a_deletion_and_a_rollback_take_effect_at_once,
     what_is_superseded_is_found_where_it_is_asked_for,
     a_shared_message_is_found_once_under_the_thread_that_wrote_it,
@@ -87,6 +91,26 @@ async fn a_question_finds_its_thread_opened_at_the_message(keep: Keep) {
     assert!(status.caught_up && status.messages == 9 && status.embedded == 9 && status.behind == 0, "{status:?}");
     keep.engine.append(sailing, MessageBody::user("anchor")).await.expect("an append");
     assert!(!keep.engine.index_status().await.expect("a status").caught_up);
+}
+
+async fn what_a_person_said_is_found_by_the_name(keep: Keep) {
+    let said = async |name: &str| {
+        let thread = keep.thread(&["good morning"]).await;
+        let text = "I want to learn to play the cello before the winter";
+        let body = MessageBody { name: Some(name.to_owned()), ..MessageBody::user(text) };
+        keep.engine.append(thread, body).await.expect("an append");
+        thread
+    };
+    let (nora, ivan) = (said("Nora").await, said("Ivan").await);
+    // The message about both of them is longer, and by neither.
+    let both = keep.thread(&["Nora and Ivan are coming to the concert of the cello class tonight"]).await;
+    index(&keep.engine).await;
+    let order = async |query: &str| found(&keep.engine, query).await.into_iter().map(|(thread, _)| thread).collect();
+    let about_nora: Vec<ThreadId> = order("Which instrument did Nora want to play, the cello?").await;
+    let about_ivan: Vec<ThreadId> = order("Which instrument did Ivan want to play, the cello?").await;
+    assert_eq!((about_nora[0], about_ivan[0]), (nora, ivan));
+    assert_eq!(about_nora.len(), 3);
+    assert!(about_nora.contains(&both));
 }
 
 async fn an_edit_a_deletion_and_a_rollback_take_effect_at_once(keep: Keep) {
@@ -385,6 +409,25 @@ async fn many_small_steps_give_what_one_large_step_gives(keep: Keep) {
         let told = |hits: &[Hit]| hits.iter().map(|hit| hit.thread).collect::<BTreeSet<_>>();
         assert_eq!(told(stepped), told(&at_once));
     }
+}
+
+#[tokio::test]
+async fn an_index_that_was_made_in_another_way_is_made_anew() {
+    let stores = Stores::of(MemoryStore::new());
+    let shelves = Arc::clone(&stores.shelves);
+    let engine = Engine::new(stores, Arc::new(SystemWorld), Limits::default());
+    let thread = engine.create(Create::titled("Coast")).await.expect("a thread").id;
+    engine.append(thread, Append::batch(["a lighthouse", "a beacon"].map(MessageBody::user))).await.expect("an append");
+    assert_eq!(index(&engine).await, (2, 0));
+    let (edition, note) = shelves.edition().await.expect("an edition");
+    let mut older: serde_json::Value = serde_json::from_str(&note).expect("JSON");
+    older["way"] = 1.into();
+    let change = Reshelving { edition, note: older.to_string(), ..Reshelving::default() };
+    assert!(shelves.reshelve(change).await.expect("written"));
+    assert!(!engine.index_status().await.expect("a status").caught_up);
+    assert_eq!(index(&engine).await, (2, 0));
+    assert_eq!(engine.index_status().await.expect("a status").messages, 2, "and not doubled");
+    assert_eq!(found(&engine, "beacon").await, [(thread, "a beacon".to_owned())]);
 }
 
 /// Points in one direction for each first letter.

@@ -1,0 +1,82 @@
+//! What is searched of an entry.
+
+use threadkeep_model::{Entry, Kind, MessageBody, MessageId, Role, Timestamp};
+use threadkeep_search::{Document, Form};
+use threadkeep_store::StoredEntry;
+
+use crate::{Engine, Result};
+
+/// Characters of a message that its vector is made of.
+const EMBEDDED_CHARS: usize = 600;
+
+/// What somebody said, on its way to a shelf.
+pub(crate) struct Text {
+    pub(crate) message: MessageId,
+    pub(crate) carrier: MessageId,
+    form: Form,
+    role: Role,
+    time: Timestamp,
+    /// The name of whoever said it, if it has one.
+    name: Option<String>,
+    pub(crate) text: String,
+}
+
+impl Text {
+    pub(crate) fn document(&self) -> Document<'_> {
+        let Self { message, carrier, form, role, time, ref name, ref text } = *self;
+        Document { message, carrier, form, role, time, name: name.as_deref(), text }
+    }
+
+    /// What its vector is made of. Who said it is half of what a question about a person is after.
+    pub(crate) fn embedded(&self) -> String {
+        let text = embedded(&self.text);
+        match &self.name {
+            Some(name) => format!("{}: {text}", embedded(name)),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// The part of a text that its vector is made of.
+pub(crate) fn embedded(text: &str) -> &str {
+    &text[..text.char_indices().nth(EMBEDDED_CHARS).map_or(text.len(), |(at, _)| at)]
+}
+
+impl Engine {
+    /// What an entry says, if it is searched: what users and assistants say, and not in silence.
+    pub(crate) async fn text_in(&self, entry: &StoredEntry) -> Result<Option<Text>> {
+        let carrier = MessageId { segment: entry.segment, position: entry.position };
+        let of = |body: MessageBody, form: Form, message: MessageId, time: Timestamp| {
+            let text = body.content.to_text().into_owned();
+            let searched = matches!(body.role, Role::User | Role::Assistant) && !body.silent;
+            let name = body.name.filter(|name| !name.trim().is_empty());
+            let role = body.role;
+            (searched && !text.trim().is_empty()).then_some(Text { message, carrier, form, role, time, name, text })
+        };
+        let is_text = matches!(
+            entry.kind,
+            Kind::MessageAppended | Kind::MessageDelivered | Kind::MessageInserted | Kind::MessageEdited
+        );
+        if !is_text {
+            return Ok(None);
+        }
+        Ok(match self.decode(entry).await? {
+            Entry::MessageAppended(body) => of(body, Form::Appended, carrier, entry.time),
+            Entry::MessageDelivered(delivered) => of(delivered.message, Form::Appended, carrier, entry.time),
+            Entry::MessageInserted(inserted) => of(inserted.message, Form::Inserted, carrier, entry.time),
+            Entry::MessageEdited(edited) => {
+                let Some(content) = edited.content else { return Ok(None) };
+                // Freed meanwhile, with all threads that saw it.
+                let Some(first) = self.entry_at(edited.target).await? else { return Ok(None) };
+                let body = match self.decode(&first).await? {
+                    Entry::MessageAppended(body) => body,
+                    Entry::MessageDelivered(delivered) => delivered.message,
+                    Entry::MessageInserted(inserted) => inserted.message,
+                    _ => return Ok(None),
+                };
+                of(MessageBody { content, ..body }, Form::Edited, edited.target, first.time)
+            }
+            _ => None,
+        })
+    }
+}
