@@ -16,7 +16,7 @@ pub(crate) struct Text {
     form: Form,
     role: Role,
     time: Timestamp,
-    /// The name of whoever said it, if it has one.
+    /// The name of whoever said it, if that is more than the role's.
     name: Option<String>,
     pub(crate) text: String,
 }
@@ -49,8 +49,8 @@ impl Engine {
         let of = |body: MessageBody, form: Form, message: MessageId, time: Timestamp| {
             let text = body.content.to_text().into_owned();
             let searched = matches!(body.role, Role::User | Role::Assistant) && !body.silent;
-            let name = body.name.filter(|name| !name.trim().is_empty());
             let role = body.role;
+            let name = body.name.filter(|name| !name.trim().is_empty() && name != role.as_str());
             (searched && !text.trim().is_empty()).then_some(Text { message, carrier, form, role, time, name, text })
         };
         let is_text = matches!(
