@@ -46,6 +46,11 @@ impl Shelf {
         self.len() == 0
     }
 
+    /// About how much memory they take.
+    pub fn memory(&self) -> usize {
+        self.volumes.iter().map(|volume| volume.memory()).sum()
+    }
+
     /// The volume of a document.
     pub fn volume(&self, at: Place) -> &Volume {
         &self.volumes[at.volume as usize]

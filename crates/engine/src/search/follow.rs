@@ -1,6 +1,7 @@
 //! Keeps the index up with the log: on request, or for as long as it is let.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use threadkeep_model::Account;
 use threadkeep_store::{FeedCursor, Progress, Reshelving};
@@ -15,6 +16,8 @@ const REST: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// Dropping what nobody sees takes one part in so many of the time.
+const TIDY_SHARE: u32 = 20;
 /// How often the feed is asked again for what it does not show yet. It waits a while each time.
 const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
@@ -52,6 +55,27 @@ pub struct IndexStatus {
     pub dimensions: usize,
 }
 
+/// What a follower knows from one look at the feed to the next.
+#[derive(Default)]
+struct Pace {
+    /// Whether the shelves of all accounts are in order, but for what comes.
+    all_were_seen: bool,
+    /// When what nobody sees may be dropped again.
+    tidy_at: Option<Instant>,
+}
+
+impl Pace {
+    fn may_tidy(&self) -> bool {
+        self.tidy_at.is_none_or(|at| Instant::now() >= at)
+    }
+
+    /// All threads are looked at each time: that takes its share of the time, and no more, however many are deleted. What
+    /// is deleted is not found meanwhile either.
+    fn tidied(&mut self, began: Instant) {
+        self.tidy_at = Some(Instant::now() + began.elapsed() * TIDY_SHARE);
+    }
+}
+
 impl Engine {
     /// Indexes everything that was not, and drops what no thread shows any more. It can be broken off and repeated.
     /// `agent` only says whose messages are counted in the answer.
@@ -76,11 +100,11 @@ impl Engine {
                 }
                 held_up += 1;
             }
-            while self.merge_some().await? {}
+            while self.merge_some(None).await? {}
         }
-        while self.merge_some().await? {}
+        while self.merge_some(None).await? {}
         let mut renewed = 0;
-        while self.embed_some().await? {
+        while self.embed_some(None).await? {
             renewed += 1;
             progress("volumes with new vectors", renewed, None);
         }
@@ -143,7 +167,7 @@ impl Engine {
     ///
     /// What goes wrong is tried again, and told: once for each thing, and with none when it goes well again.
     pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
-        let mut trouble: Option<String> = None;
+        let (mut trouble, mut pace): (Option<String>, Pace) = Default::default();
         let mut signal = self.shared.stores.feed.signals().any();
         let shared = std::sync::Arc::downgrade(&self.shared);
         let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
@@ -152,7 +176,7 @@ impl Engine {
             let Some(shared) = shared.upgrade() else { return };
             let engine =
                 Engine { shared, caller: caller.clone(), writes_to: None, validator: None, embedder: embedder.clone() };
-            let failed = engine.catch_up().await.err();
+            let failed = engine.catch_up(&mut pace).await.err();
             let now = failed.as_ref().map(ToString::to_string);
             if now != trouble {
                 tell(failed.as_ref());
@@ -169,19 +193,41 @@ impl Engine {
     }
 
     /// Reads the feed to its end, and puts the shelves in order.
-    async fn catch_up(&self) -> Result<()> {
+    async fn catch_up(&self, pace: &mut Pace) -> Result<()> {
         let _turn = self.shared.library.turn.lock().await;
-        let counted = Counted::default();
-        while self.index_some(&counted).await?.more {
-            while self.merge_some().await? {}
+        let (counted, mut changed) = (Counted::default(), BTreeSet::new());
+        // What was begun and not ended, here or by another process, may be of any account.
+        let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
+        loop {
+            let step = self.index_some(&counted).await?;
+            for account in &step.accounts {
+                while self.merge_some(Some(account)).await? {}
+            }
+            changed.extend(step.accounts);
+            if !step.more {
+                break;
+            }
         }
-        while self.merge_some().await? {}
+        if !all_were_seen {
+            while self.merge_some(None).await? {}
+        }
+        for account in &changed {
+            self.refresh(account).await?;
+        }
         let (_, note) = self.edition().await?;
-        if note.untidy {
+        if note.untidy && pace.may_tidy() {
+            let began = Instant::now();
             self.tidy_up(None).await?;
+            pace.tidied(began);
         }
         // Last, since an embedder may be away for long.
-        while self.embed_some().await? {}
+        if !all_were_seen {
+            while self.embed_some(None).await? {}
+        }
+        for account in &changed {
+            while self.embed_some(Some(account)).await? {}
+        }
+        pace.all_were_seen = true;
         Ok(())
     }
 

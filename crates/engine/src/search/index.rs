@@ -30,8 +30,10 @@ struct Pile {
 }
 
 /// What one step brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Indexed {
+    /// The accounts whose shelves have a new volume.
+    pub(crate) accounts: Vec<Account>,
     /// Documents of the account, and of the agent, that were asked for.
     pub(crate) counted: u64,
     /// Documents in all.
@@ -81,6 +83,7 @@ impl Engine {
         }
         let Reading { piles, count, untidy, .. } = reading;
         let documents = piles.values().map(|pile| pile.texts.len() as u64).sum();
+        let accounts = piles.keys().cloned().collect();
         let mut add = Vec::new();
         for (account, pile) in piles {
             add.push(self.volume_of(account, pile).await?);
@@ -91,7 +94,7 @@ impl Engine {
             // Somebody else read the same. What they put there counts; the rest is looked at again.
             return Ok(Indexed { more: true, ..Indexed::default() });
         }
-        Ok(Indexed { counted: count, documents, more })
+        Ok(Indexed { accounts, counted: count, documents, more })
     }
 
     /// Whether the index was made as this program does, and belongs to this store, as far as can be told: what it read
@@ -117,7 +120,6 @@ impl Engine {
     pub(crate) async fn begin_anew(&self, edition: u64) -> Result<Indexed> {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let remove: Vec<u64> = rows.into_iter().map(|row| row.id).collect();
-        self.forget_volumes(&remove);
         let change = Reshelving { edition, note: Note::default().encode(), add: Vec::new(), remove };
         self.shared.stores.shelves.reshelve(change).await?;
         Ok(Indexed { more: true, ..Indexed::default() })
@@ -263,7 +265,7 @@ impl Reading<'_> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let shelf = self.engine.shelf(&thread.account).await?;
+        let (_, shelf) = self.engine.shelf_once(&thread.account).await?;
         for (segment, bounds) in wanted {
             self.put_strand(&thread.account, &segment);
             self.put_segment(thread, &segment, bounds, &shelf).await?;

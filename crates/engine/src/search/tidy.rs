@@ -20,10 +20,10 @@ const TRIES_MAX: usize = 16;
 const EMBEDDED_AT_ONCE: usize = 256;
 
 impl Engine {
-    /// Merges volumes where an account has many of about one size. False if there was nothing to do.
-    pub(crate) async fn merge_some(&self) -> Result<bool> {
+    /// Merges volumes where an account has many of about one size: this account, or any. False if there was nothing to do.
+    pub(crate) async fn merge_some(&self, of: Option<&Account>) -> Result<bool> {
         let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
         let Some((account, ids)) = to_merge(&rows) else { return Ok(false) };
         let mut volumes: Vec<Arc<Volume>> = Vec::new();
         for id in &ids {
@@ -36,19 +36,19 @@ impl Engine {
         });
         let (content, _) = merged.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
         let add = new_volume(account, content)?.into_iter().collect();
-        let change = Reshelving { edition, note: note.encode(), add, remove: ids.clone() };
-        if self.shared.stores.shelves.reshelve(change).await? {
-            self.forget_volumes(&ids);
-        }
+        let change = Reshelving { edition, note: note.encode(), add, remove: ids };
+        // If another process was faster, what it left is looked at next.
+        self.shared.stores.shelves.reshelve(change).await?;
         Ok(true)
     }
 
-    /// Gives vectors of the present model to a volume that has others, or none. False if all have them.
-    pub(crate) async fn embed_some(&self) -> Result<bool> {
+    /// Gives vectors of the present model to a volume of this account, or of any, that has others, or none. False if all
+    /// have them.
+    pub(crate) async fn embed_some(&self, of: Option<&Account>) -> Result<bool> {
         let embedder = self.embedder();
         let model = embedder.model().id.clone();
         let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
         let Some(row) = rows.into_iter().find(|row| row.documents > 0 && row.model != model) else { return Ok(false) };
         let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
         let mut vectors: Vec<Box<[u8]>> = Vec::with_capacity(volume.len());
@@ -77,9 +77,7 @@ impl Engine {
             content,
         }];
         let change = Reshelving { edition, note: note.encode(), add, remove: vec![row.id] };
-        if self.shared.stores.shelves.reshelve(change).await? {
-            self.forget_volumes(&[row.id]);
-        }
+        self.shared.stores.shelves.reshelve(change).await?;
         Ok(true)
     }
 
@@ -107,7 +105,7 @@ impl Engine {
     async fn drop_unseen_of(&self, account: &Account) -> Result<Option<u64>> {
         let (edition, note) = self.edition().await?;
         let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
-        let shelf = self.shelf(account).await?;
+        let (_, shelf) = self.shelf_once(account).await?;
         let unseen = self.unseen(account, &shelf).await?;
         if unseen.strands.is_empty() {
             return Ok(Some(0));
@@ -132,13 +130,9 @@ impl Engine {
         if remove.is_empty() {
             return Ok(Some(0));
         }
-        let gone = remove.clone();
         let change = Reshelving { edition, note: note.encode(), add, remove };
-        if !self.shared.stores.shelves.reshelve(change).await? {
-            return Ok(None);
-        }
-        self.forget_volumes(&gone);
-        Ok(Some(dropped))
+        let done = self.shared.stores.shelves.reshelve(change).await?;
+        Ok(done.then_some(dropped))
     }
 
     /// What is still seen of segments whose threads are deleted, or belong to another account.
