@@ -37,24 +37,24 @@ pub(crate) trait CannotOpen<T> {
 
 impl<T> CannotOpen<T> for rusqlite::Result<T> {
     fn cannot_open(self, path: &str) -> Result<T> {
-        self.map_err(|error| {
-            // Beside the file lies one that the processes share; that it cannot grow is how a full disk shows first.
-            if error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
-                return StoreError::DiskFull;
-            }
-            let what = match error.sqlite_error().map(|error| error.code) {
-                Some(ErrorCode::NotADatabase) => "it is not a Threadkeep store (no SQLite database at all)".to_owned(),
-                Some(ErrorCode::DatabaseCorrupt) => format!("the file is damaged ({error}); restore it from a backup"),
-                Some(ErrorCode::CannotOpen) => {
-                    format!("{error}; check that the folder exists and that you may write to it")
-                }
-                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-                    "the file or its folder cannot be written to".to_owned()
-                }
-                Some(ErrorCode::DiskFull) => return StoreError::DiskFull,
-                _ => error.to_string(),
-            };
-            StoreError::CannotOpen { path: path.to_owned(), what }
-        })
+        self.map_err(|error| cannot_open(&error, path))
     }
+}
+
+pub(crate) fn cannot_open(error: &Error, path: &str) -> StoreError {
+    // Beside the file lies one that the processes share; that it cannot grow is how a full disk shows first.
+    if error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
+        return StoreError::DiskFull;
+    }
+    let what = match error.sqlite_error().map(|error| error.code) {
+        Some(ErrorCode::NotADatabase) => "it is not a Threadkeep store (no SQLite database at all)".to_owned(),
+        Some(ErrorCode::DatabaseCorrupt) => format!("the file is damaged ({error}); restore it from a backup"),
+        Some(ErrorCode::CannotOpen) => format!("{error}; check that the folder exists and that you may write to it"),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "the file or its folder cannot be written to".to_owned()
+        }
+        Some(ErrorCode::DiskFull) => return StoreError::DiskFull,
+        _ => error.to_string(),
+    };
+    StoreError::CannotOpen { path: path.to_owned(), what }
 }

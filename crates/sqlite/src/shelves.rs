@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::Account;
 use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, StoreError, VolumeRow};
 
-use crate::error::{CannotOpen, from_sqlite};
+use crate::error::{cannot_open, from_sqlite};
 use crate::{SqliteStore, connect};
 
 /// The version of the tables. A file of another one is emptied: all of it can be made anew.
@@ -35,18 +35,43 @@ pub(crate) struct IndexFile {
     writer: Mutex<Option<Connection>>,
 }
 
+/// Why the index cannot be used.
+enum Failure {
+    /// The file is damaged, and can be made anew.
+    Damaged(StoreError),
+    Other(StoreError),
+}
+
+impl Failure {
+    fn new(error: rusqlite::Error, path: &Path, other: impl FnOnce(rusqlite::Error) -> StoreError) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(StoreError::CannotOpen {
+                path: path.display().to_string(),
+                what: format!("the search index is damaged ({error}); it is made anew by: threadkeep index rebuild"),
+            }),
+            _ => Self::Other(other(error)),
+        }
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Damaged(error) | Failure::Other(error) => error,
+        }
+    }
+}
+
 impl IndexFile {
-    fn on<T>(
-        connection: &Mutex<Option<Connection>>,
-        data: &Path,
+    fn read<T>(store: &SqliteStore, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
+        Ok(on(&store.shared.index.reader, &store.shared.path, work)?)
+    }
+
+    fn write<T>(
+        store: &SqliteStore,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        let mut held: MutexGuard<'_, _> = connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let connection = match held.take() {
-            Some(connection) => connection,
-            None => open(&index_path(data))?,
-        };
-        work(held.insert(connection)).map_err(from_sqlite)
+    ) -> std::result::Result<T, Failure> {
+        on(&store.shared.index.writer, &store.shared.path, work)
     }
 
     /// Closes both, so that the last one tidies up.
@@ -68,20 +93,67 @@ pub(crate) fn index_path(data: &Path) -> PathBuf {
     data.with_file_name(name)
 }
 
-fn open(path: &Path) -> Result<Connection> {
+fn on<T>(
+    connection: &Mutex<Option<Connection>>,
+    data: &Path,
+    work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+) -> std::result::Result<T, Failure> {
+    let mut held: MutexGuard<'_, _> = connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let path = index_path(data);
+    let connection = match held.take() {
+        Some(connection) => connection,
+        None => open(&path)?,
+    };
+    work(held.insert(connection)).map_err(|error| {
+        let failure = Failure::new(error, &path, from_sqlite);
+        if matches!(failure, Failure::Damaged(_)) {
+            // The next one to come finds the file that is there then.
+            held.take();
+        }
+        failure
+    })
+}
+
+fn open(path: &Path) -> std::result::Result<Connection, Failure> {
     let shown = path.display().to_string();
-    let mut connection = connect(path)?;
-    connection.pragma_update(None, "auto_vacuum", "incremental").cannot_open(&shown)?;
-    connection.pragma_update(None, "journal_mode", "wal").cannot_open(&shown)?;
-    connection
-        .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA mmap_size = 0;")
-        .cannot_open(&shown)?;
-    if is_foreign(&connection).cannot_open(&shown)? {
-        let what = "it is no search index, and the store beside it needs that name for its own; rename one of them";
-        return Err(StoreError::CannotOpen { path: shown, what: what.to_owned() });
+    let mut connection = connect(path).map_err(Failure::Other)?;
+    match begin(&mut connection) {
+        Ok(true) => Ok(connection),
+        Ok(false) => {
+            let what = "it is no search index, and the store beside it needs that name for its own; rename one of them";
+            Err(Failure::Other(StoreError::CannotOpen { path: shown, what: what.to_owned() }))
+        }
+        Err(error) => Err(Failure::new(error, path, |error| cannot_open(&error, &shown))),
     }
-    prepare(&mut connection).cannot_open(&shown)?;
-    Ok(connection)
+}
+
+/// Makes a connection ready; false if the file is something else, which is left alone.
+fn begin(connection: &mut Connection) -> rusqlite::Result<bool> {
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA mmap_size = 0;")?;
+    if is_foreign(connection)? {
+        return Ok(false);
+    }
+    prepare(connection)?;
+    Ok(true)
+}
+
+/// Puts a file away that cannot be read, so that a new one can be made.
+fn put_aside(path: &Path) -> Result<()> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    for suffix in ["-wal", "-shm"] {
+        // They need not be there.
+        drop(std::fs::remove_file(beside(suffix)));
+    }
+    std::fs::rename(path, beside(".damaged")).map_err(|error| StoreError::CannotOpen {
+        path: path.display().to_string(),
+        what: format!("the search index is damaged, and cannot be put aside: {error}"),
+    })
 }
 
 /// Whether the file is something else: a store may be called like the index of another one.
@@ -102,6 +174,11 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
             transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
         transaction.execute_batch(TABLES)?;
+        // Whoever remembers volumes of an earlier file by their numbers must not take new ones for them.
+        transaction.execute(
+            "INSERT INTO sqlite_sequence VALUES ('volumes', CAST(unixepoch('subsec') * 1000000 AS INTEGER))",
+            [],
+        )?;
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()
@@ -109,7 +186,7 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
 
 impl Shelves for SqliteStore {
     fn volumes(&self, account: Option<Account>) -> BoxFuture<'_, Result<Vec<VolumeRow>>> {
-        let found = IndexFile::on(&self.shared.index.reader, &self.shared.path, |connection| {
+        let found = IndexFile::read(self, |connection| {
             const COLUMNS: &str = "SELECT id, account, documents, text_bytes, bytes, model FROM volumes";
             let row = |row: &rusqlite::Row<'_>| {
                 let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
@@ -134,7 +211,7 @@ impl Shelves for SqliteStore {
     }
 
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        Box::pin(ready(IndexFile::on(&self.shared.index.reader, &self.shared.path, |connection| {
+        Box::pin(ready(IndexFile::read(self, |connection| {
             let mut statement = connection.prepare_cached("SELECT content FROM contents WHERE id = ?1")?;
             let content: Option<Vec<u8>> = statement.query_row([id.cast_signed()], |row| row.get(0)).optional()?;
             Ok(content.map(Bytes::from))
@@ -142,14 +219,14 @@ impl Shelves for SqliteStore {
     }
 
     fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>> {
-        Box::pin(ready(IndexFile::on(&self.shared.index.reader, &self.shared.path, |connection| {
+        Box::pin(ready(IndexFile::read(self, |connection| {
             let mut statement = connection.prepare_cached("SELECT edition, note FROM editions")?;
             statement.query_row([], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))
         })))
     }
 
     fn reshelve(&self, change: Reshelving) -> BoxFuture<'_, Result<bool>> {
-        Box::pin(ready(IndexFile::on(&self.shared.index.writer, &self.shared.path, |connection| {
+        Box::pin(ready(IndexFile::write(self, |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let changed = transaction
                 .prepare_cached("UPDATE editions SET edition = edition + 1, note = ?1 WHERE edition = ?2")?
@@ -174,13 +251,36 @@ impl Shelves for SqliteStore {
             }
             transaction.commit()?;
             Ok(true)
-        })))
+        })
+        .map_err(StoreError::from)))
+    }
+
+    fn clear(&self) -> BoxFuture<'_, Result<()>> {
+        let emptied = IndexFile::write(self, |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch(
+                "DELETE FROM volumes; DELETE FROM contents; UPDATE editions SET edition = edition + 1, note = ''",
+            )?;
+            transaction.commit()
+        });
+        let emptied = match emptied {
+            Err(Failure::Damaged(_)) => {
+                self.shared.index.close();
+                put_aside(&index_path(&self.shared.path))
+                    .and_then(|()| IndexFile::write(self, |_| Ok(())).map_err(StoreError::from))
+            }
+            emptied => emptied.map_err(StoreError::from),
+        };
+        Box::pin(ready(emptied))
     }
 
     fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(ready(IndexFile::on(&self.shared.index.writer, &self.shared.path, |connection| {
-            connection.execute_batch("PRAGMA incremental_vacuum")?;
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        })))
+        Box::pin(ready(
+            IndexFile::write(self, |connection| {
+                connection.execute_batch("PRAGMA incremental_vacuum")?;
+                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            })
+            .map_err(StoreError::from),
+        ))
     }
 }

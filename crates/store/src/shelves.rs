@@ -66,6 +66,9 @@ pub trait Shelves: Send + Sync {
     /// Changes the index if its edition is still the expected one; false, and nothing changed, if not.
     fn reshelve(&self, change: Reshelving) -> BoxFuture<'_, Result<bool>>;
 
+    /// Throws everything away, also what cannot be read any more, with the note; the edition is another one then.
+    fn clear(&self) -> BoxFuture<'_, Result<()>>;
+
     /// Overwrites and gives back what removed volumes left behind, as far as the store can.
     fn sweep(&self) -> BoxFuture<'_, Result<()>>;
 }

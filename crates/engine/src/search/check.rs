@@ -10,7 +10,7 @@ impl Engine {
         match self.look_at_volumes(max).await {
             Ok(findings) => findings,
             Err(error) => {
-                vec![format!("the search index cannot be read, and is made anew once it is deleted: {error}")]
+                vec![format!("the search index cannot be read: {error}")]
             }
         }
     }
@@ -44,10 +44,6 @@ impl Engine {
             return Ok(());
         }
         let _turn = self.shared.library.turn.lock().await;
-        // What cannot even be read has to be deleted by hand: the doctor goes on saying so.
-        if let Ok((edition, _)) = self.edition().await {
-            self.begin_anew(edition).await?;
-        }
-        Ok(())
+        Ok(self.shared.stores.shelves.clear().await?)
     }
 }

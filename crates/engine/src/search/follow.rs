@@ -149,15 +149,14 @@ impl Engine {
         })
     }
 
-    /// Empties the index and makes it anew.
+    /// Empties the index, also one that cannot be read any more, and makes it anew.
     ///
     /// # Errors
     /// If the store cannot be read or the index not written.
     pub async fn rebuild_index(&self, progress: Progress) -> Result<Backfilled> {
         {
             let _turn = self.shared.library.turn.lock().await;
-            let (edition, _) = self.edition().await?;
-            self.begin_anew(edition).await?;
+            self.shared.stores.shelves.clear().await?;
         }
         self.backfill(None, progress).await
     }

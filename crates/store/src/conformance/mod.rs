@@ -153,6 +153,7 @@ macro_rules! conformance_tests {
                  gc_and_rebuild_leave_documents_alone;
             shelves: volumes_are_added_read_and_removed_by_account,
                  of_two_who_change_the_index_one_is_told_to_look_again,
+                 an_index_that_was_cleared_is_empty_and_whoever_changed_it_is_told,
                  gc_and_rebuild_leave_volumes_alone
         );
     };

@@ -62,6 +62,22 @@ pub async fn of_two_who_change_the_index_one_is_told_to_look_again(hands: Hands)
     assert_eq!(ids(&hands, None).await.len(), 1);
 }
 
+pub async fn an_index_that_was_cleared_is_empty_and_whoever_changed_it_is_told(hands: Hands) {
+    let shelves = &hands.stores.shelves;
+    let add = vec![volume("ann", 1, vec![1]), volume("bob", 1, vec![2])];
+    let change = Reshelving { note: "a note".to_owned(), add: add.clone(), ..Reshelving::default() };
+    assert!(shelves.reshelve(change).await.expect("a change"));
+    let before = ids(&hands, None).await;
+    shelves.clear().await.expect("cleared");
+    assert_eq!(ids(&hands, None).await, [0; 0]);
+    assert_eq!(shelves.volume(before[0]).await.expect("no volume"), None);
+    let (edition, note) = shelves.edition().await.expect("an edition");
+    assert!(edition > 1 && note.is_empty(), "{edition} {note}");
+    assert!(!shelves.reshelve(Reshelving { edition: 1, ..Reshelving::default() }).await.expect("no change"));
+    assert!(shelves.reshelve(Reshelving { edition, add, ..Reshelving::default() }).await.expect("a change"));
+    assert!(ids(&hands, None).await[0] > before[1], "a number is never given twice");
+}
+
 pub async fn gc_and_rebuild_leave_volumes_alone(hands: Hands) {
     let shelves = &hands.stores.shelves;
     let add = vec![volume("ann", 1, vec![1, 2, 3])];

@@ -50,6 +50,14 @@ impl Shelves for MemoryStore {
         Box::pin(ready(Ok(is_current)))
     }
 
+    fn clear(&self) -> BoxFuture<'_, Result<()>> {
+        let index = &mut self.lock().index;
+        index.volumes.clear();
+        index.note.clear();
+        index.edition += 1;
+        Box::pin(ready(Ok(())))
+    }
+
     fn sweep(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(ready(Ok(())))
     }

@@ -580,8 +580,23 @@ async fn an_index_that_is_damaged_is_found_out_and_made_anew() {
     let engine = opened(&data);
     let report = engine.doctor(quiet()).await.expect("a doctor all the same");
     assert!(report.derived.iter().any(|finding| finding.contains("threads-search.db")), "{report:?}");
-    assert!(engine.search(Search::new("marten")).await.is_err());
+    let refused = engine.search(Search::new("marten")).await.expect_err("refused").to_string();
+    assert!(refused.contains("threads-search.db") && refused.contains("index rebuild"), "{refused}");
     engine.thread(thread).await.expect("threads are read without an index");
+    // Another one on the same files goes on once the index was made anew.
+    let other = opened(&data);
+    assert!(other.index_status().await.is_err());
+    assert_eq!(engine.rebuild_index(quiet()).await.expect("made anew").embedded, 1);
+    for engine in [&engine, &other] {
+        assert_eq!(found(engine, "marten").await, [(thread, "a marten".to_owned())]);
+    }
+    assert_eq!(std::fs::read(folder.path().join("threads-search.db.damaged")).expect("kept"), b"no database at all");
+    drop((engine, other));
+    std::fs::write(&index, "no database at all").expect("damage");
+    let engine = opened(&data);
+    engine.repair(quiet()).await.expect("a repair");
+    assert!(engine.doctor(quiet()).await.expect("a doctor").is_healthy());
+    assert_eq!(self::index(&engine).await, (1, 0));
 }
 
 #[tokio::test]
@@ -594,6 +609,8 @@ async fn a_store_that_is_called_like_the_index_of_another_is_left_alone() {
     said(&engine, "a stoat").await;
     let refused = engine.backfill(None, quiet()).await.expect_err("refused").to_string();
     assert!(refused.contains("threads-search.db") && refused.contains("rename"), "{refused}");
+    let refused = engine.rebuild_index(quiet()).await.expect_err("refused").to_string();
+    assert!(refused.contains("rename"), "{refused}");
     drop(engine);
     let other = opened(&folder.path().join("threads-search.db"));
     other.thread(kept).await.expect("it is all there");
