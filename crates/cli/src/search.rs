@@ -2,10 +2,11 @@
 
 use std::io::IsTerminal;
 use std::ops::Range;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use threadkeep::{Engine, Json, Role, Timestamp};
+use threadkeep::{Engine, IndexStatus, Json, Role, Timestamp};
 use threadkeep_api as api;
 
 use crate::context::Context;
@@ -23,6 +24,9 @@ const BEFORE_SHOWN_MAX: usize = 120;
 const CONTEXT_SHOWN_MAX: usize = 120;
 /// Entries behind which it is said that the index is brought up to date first.
 const BEHIND_SAID: u64 = 1_000;
+/// Messages without vectors that get them before a search, and how long that waits for an embedder.
+const EMBEDDED_BEFORE: u64 = 64;
+const EMBEDDER_WAIT: Duration = Duration::from_secs(5);
 
 /// Find conversations by what they say
 #[derive(Debug, Args)]
@@ -129,23 +133,29 @@ impl Search {
 /// Brings the index up to the log, since nobody else does. A search goes on without, by what is there.
 async fn catch_up(context: &Context, engine: &Engine) {
     let done = async {
-        let status = engine.index_status().await?;
-        if status.caught_up {
-            // New vectors of everything may take long: nobody who asks a question expects that.
-            let without = status.messages - status.embedded.min(status.messages);
-            if without > 0 {
-                let without = counted(without, "message is", "messages are");
-                context
-                    .note(format!("{without} searched by words alone: there are no vectors of {} yet", status.model));
-                context.note(format!("hint: {}", context.hints.command("index backfill")));
+        let mut status = engine.index_status().await?;
+        if !status.caught_up {
+            if status.behind >= BEHIND_SAID {
+                context.note("bringing the search index up to date");
             }
-            return Ok(());
+            engine.index_words(None, Bar::new().as_progress()).await?;
+            status = engine.index_status().await?;
         }
-        if status.behind >= BEHIND_SAID {
-            context.note("bringing the search index up to date");
+        let without = |status: &IndexStatus| status.messages - status.embedded.min(status.messages);
+        // Vectors of a few messages are made now. Those of many may take long: nobody who asks a question expects that.
+        if (1..=EMBEDDED_BEFORE).contains(&without(&status)) {
+            let made = engine.backfill(None, Arc::new(|_, _, _| {}));
+            if let Ok(made) = tokio::time::timeout(EMBEDDER_WAIT, made).await {
+                made?;
+                status = engine.index_status().await?;
+            }
         }
-        let bar = Bar::new();
-        engine.backfill(None, bar.as_progress()).await.map(drop)
+        if without(&status) > 0 {
+            let without = counted(without(&status), "message is", "messages are");
+            context.note(format!("{without} searched by words alone: there are no vectors of {} yet", status.model));
+            context.note(format!("hint: {}", context.hints.command("index backfill")));
+        }
+        Ok(())
     };
     let done: threadkeep::Result<()> = done.await;
     if let Err(error) = done {

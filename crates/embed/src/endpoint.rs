@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use self::cache::Cache;
-use self::http::{Address, Answer, Http};
+use self::http::{Address, Answer, Broken, Http};
 use self::pace::{Pace, Pauses};
 use crate::{BoxFuture, EmbedError, Embedder, Model, Vector};
 
@@ -181,7 +181,10 @@ impl Endpoint {
             let exchange = tokio::time::timeout(self.settings.time_limit, self.http.post(body.clone())).await;
             let (what, asked) = match exchange {
                 Err(_) => (format!("no answer within {:?}", self.settings.time_limit), None),
-                Ok(Err(what)) => (what, None),
+                Ok(Err(Broken { what, for_good: true })) => {
+                    return Err(EmbedError::Refused { who: self.who(), what });
+                }
+                Ok(Err(Broken { what, .. })) => (what, None),
                 Ok(Ok(Answer { status: 200, body, .. })) => return self.understood(&body, texts.len()),
                 Ok(Ok(answer)) => {
                     let what = wire::refusal(answer.status, &answer.body);

@@ -245,6 +245,33 @@ fn vectors_of_an_endpoint_are_made_when_it_is_set_and_never_mixed_with_others() 
 }
 
 #[test]
+fn an_endpoint_behind_tls_is_asked_if_its_certificate_is_trusted() {
+    static ENDPOINT: Endpoint = Endpoint::new(false);
+    let url = start(&ENDPOINT);
+    let plain = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/v1")).expect("an address");
+    let (address, pem) = crate::tls::terminator(plain.parse().expect("an address"));
+    let keep = Keep::new();
+    std::fs::write(keep.at("trusted.pem"), pem).expect("a file");
+    keep.ok(&["create", "T", "--message", "a kingfisher"]);
+    let embedded = |trusting: bool| {
+        let mut command = keep.command(&["index", "backfill", "--json"]);
+        command.env("THREADKEEP_EMBEDDER", "endpoint").env("THREADKEEP_EMBEDDER_DIMENSIONS", "4");
+        command.env("THREADKEEP_EMBEDDER_URL", format!("https://localhost:{}/v1", address.port()));
+        command.env("THREADKEEP_EMBEDDER_MODEL", "m").env("THREADKEEP_EMBEDDER_KEY", "sk-very-secret");
+        command.env_remove("SSL_CERT_DIR").env_remove("SSL_CERT_FILE");
+        if trusting {
+            command.env("SSL_CERT_FILE", keep.at("trusted.pem"));
+        }
+        run(command, b"")
+    };
+    embedded(true).ok();
+    assert_eq!(ENDPOINT.asked.load(Ordering::Relaxed), 1);
+    keep.ok(&["create", "T", "--message", "a dipper"]);
+    embedded(false).refused(6, &["certificate"]);
+    assert_eq!(ENDPOINT.asked.load(Ordering::Relaxed), 1, "nothing is said to somebody else");
+}
+
+#[test]
 fn a_server_says_why_vectors_are_not_made_and_goes_on_once_they_can_be() {
     static ENDPOINT: Endpoint = Endpoint::new(true);
     let url = start(&ENDPOINT);

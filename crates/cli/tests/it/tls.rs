@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ServerConfig, crypto};
 use crate::support::{Keep, run, threadkeep};
 
 /// Ends TLS before `to`, with a certificate for localhost; where it listens, and the certificate.
-fn terminator(to: SocketAddr) -> (SocketAddr, String) {
+pub fn terminator(to: SocketAddr) -> (SocketAddr, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let pem = made.cert.pem();
     let chain = vec![CertificateDer::from(made.cert.der().to_vec())];

@@ -63,6 +63,26 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
 }
 
+/// Why there is no answer.
+pub(super) struct Broken {
+    pub(super) what: String,
+    /// Whether it would be the same another time.
+    pub(super) for_good: bool,
+}
+
+impl Broken {
+    fn by(error: impl fmt::Display) -> Self {
+        Self { what: error.to_string(), for_good: false }
+    }
+
+    /// A certificate that is not trusted stays so.
+    fn connecting(error: &std::io::Error) -> Self {
+        let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let for_good = matches!(tls, Some(rustls::Error::InvalidCertificate(_)));
+        Self { what: error.to_string(), for_good }
+    }
+}
+
 /// Brings requests to one endpoint.
 pub(super) struct Http {
     address: Address,
@@ -97,7 +117,7 @@ impl Http {
     }
 
     /// Sends `body` to `/embeddings`, and reads the whole answer.
-    pub(super) async fn post(&self, body: Bytes) -> Result<Answer, String> {
+    pub(super) async fn post(&self, body: Bytes) -> Result<Answer, Broken> {
         let mut request = Request::post(format!("{}/embeddings", self.address.path))
             .header(HOST, &self.address.authority)
             .header(CONTENT_TYPE, "application/json")
@@ -105,16 +125,16 @@ impl Http {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
-        let socket = self.connect().await.map_err(|error| error.to_string())?;
-        let (mut sender, connection) = handshake(TokioIo::new(socket)).await.map_err(|error| error.to_string())?;
+        let request = request.body(Full::new(body)).map_err(Broken::by)?;
+        let socket = self.connect().await.map_err(|error| Broken::connecting(&error))?;
+        let (mut sender, connection) = handshake(TokioIo::new(socket)).await.map_err(Broken::by)?;
         // How it ends is told to whoever waits for the answer.
         tokio::spawn(async move { drop(connection.await) });
-        let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        let answer = sender.send_request(request).await.map_err(Broken::by)?;
         let status = answer.status().as_u16();
         let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| format!("the answer broke off: {error}"))?.to_bytes();
+        let body = body.map_err(|error| Broken::by(format_args!("the answer broke off: {error}")))?.to_bytes();
         Ok(Answer { status, retry_after: seconds.map(Duration::from_secs), body })
     }
 

@@ -1,13 +1,17 @@
 //! Keeps the index up with the log: on request, or for as long as it is let.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use threadkeep_model::Account;
-use threadkeep_store::{FeedCursor, Progress, Reshelving};
+use threadkeep_embed::Embedder;
+use threadkeep_model::{Account, Caller};
+use threadkeep_store::{FeedCursor, Progress, Reshelving, Signal};
+use tokio::sync::Notify;
 
 use super::Note;
 use super::index::Counted;
+use crate::engine::Shared;
 use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
@@ -76,17 +80,87 @@ impl Pace {
     }
 }
 
+/// Whoever keeps the index up. It does not keep the engine: once nobody else does, it ends.
+struct Follower {
+    shared: Weak<Shared>,
+    caller: Arc<Caller>,
+    embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Follower {
+    fn engine(&self) -> Option<Engine> {
+        let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
+        Some(Engine { shared: self.shared.upgrade()?, caller, writes_to: None, validator: None, embedder })
+    }
+
+    /// Indexes what comes.
+    async fn index(&self, mut signal: Signal, tell: &impl Fn(Option<&Error>)) {
+        let (mut trouble, mut pace) = (Trouble::default(), Pace::default());
+        while let Some(engine) = self.engine() {
+            let failed = engine.catch_up(&mut pace).await.err();
+            drop(engine);
+            trouble.tell(failed.as_ref(), tell);
+            tokio::time::sleep(REST).await;
+            tokio::select! {
+                () = tokio::time::sleep(if failed.is_some() { AFTER_FAILURE } else { LOOK }) => {}
+                () = signal.wait(), if failed.is_none() => {}
+            }
+        }
+    }
+
+    /// Makes the vectors that are missing.
+    async fn embed(&self, unembedded: &Notify, tell: &impl Fn(Option<&Error>)) {
+        let (mut trouble, mut is_due) = (Trouble::default(), true);
+        while let Some(engine) = self.engine() {
+            let failed = if is_due { engine.embed_all(Arc::new(|_, _, _| {})).await.err() } else { None };
+            drop(engine);
+            if is_due {
+                trouble.tell(failed.as_ref(), tell);
+            }
+            is_due = tokio::select! {
+                () = tokio::time::sleep(if failed.is_some() { AFTER_FAILURE } else { LOOK }) => failed.is_some(),
+                () = unembedded.notified(), if failed.is_none() => true,
+            };
+        }
+    }
+}
+
+/// What went wrong last: it is told when it changes.
+#[derive(Default)]
+struct Trouble(Option<String>);
+
+impl Trouble {
+    fn tell(&mut self, failed: Option<&Error>, tell: impl Fn(Option<&Error>)) {
+        let now = failed.map(ToString::to_string);
+        if now != self.0 {
+            tell(failed);
+            self.0 = now;
+        }
+    }
+}
+
 impl Engine {
     /// Indexes everything that was not, and drops what no thread shows any more. It can be broken off and repeated.
     /// `agent` only says whose messages are counted in the answer.
     ///
     /// # Errors
-    /// If the store cannot be read or the index not written.
+    /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
     pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
-        let _turn = self.shared.library.turn.lock().await;
+        let done = self.index_words(agent, Arc::clone(&progress)).await?;
+        self.embed_all(progress).await?;
+        Ok(done)
+    }
+
+    /// The same without waiting for an embedder that is not the built-in one: messages are found by their words until a
+    /// backfill or a follower gives them vectors.
+    ///
+    /// # Errors
+    /// If the store cannot be read or the index not written.
+    pub async fn index_words(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
         let counted = Counted { account: Some(self.caller.account.clone()), agent };
         let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
         let latest = self.shared.stores.feed.latest().await?;
+        let _turn = self.shared.library.turn.lock().await;
         loop {
             let step = self.index_some(&counted).await?;
             embedded += step.counted;
@@ -103,11 +177,6 @@ impl Engine {
             while self.merge_some(None).await? {}
         }
         while self.merge_some(None).await? {}
-        let mut renewed = 0;
-        while self.embed_some(None).await? {
-            renewed += 1;
-            progress("volumes with new vectors", renewed, None);
-        }
         let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
         Ok(Backfilled { embedded, cleaned })
     }
@@ -166,29 +235,15 @@ impl Engine {
     ///
     /// What goes wrong is tried again, and told: once for each thing, and with none when it goes well again.
     pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
-        let (mut trouble, mut pace): (Option<String>, Pace) = Default::default();
-        let mut signal = self.shared.stores.feed.signals().any();
-        let shared = std::sync::Arc::downgrade(&self.shared);
-        let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
+        let follower = Follower {
+            shared: Arc::downgrade(&self.shared),
+            caller: self.caller.clone(),
+            embedder: self.embedder.clone(),
+        };
+        let signal = self.shared.stores.feed.signals().any();
+        let unembedded = Arc::clone(&self.shared.library.unembedded);
         drop(self);
-        loop {
-            let Some(shared) = shared.upgrade() else { return };
-            let engine =
-                Engine { shared, caller: caller.clone(), writes_to: None, validator: None, embedder: embedder.clone() };
-            let failed = engine.catch_up(&mut pace).await.err();
-            let now = failed.as_ref().map(ToString::to_string);
-            if now != trouble {
-                tell(failed.as_ref());
-                trouble = now;
-            }
-            let pause = if failed.is_some() { AFTER_FAILURE } else { LOOK };
-            drop(engine);
-            tokio::time::sleep(REST).await;
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = signal.wait(), if pause == LOOK => {}
-            }
-        }
+        tokio::join!(follower.index(signal, &tell), follower.embed(&unembedded, &tell));
     }
 
     /// Reads the feed to its end, and puts the shelves in order.
@@ -213,20 +268,30 @@ impl Engine {
         for account in &changed {
             self.refresh(account).await?;
         }
+        if self.embedder.is_some() && !changed.is_empty() {
+            self.shared.library.unembedded.notify_one();
+        }
         let (_, note) = self.edition().await?;
         if note.untidy && pace.may_tidy() {
             let began = Instant::now();
             self.tidy_up(None).await?;
             pace.tidied(began);
         }
-        // Last, since an embedder may be away for long.
-        if !all_were_seen {
-            while self.embed_some(None).await? {}
-        }
-        for account in &changed {
-            while self.embed_some(Some(account)).await? {}
-        }
         pace.all_were_seen = true;
+        Ok(())
+    }
+
+    /// Makes all vectors that are missing.
+    async fn embed_all(&self, progress: Progress) -> Result<()> {
+        let mut renewed = 0;
+        while self.embed_some().await? {
+            renewed += 1;
+            progress("volumes with new vectors", renewed, None);
+        }
+        if renewed > 0 {
+            let _turn = self.shared.library.turn.lock().await;
+            while self.merge_some(None).await? {}
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use threadkeep_embed::EmbedError;
 use threadkeep_model::{Account, Bounds, Class, Kind, MessageId, Position, Segment, SegmentId, Thread, ThreadId};
 use threadkeep_search::{Builder, Shelf, Strand};
 use threadkeep_store::{
@@ -15,7 +16,7 @@ use threadkeep_store::{
 
 use super::text::Text;
 use super::{Note, WAY};
-use crate::{Engine, Result, beside};
+use crate::{Engine, Error, Result, beside};
 
 /// Things that happened which are read at once.
 const READ_AT_ONCE: usize = 4_096;
@@ -127,13 +128,14 @@ impl Engine {
 
     /// A volume of one account's texts.
     async fn volume_of(&self, account: Account, pile: Pile) -> Result<NewVolume> {
-        let embedder = self.embedder();
-        let model = embedder.model().id.clone();
-        let asked: Vec<String> = pile.texts.iter().map(Text::embedded).collect();
-        // Words do not wait for vectors: those that cannot be had now are made when the index is tidied.
-        let (model, vectors) = match embedder.embed(asked).await {
-            Ok(vectors) => (model, vectors),
-            Err(_) => (String::new(), Vec::new()),
+        // Words do not wait for vectors: those that are not had at once are made later, beside this.
+        let (model, vectors) = match &self.embedder {
+            Some(_) => (String::new(), Vec::new()),
+            None => {
+                let built_in = self.embedder();
+                let made = built_in.embed(pile.texts.iter().map(Text::embedded).collect()).await;
+                (built_in.model().id.clone(), made.map_err(not_embedded)?)
+            }
         };
         let documents = pile.texts.len() as u64;
         let (content, model, text_bytes) = beside::aside(move || {
@@ -150,6 +152,11 @@ impl Engine {
         .await?;
         Ok(NewVolume { account, documents, text_bytes, model, content })
     }
+}
+
+/// An embedder failed.
+pub(crate) fn not_embedded(error: EmbedError) -> Error {
+    Error::Embedder { what: error.to_string() }
 }
 
 /// What tells a thing that happened from any other.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use threadkeep_model::Account;
 use threadkeep_search::{Shelf, Volume};
 use threadkeep_store::{StoreError, VolumeRow};
+use tokio::sync::Notify;
 
 use crate::{Engine, Error, Result, beside};
 
@@ -24,6 +25,21 @@ pub(crate) struct Library {
     shelves: Mutex<Kept>,
     /// One at a time changes the index; whoever else does so from another process is found out by the edition.
     pub(super) turn: tokio::sync::Mutex<()>,
+    /// One at a time makes vectors.
+    pub(super) embedding: tokio::sync::Mutex<()>,
+    /// Tells whoever makes vectors that some are missing.
+    pub(super) unembedded: Arc<Notify>,
+    /// The volume for which vectors are being made: it is not merged meanwhile.
+    in_work: Mutex<Option<u64>>,
+}
+
+/// That a volume is in work, until this is dropped.
+pub(super) struct InWork<'a>(&'a Library);
+
+impl Drop for InWork<'_> {
+    fn drop(&mut self) {
+        *self.0.in_work.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// Shelves, each with the numbers of its volumes and when it was last asked for.
@@ -59,6 +75,15 @@ impl Kept {
 impl Library {
     fn volumes(&self) -> MutexGuard<'_, HashMap<u64, Weak<Volume>>> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn work_on(&self, volume: u64) -> InWork<'_> {
+        *self.in_work.lock().unwrap_or_else(PoisonError::into_inner) = Some(volume);
+        InWork(self)
+    }
+
+    pub(super) fn is_in_work(&self, volume: u64) -> bool {
+        *self.in_work.lock().unwrap_or_else(PoisonError::into_inner) == Some(volume)
     }
 
     fn shelves(&self) -> MutexGuard<'_, Kept> {

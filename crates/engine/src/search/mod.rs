@@ -1,11 +1,11 @@
 //! Search: finds conversations by what they say.
 //!
 //! - [`index`] reads the feed and fills the shelves, one for each account, in volumes that never change.
-//! - [`tidy`] merges small volumes, drops what nobody sees any more, and gives vectors to those that have none.
+//! - [`tidy`] merges small volumes, and drops what nobody sees any more; [`renew`] gives vectors to volumes that have none.
 //! - [`text`] says what of an entry is searched at all.
 //! - [`library`] keeps in memory what was read last.
 //! - [`ask`] answers questions; [`seen`] says what a thread shows, which is asked before anything counts as found.
-//! - [`follow`] does the first two for as long as it is let; [`check`] looks whether all is sound.
+//! - [`follow`] does all of that for as long as it is let; [`check`] looks whether all is sound.
 //!
 //! The index only ever says where to look: what is found is read from the log, as the thread shows it.
 
@@ -14,6 +14,7 @@ mod check;
 mod follow;
 mod index;
 mod library;
+mod renew;
 mod seen;
 mod text;
 mod tidy;

@@ -1,11 +1,11 @@
-//! Keeps the shelves in order: few volumes, nothing that nobody sees, and vectors of one model.
+//! Keeps the shelves in order: few volumes, and nothing that nobody sees.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use threadkeep_model::{Account, Bounds, MessageId, SegmentId, ThreadId};
 use threadkeep_search::{Form, Shelf, Volume};
-use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
+use threadkeep_store::{Reshelving, StoreError, VolumeRow};
 
 use super::index::new_volume;
 use crate::{Engine, Error, Result, beside};
@@ -16,14 +16,13 @@ const MERGED_AT_ONCE: usize = 6;
 const DOCUMENTS_MAX: u64 = 65_536;
 /// How often what others changed meanwhile is looked at again.
 const TRIES_MAX: usize = 16;
-/// Documents that get new vectors at once.
-const EMBEDDED_AT_ONCE: usize = 256;
 
 impl Engine {
     /// Merges volumes where an account has many of about one size: this account, or any. False if there was nothing to do.
     pub(crate) async fn merge_some(&self, of: Option<&Account>) -> Result<bool> {
         let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
+        let mut rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
+        rows.retain(|row| !self.shared.library.is_in_work(row.id));
         let Some((account, ids)) = to_merge(&rows) else { return Ok(false) };
         let mut volumes: Vec<Arc<Volume>> = Vec::new();
         for id in &ids {
@@ -38,45 +37,6 @@ impl Engine {
         let add = new_volume(account, content)?.into_iter().collect();
         let change = Reshelving { edition, note: note.encode(), add, remove: ids };
         // If another process was faster, what it left is looked at next.
-        self.shared.stores.shelves.reshelve(change).await?;
-        Ok(true)
-    }
-
-    /// Gives vectors of the present model to a volume of this account, or of any, that has others, or none. False if all
-    /// have them.
-    pub(crate) async fn embed_some(&self, of: Option<&Account>) -> Result<bool> {
-        let embedder = self.embedder();
-        let model = embedder.model().id.clone();
-        let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
-        let Some(row) = rows.into_iter().find(|row| row.documents > 0 && row.model != model) else { return Ok(false) };
-        let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
-        let mut vectors: Vec<Box<[u8]>> = Vec::with_capacity(volume.len());
-        let docs: Vec<u32> = (0..volume.len() as u32).collect();
-        for docs in docs.chunks(EMBEDDED_AT_ONCE) {
-            let mut texts = Vec::with_capacity(docs.len());
-            for doc in docs {
-                // What is gone from the log is found by nobody, whatever its vector.
-                let entry = self.entry_at(volume.carrier(*doc)).await?;
-                let text = match entry {
-                    Some(entry) => self.text_in(&entry).await?,
-                    None => None,
-                };
-                texts.push(text.map_or_else(String::new, |text| text.embedded()));
-            }
-            let made = embedder.embed(texts).await.map_err(|error| Error::Embedder { what: error.to_string() })?;
-            vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));
-        }
-        let content =
-            volume.with_vectors(&model, &vectors).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-        let add = vec![NewVolume {
-            account: row.account,
-            documents: row.documents,
-            text_bytes: row.text_bytes,
-            model,
-            content,
-        }];
-        let change = Reshelving { edition, note: note.encode(), add, remove: vec![row.id] };
         self.shared.stores.shelves.reshelve(change).await?;
         Ok(true)
     }

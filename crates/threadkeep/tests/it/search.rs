@@ -643,3 +643,96 @@ async fn a_search_does_not_wait_for_an_embedder_that_hangs() {
     stuck.1.store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(found(&engine, "lemurs").await, [(thread, "a lemur".to_owned())], "the words answer");
 }
+
+/// Makes vectors once it is let.
+struct Patient(Model, tokio::sync::watch::Receiver<bool>);
+
+impl Embedder for Patient {
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vector>, EmbedError>> {
+        let mut let_go = self.1.clone();
+        Box::pin(async move {
+            let_go.wait_for(|go| *go).await.expect("the test goes on");
+            Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect())
+        })
+    }
+}
+
+#[tokio::test]
+async fn words_are_indexed_while_vectors_are_being_made() {
+    let keep = Keep::memory();
+    let (let_go, is_let) = tokio::sync::watch::channel(false);
+    let patient = Patient(Model { id: "patient".to_owned(), dimensions: 2 }, is_let);
+    let engine = keep.engine.with_embedder(Arc::new(patient));
+    let follower = tokio::spawn(engine.clone().run_index(|trouble| panic!("{trouble:?}")));
+    let eventually = async |what: &str, is_so: &dyn Fn(&threadkeep::IndexStatus) -> bool| {
+        let reached = async {
+            while !is_so(&engine.index_status().await.expect("a status")) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(60), reached).await.expect(what);
+    };
+    let first = said(&engine, "a lemur").await;
+    eventually("the first message", &|status| status.caught_up && status.messages == 1).await;
+    assert_eq!(found(&engine, "lemurs").await, [(first, "a lemur".to_owned())]);
+    // Somebody makes vectors of the first one, and is not done.
+    let second = said(&engine, "a tarsier").await;
+    eventually("the second message", &|status| status.caught_up && status.messages == 2).await;
+    assert_eq!(found(&engine, "tarsiers").await, [(second, "a tarsier".to_owned())]);
+    assert_eq!(engine.index_status().await.expect("a status").embedded, 0);
+    let_go.send_replace(true);
+    eventually("all vectors", &|status| status.embedded == 2).await;
+    follower.abort();
+}
+
+/// Makes vectors of so many texts, and then no more.
+struct Tiring(Model, std::sync::atomic::AtomicUsize);
+
+impl Embedder for Tiring {
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vector>, EmbedError>> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.1.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(texts.len()));
+        let made = match left {
+            Ok(_) => Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect()),
+            Err(_) => Err(EmbedError::Unavailable { who: "it".to_owned(), what: "tired".to_owned() }),
+        };
+        Box::pin(std::future::ready(made))
+    }
+}
+
+#[tokio::test]
+async fn vectors_of_many_messages_are_made_in_parts_that_stay() {
+    const AT_ONCE: usize = 800;
+    let keep = Keep::memory();
+    let thread = keep.thread(&[]).await;
+    for _ in 0..6 {
+        let texts = (0..AT_ONCE).map(|n| MessageBody::user(&format!("guillemot {n}")));
+        keep.engine.append(thread, Append::batch(texts)).await.expect("an append");
+        index(&keep.engine).await;
+    }
+    let all = 6 * AT_ONCE as u64;
+    let status = keep.engine.index_status().await.expect("a status");
+    assert_eq!((status.volumes, status.embedded), (1, all), "merged into one");
+    let tiring = |texts: usize| {
+        let model = Model { id: "tiring".to_owned(), dimensions: 2 };
+        keep.engine.with_embedder(Arc::new(Tiring(model, texts.into())))
+    };
+    let engine = tiring(4_200);
+    assert_eq!(engine.backfill(None, quiet()).await.expect_err("tired").code(), "embedder_failed");
+    let status = engine.index_status().await.expect("a status");
+    assert_eq!((status.messages, status.embedded), (all, 4_096), "what was made stays");
+    assert_eq!(found(&engine, "guillemot").await.len(), 1);
+    let engine = tiring(all as usize - 4_096);
+    engine.backfill(None, quiet()).await.expect("only the rest is made");
+    let status = engine.index_status().await.expect("a status");
+    assert_eq!((status.messages, status.embedded), (all, all));
+    assert_eq!(found(&engine, "\"guillemot 799\"").await, [(thread, "guillemot 799".to_owned())]);
+}

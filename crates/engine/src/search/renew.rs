@@ -1,0 +1,100 @@
+//! Gives vectors to volumes that have none, or those of another model.
+//!
+//! An embedder may be slow, or away. So nothing waits for it: words are indexed and found meanwhile, and only the exchange
+//! of a volume for the same one with vectors takes its turn among those who change the index.
+
+use std::sync::Arc;
+
+use threadkeep_search::Volume;
+use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
+
+use super::index::{new_volume, not_embedded};
+use crate::{Engine, Error, Result, beside};
+
+/// Documents that are given to an embedder at once.
+const GIVEN_AT_ONCE: usize = 256;
+/// Documents of a volume that gets vectors as a whole. What is larger is divided first: if the work is broken off, so
+/// much of it is lost at most.
+const DOCUMENTS_MAX: usize = 4_096;
+/// How often what others changed meanwhile is looked at again.
+const TRIES_MAX: usize = 16;
+
+impl Engine {
+    /// Gives vectors of the present model to one volume. False if all have them.
+    pub(crate) async fn embed_some(&self) -> Result<bool> {
+        let library = &self.shared.library;
+        let _alone = library.embedding.lock().await;
+        let turn = library.turn.lock().await;
+        let rows = self.shared.stores.shelves.volumes(None).await?;
+        let embedder = self.embedder();
+        let model = &embedder.model().id;
+        let Some(row) = rows.into_iter().find(|row| row.documents > 0 && row.model != *model) else { return Ok(false) };
+        let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
+        if volume.len() > DOCUMENTS_MAX {
+            self.divide(row, volume).await?;
+            return Ok(true);
+        }
+        let _in_work = library.work_on(row.id);
+        drop(turn);
+        let vectors = self.vectors_of(&volume).await?;
+        let content =
+            volume.with_vectors(model, &vectors).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let VolumeRow { id, account, documents, text_bytes, .. } = row;
+        let renewed = NewVolume { account, documents, text_bytes, model: model.clone(), content };
+        let _turn = library.turn.lock().await;
+        self.replace(id, vec![renewed]).await?;
+        Ok(true)
+    }
+
+    async fn vectors_of(&self, volume: &Volume) -> Result<Vec<Box<[u8]>>> {
+        let embedder = self.embedder();
+        let mut vectors: Vec<Box<[u8]>> = Vec::with_capacity(volume.len());
+        let docs: Vec<u32> = (0..volume.len() as u32).collect();
+        for docs in docs.chunks(GIVEN_AT_ONCE) {
+            let mut texts = Vec::with_capacity(docs.len());
+            for doc in docs {
+                // What is gone from the log is found by nobody, whatever its vector.
+                let text = match self.entry_at(volume.carrier(*doc)).await? {
+                    Some(entry) => self.text_in(&entry).await?,
+                    None => None,
+                };
+                texts.push(text.map_or_else(String::new, |text| text.embedded()));
+            }
+            let made = embedder.embed(texts).await.map_err(not_embedded)?;
+            vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));
+        }
+        Ok(vectors)
+    }
+
+    /// Makes two volumes of one: the first documents, and the others.
+    async fn divide(&self, row: VolumeRow, volume: Arc<Volume>) -> Result<()> {
+        let halves = beside::aside(move || {
+            let first = |_: &Volume, doc: u32| (doc as usize) < DOCUMENTS_MAX;
+            let first_half = threadkeep_search::merge(&[&volume], first, |_| true);
+            let rest = threadkeep_search::merge(&[&volume], |volume, doc| !first(volume, doc), |_| true);
+            first_half.and_then(|(first_half, _)| rest.map(|(rest, _)| [first_half, rest]))
+        });
+        let halves = halves.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let mut add = Vec::new();
+        for half in halves {
+            add.extend(new_volume(row.account.clone(), half)?);
+        }
+        self.replace(row.id, add).await
+    }
+
+    /// Puts others in the place of a volume, if it is still there.
+    async fn replace(&self, id: u64, by: Vec<NewVolume>) -> Result<()> {
+        let shelves = &self.shared.stores.shelves;
+        for _ in 0..TRIES_MAX {
+            let (edition, note) = self.edition().await?;
+            if !shelves.volumes(None).await?.iter().any(|row| row.id == id) {
+                return Ok(());
+            }
+            let change = Reshelving { edition, note: note.encode(), add: by.clone(), remove: vec![id] };
+            if shelves.reshelve(change).await? {
+                return Ok(());
+            }
+        }
+        Err(Error::Busy)
+    }
+}
