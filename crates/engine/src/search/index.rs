@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use threadkeep_embed::EmbedError;
+use threadkeep_embed::{Embedder, Static};
 use threadkeep_model::{Account, Bounds, Class, Kind, MessageId, Position, Segment, SegmentId, Thread, ThreadId};
 use threadkeep_search::{Builder, Shelf, Strand};
 use threadkeep_store::{
@@ -16,7 +16,7 @@ use threadkeep_store::{
 
 use super::text::Text;
 use super::{Note, WAY};
-use crate::{Engine, Error, Result, beside};
+use crate::{Engine, Result, beside};
 
 /// Things that happened which are read at once.
 const READ_AT_ONCE: usize = 4_096;
@@ -128,35 +128,24 @@ impl Engine {
 
     /// A volume of one account's texts.
     async fn volume_of(&self, account: Account, pile: Pile) -> Result<NewVolume> {
-        // Words do not wait for vectors: those that are not had at once are made later, beside this.
-        let (model, vectors) = match &self.embedder {
-            Some(_) => (String::new(), Vec::new()),
-            None => {
-                let built_in = self.embedder();
-                let made = built_in.embed(pile.texts.iter().map(Text::embedded).collect()).await;
-                (built_in.model().id.clone(), made.map_err(not_embedded)?)
-            }
-        };
+        // The built-in embedder is as fast as the words. They do not wait for any other: its vectors are made later.
+        let built_in = self.embedder.is_none().then(Static::new);
         let documents = pile.texts.len() as u64;
         let (content, model, text_bytes) = beside::aside(move || {
-            let (mut builder, mut vectors) = (Builder::default(), vectors.into_iter());
+            let mut builder = Builder::default();
             pile.strands.into_values().for_each(|strand| builder.strand(strand));
             let mut text_bytes = 0;
             for text in &pile.texts {
-                let vector = vectors.next().map_or_else(Box::default, |vector| vector.into_bytes());
+                let vector = built_in.as_ref().map(|embedder| embedder.vector(&text.embedded()).into_bytes());
                 text_bytes += text.text.len() as u64;
-                builder.add(&text.document(), vector);
+                builder.add(&text.document(), vector.unwrap_or_default());
             }
+            let model = built_in.map_or_else(String::new, |embedder| embedder.model().id.clone());
             (builder.finish(&model), model, text_bytes)
         })
         .await?;
         Ok(NewVolume { account, documents, text_bytes, model, content })
     }
-}
-
-/// An embedder failed.
-pub(crate) fn not_embedded(error: EmbedError) -> Error {
-    Error::Embedder { what: error.to_string() }
 }
 
 /// What tells a thing that happened from any other.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use threadkeep_search::Volume;
 use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
 
-use super::index::{new_volume, not_embedded};
+use super::index::new_volume;
 use crate::{Engine, Error, Result, beside};
 
 /// Documents that are given to an embedder at once.
@@ -60,7 +60,7 @@ impl Engine {
                 };
                 texts.push(text.map_or_else(String::new, |text| text.embedded()));
             }
-            let made = embedder.embed(texts).await.map_err(not_embedded)?;
+            let made = embedder.embed(texts).await.map_err(|error| Error::Embedder { what: error.to_string() })?;
             vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));
         }
         Ok(vectors)
