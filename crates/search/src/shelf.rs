@@ -76,6 +76,16 @@ impl Shelf {
         self.volumes.iter().find_map(|volume| volume.strand_of(segment))
     }
 
+    /// A segment and all that it grew from, the newest first; none if not all of them are known here.
+    pub fn chain(&self, segment: SegmentId) -> Option<Vec<SegmentId>> {
+        let (mut chain, mut next) = (Vec::new(), Some(segment));
+        while let Some(segment) = next {
+            chain.push(segment);
+            next = self.strand(segment)?.parent;
+        }
+        Some(chain)
+    }
+
     /// The segments that grew from `segment`, the oldest first.
     pub fn children(&self, segment: SegmentId) -> &[Strand] {
         let children = self.children.get_or_init(|| {

@@ -143,13 +143,16 @@ struct Answer {
     scored: Vec<(Scored, Arc<Seen>, bool)>,
 }
 
+/// Threads that are asked for, each with the segment in which it is at present, where that is known.
+type Among = HashMap<ThreadId, Option<SegmentId>>;
+
 /// One search under way.
 struct Asking<'a> {
     engine: &'a Engine,
     search: &'a Search,
     filter: Option<ListFilter>,
     /// The threads that are asked for, if they are few.
-    among: Option<HashSet<ThreadId>>,
+    among: Option<Among>,
     shelf: &'a Shelf,
     question: &'a Question,
     threads: HashMap<ThreadId, Option<Arc<Seen>>>,
@@ -191,7 +194,7 @@ impl Engine {
         }
         let (filter, among) = self.wanted_threads(&search, account, &shelf).await?;
         let segments = match &among {
-            Some(threads) => self.segments_seen_by(threads, &search).await?,
+            Some(threads) => self.segments_seen_by(threads, &search, &shelf).await?,
             None => None,
         };
         let mut wants = Wants {
@@ -249,37 +252,47 @@ impl Engine {
         search: &Search,
         account: &Account,
         shelf: &Shelf,
-    ) -> Result<(Option<ListFilter>, Option<HashSet<ThreadId>>)> {
+    ) -> Result<(Option<ListFilter>, Option<Among>)> {
         let filter = search.filter();
         if let Some(thread) = search.thread {
-            return Ok((filter, Some(family(shelf, thread))));
+            return Ok((filter, Some(family(shelf, thread).into_iter().map(|thread| (thread, None)).collect())));
         }
         let Some(asked) = filter.clone() else { return Ok((None, None)) };
         let query = ListQuery { filter: asked, ..ListQuery::of(account.clone(), LISTED_MAX + 1) };
         let found = self.shared.stores.store.list(query).await?;
         let few = found.len() <= LISTED_MAX;
-        Ok((filter, few.then(|| found.into_iter().map(|thread| thread.id).collect())))
+        Ok((filter, few.then(|| found.into_iter().map(|thread| (thread.id, Some(thread.head.segment))).collect())))
     }
 
     /// The segments in which some threads may have their texts; none if they are too many to be listed.
     async fn segments_seen_by(
         &self,
-        threads: &HashSet<ThreadId>,
+        threads: &Among,
         search: &Search,
+        shelf: &Shelf,
     ) -> Result<Option<HashSet<SegmentId>>> {
         let store = &self.shared.stores.store;
-        let mut near = Vec::new();
-        for thread in threads {
-            if search.include_superseded {
+        let (mut seen, mut unknown) = (HashSet::new(), Vec::new());
+        for (thread, head) in threads {
+            let near = if search.include_superseded {
                 let own = store.segments(*thread, Position::END, SEGMENTS_MAX).await?;
-                near.extend(own.into_iter().map(|segment| segment.id));
-            } else if let Some(head) = store.head(*thread).await? {
-                near.push(head.segment);
+                own.into_iter().map(|segment| segment.id).collect()
+            } else if let Some(head) = head {
+                vec![*head]
+            } else {
+                store.head(*thread).await?.into_iter().map(|head| head.segment).collect()
+            };
+            for segment in near {
+                match shelf.chain(segment) {
+                    Some(chain) => seen.extend(chain),
+                    None => unknown.push(segment),
+                }
             }
         }
-        let all = store.chains(near, SEGMENTS_MAX).await?;
-        let complete = all.len() < SEGMENTS_MAX;
-        Ok(complete.then(|| all.into_iter().map(|segment| segment.id).collect()))
+        if !unknown.is_empty() {
+            seen.extend(store.chains(unknown, SEGMENTS_MAX).await?.into_iter().map(|segment| segment.id));
+        }
+        Ok((seen.len() < SEGMENTS_MAX).then_some(seen))
     }
 }
 
@@ -413,7 +426,7 @@ impl Asking<'_> {
     }
 
     async fn passing(&self, id: ThreadId) -> Result<Option<Thread>> {
-        if self.among.as_ref().is_some_and(|among| !among.contains(&id)) {
+        if self.among.as_ref().is_some_and(|among| !among.contains_key(&id)) {
             return Ok(None);
         }
         let thread = self.engine.shared.stores.store.thread(id.into()).await?;
