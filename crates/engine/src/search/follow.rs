@@ -253,6 +253,7 @@ impl Engine {
         // What was begun and not ended, here or by another process, may be of any account.
         let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
         loop {
+            let began = Instant::now();
             let step = self.index_some(&counted).await?;
             for account in &step.accounts {
                 while self.merge_some(Some(account)).await? {}
@@ -261,6 +262,8 @@ impl Engine {
             if !step.more {
                 break;
             }
+            // Those who write so much go first.
+            tokio::time::sleep(began.elapsed() / 2).await;
         }
         if !all_were_seen {
             while self.merge_some(None).await? {}
