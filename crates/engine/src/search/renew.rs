@@ -28,7 +28,9 @@ impl Engine {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let embedder = self.embedder();
         let model = &embedder.model().id;
-        let Some(row) = rows.into_iter().find(|row| row.documents > 0 && row.model != *model) else { return Ok(false) };
+        // The smallest first: that is what was just said, or what was just divided, before it is merged again.
+        let without = rows.into_iter().filter(|row| row.documents > 0 && row.model != *model);
+        let Some(row) = without.min_by_key(|row| (row.documents, row.id)) else { return Ok(false) };
         let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
         if volume.len() > DOCUMENTS_MAX {
             self.divide(row, volume).await?;
