@@ -221,7 +221,8 @@ impl Engine {
                 answers: BTreeMap::new(),
             };
             asking.look_at(&matches, limit).await?;
-            if asking.answers.len() < limit && !matches.is_complete() {
+            let found = asking.answers.len();
+            if found < limit && !matches.is_complete() && found < threads_at_most(&shelf, among.as_ref()) {
                 wants.candidates *= 16;
                 continue;
             }
@@ -294,6 +295,13 @@ impl Engine {
         }
         Ok((seen.len() < SEGMENTS_MAX).then_some(seen))
     }
+}
+
+/// How many threads could be found at all.
+fn threads_at_most(shelf: &Shelf, among: Option<&Among>) -> usize {
+    let strands = shelf.volumes().iter().flat_map(|volume| volume.strands());
+    let threads: HashSet<ThreadId> = strands.map(|strand| strand.thread).collect();
+    among.map_or(threads.len(), |among| among.len().min(threads.len()))
 }
 
 /// A thread and all that grew from it.
