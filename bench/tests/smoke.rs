@@ -15,13 +15,18 @@ fn run(args: &[&str]) -> Output {
     output
 }
 
+/// What a run that went well printed, line by line.
+fn objects(output: Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
+}
+
 /// Runs everything quickly; gives how many lines each row has. `by_hand_on` is the store that is used by hand beside ours.
 fn quick_run(by_hand_on: &str, args: &[&str]) -> BTreeMap<String, usize> {
     let output = run(&[&["engine", "--quick", "--json"], args].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for line in String::from_utf8(output.stdout).expect("text").lines() {
-        let line: Value = serde_json::from_str(line).expect("a JSON object");
+    for line in objects(output) {
         *lines.entry(line["row"].as_str().expect("a row has a name").to_owned()).or_default() += 1;
         assert!(line["ours"].as_f64().is_some_and(f64::is_finite), "{line}");
         for other in [by_hand_on, "jsonl", "ratio"] {
@@ -200,12 +205,7 @@ fn what_cannot_be_measured_is_refused() {
 #[test]
 fn a_quick_run_over_files_gives_every_row_and_copies_nothing() {
     let output = run(&["files", "--quick", "--json", "--rounds", "1"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<Value> = String::from_utf8(output.stdout)
-        .expect("text")
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON object"))
-        .collect();
+    let lines = objects(output);
     let rows: Vec<&str> = lines.iter().map(|line| line["row"].as_str().expect("a row has a name")).collect();
     assert_eq!(rows, ["fork", "spawn", "rollback", "forks", "forks", "grep", "grep", "grep", "find"]);
     assert!(lines.iter().all(|line| line["ours"].as_f64().is_some_and(f64::is_finite)), "{lines:?}");
@@ -215,12 +215,7 @@ fn a_quick_run_over_files_gives_every_row_and_copies_nothing() {
 #[test]
 fn a_quick_run_of_searches_gives_every_row() {
     let output = run(&["search", "--quick", "--json"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<Value> = String::from_utf8(output.stdout)
-        .expect("text")
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON object"))
-        .collect();
+    let lines = objects(output);
     let rows: Vec<&str> = lines.iter().map(|line| line["row"].as_str().expect("a row has a name")).collect();
     let asked = ["ask"; 12];
     assert_eq!(rows, [&["index", "index", "size"][..], &asked, &["index", "forks", "follow", "follow"]].concat());

@@ -99,19 +99,9 @@ impl Builder {
         self.strands.insert(strand.segment, strand);
     }
 
-    /// Whether a segment is known.
-    pub fn knows(&self, segment: SegmentId) -> bool {
-        self.strands.contains_key(&segment)
-    }
-
-    /// How many documents it has.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there is nothing in it, not even a segment.
-    pub fn is_empty(&self) -> bool {
-        self.strands.is_empty()
+    /// Bytes of the texts that were added.
+    pub fn text_bytes(&self) -> u64 {
+        self.text_bytes
     }
 
     /// Adds a message. Its vector, a signed byte a dimension, is empty where there is none; in one volume all have one, or none has.

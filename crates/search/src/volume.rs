@@ -152,11 +152,6 @@ impl Volume {
         self.strand.is_empty()
     }
 
-    /// Its size.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Bytes of the texts that it was made of.
     pub fn text_bytes(&self) -> u64 {
         self.text_bytes

@@ -134,13 +134,12 @@ impl Engine {
         let (content, model, text_bytes) = beside::aside(move || {
             let mut builder = Builder::default();
             pile.strands.into_values().for_each(|strand| builder.strand(strand));
-            let mut text_bytes = 0;
             for text in &pile.texts {
                 let vector = built_in.as_ref().map(|embedder| embedder.vector(&text.embedded()).into_bytes());
-                text_bytes += text.text.len() as u64;
                 builder.add(&text.document(), vector.unwrap_or_default());
             }
             let model = built_in.map_or_else(String::new, |embedder| embedder.model().id.clone());
+            let text_bytes = builder.text_bytes();
             (builder.finish(&model), model, text_bytes)
         })
         .await?;

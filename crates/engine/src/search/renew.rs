@@ -33,7 +33,7 @@ impl Engine {
         let Some(row) = without.min_by_key(|row| (row.documents, row.id)) else { return Ok(false) };
         let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
         if volume.len() > DOCUMENTS_MAX {
-            self.divide(row, volume).await?;
+            self.divide(&row, volume).await?;
             return Ok(true);
         }
         let _in_work = library.work_on(row.id);
@@ -41,10 +41,10 @@ impl Engine {
         let vectors = self.vectors_of(&volume).await?;
         let content =
             volume.with_vectors(model, &vectors).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-        let VolumeRow { id, account, documents, text_bytes, .. } = row;
-        let renewed = NewVolume { account, documents, text_bytes, model: model.clone(), content };
+        let VolumeRow { ref account, documents, text_bytes, .. } = row;
+        let renewed = NewVolume { account: account.clone(), documents, text_bytes, model: model.clone(), content };
         let _turn = library.turn.lock().await;
-        self.replace(id, vec![renewed]).await?;
+        self.replace(&row, vec![renewed]).await?;
         Ok(true)
     }
 
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Makes two volumes of one: the first documents, and the others.
-    async fn divide(&self, row: VolumeRow, volume: Arc<Volume>) -> Result<()> {
+    async fn divide(&self, row: &VolumeRow, volume: Arc<Volume>) -> Result<()> {
         let halves = beside::aside(move || {
             let first = |_: &Volume, doc: u32| (doc as usize) < DOCUMENTS_MAX;
             let first_half = threadkeep_search::merge(&[&volume], first, |_| true);
@@ -81,18 +81,18 @@ impl Engine {
         for half in halves {
             add.extend(new_volume(row.account.clone(), half)?);
         }
-        self.replace(row.id, add).await
+        self.replace(row, add).await
     }
 
     /// Puts others in the place of a volume, if it is still there.
-    async fn replace(&self, id: u64, by: Vec<NewVolume>) -> Result<()> {
+    async fn replace(&self, row: &VolumeRow, by: Vec<NewVolume>) -> Result<()> {
         let shelves = &self.shared.stores.shelves;
         for _ in 0..TRIES_MAX {
             let (edition, note) = self.edition().await?;
-            if !shelves.volumes(None).await?.iter().any(|row| row.id == id) {
+            if !shelves.volumes(Some(row.account.clone())).await?.iter().any(|there| there.id == row.id) {
                 return Ok(());
             }
-            let change = Reshelving { edition, note: note.encode(), add: by.clone(), remove: vec![id] };
+            let change = Reshelving { edition, note: note.encode(), add: by.clone(), remove: vec![row.id] };
             if shelves.reshelve(change).await? {
                 return Ok(());
             }
