@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use threadkeep_model::Account;
 use threadkeep_search::{Shelf, Volume};
@@ -31,6 +32,8 @@ pub(crate) struct Library {
     pub(super) unembedded: Arc<Notify>,
     /// The volume for which vectors are being made: it is not merged meanwhile.
     in_work: Mutex<Option<u64>>,
+    /// Until when questions do without the embedder, because it failed one of them.
+    without_embedder: Mutex<Option<Instant>>,
 }
 
 /// That a volume is in work, until this is dropped.
@@ -84,6 +87,17 @@ impl Library {
 
     pub(super) fn is_in_work(&self, volume: u64) -> bool {
         *self.in_work.lock().unwrap_or_else(PoisonError::into_inner) == Some(volume)
+    }
+
+    pub(super) fn may_ask_embedder(&self) -> bool {
+        let until = *self.without_embedder.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    /// Notes whether the embedder answered a question; if not, it is not asked again for a while.
+    pub(super) fn embedder_answered(&self, answered: bool, rest: Duration) {
+        let until = (!answered).then(|| Instant::now() + rest);
+        *self.without_embedder.lock().unwrap_or_else(PoisonError::into_inner) = until;
     }
 
     fn shelves(&self) -> MutexGuard<'_, Kept> {

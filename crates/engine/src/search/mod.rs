@@ -35,6 +35,8 @@ use crate::{Engine, Result};
 
 /// How long a search waits for the vector of its question.
 const VECTOR_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How long searches go on without vectors after one waited in vain.
+const VECTOR_REST: Duration = Duration::from_secs(10);
 
 /// The way in which texts are indexed, by number. An index that was made in another one is made anew.
 const WAY: u32 = 2;
@@ -66,16 +68,23 @@ impl Engine {
         self.embedder.clone().unwrap_or_else(|| Arc::new(Static::new()))
     }
 
-    /// The vector of a question, if it can be had soon: without one the words answer.
+    /// The vector of a question, if it can be had soon: without one the words answer. After an embedder failed, questions
+    /// do without it for a while, so that not each of them waits.
     pub(crate) async fn vector_soon(&self, text: &str) -> Option<Vector> {
         let embedder = self.embedder();
         let vectors = embedder.embed(vec![text.to_owned()]);
-        let made = match &self.embedder {
-            Some(_) if Handle::try_current().is_ok() => tokio::time::timeout(VECTOR_WAIT_MAX, vectors).await.ok()?,
+        if self.embedder.is_none() || Handle::try_current().is_err() {
             // The built-in one is done when it is asked.
-            Some(_) | None => vectors.await,
-        };
-        made.ok()?.pop()
+            return vectors.await.ok()?.pop();
+        }
+        let library = &self.shared.library;
+        if !library.may_ask_embedder() {
+            return None;
+        }
+        let made = tokio::time::timeout(VECTOR_WAIT_MAX, vectors).await;
+        let vector = made.ok().and_then(|made| made.ok()?.pop());
+        library.embedder_answered(vector.is_some(), VECTOR_REST);
+        vector
     }
 
     /// The edition of the index, and its note.

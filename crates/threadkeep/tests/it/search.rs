@@ -618,7 +618,7 @@ async fn a_store_that_is_called_like_the_index_of_another_is_left_alone() {
 }
 
 /// Makes vectors of messages, and never answers once it is asked for a question's.
-struct Stuck(Model, std::sync::atomic::AtomicBool);
+struct Stuck(Model, std::sync::atomic::AtomicBool, std::sync::atomic::AtomicUsize);
 
 impl Embedder for Stuck {
     fn model(&self) -> &Model {
@@ -626,22 +626,29 @@ impl Embedder for Stuck {
     }
 
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vector>, EmbedError>> {
-        if self.1.load(std::sync::atomic::Ordering::Relaxed) {
-            return Box::pin(std::future::pending());
+        use std::sync::atomic::Ordering::Relaxed;
+        if !self.1.load(Relaxed) {
+            return Box::pin(std::future::ready(Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect())));
         }
-        Box::pin(std::future::ready(Ok(texts.iter().map(|_| Vector::quantise(&[0.6, 0.8])).collect())))
+        Box::pin(async {
+            self.2.fetch_add(1, Relaxed);
+            std::future::pending().await
+        })
     }
 }
 
 #[tokio::test]
 async fn a_search_does_not_wait_for_an_embedder_that_hangs() {
     let keep = Keep::memory();
-    let stuck = Arc::new(Stuck(Model { id: "stuck".to_owned(), dimensions: 2 }, false.into()));
+    let stuck = Arc::new(Stuck(Model { id: "stuck".to_owned(), dimensions: 2 }, false.into(), 0.into()));
     let engine = keep.engine.with_embedder(Arc::clone(&stuck) as Arc<dyn Embedder>);
     let thread = said(&engine, "a lemur").await;
     index(&engine).await;
     stuck.1.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(found(&engine, "lemurs").await, [(thread, "a lemur".to_owned())], "the words answer");
+    for _ in 0..3 {
+        assert_eq!(found(&engine, "lemurs").await, [(thread, "a lemur".to_owned())], "the words answer");
+    }
+    assert_eq!(stuck.2.load(std::sync::atomic::Ordering::Relaxed), 1, "and only one search waited");
 }
 
 /// Makes vectors once it is let.
