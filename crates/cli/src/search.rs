@@ -160,7 +160,9 @@ async fn catch_up(context: &Context, engine: &Engine) {
     let done: threadkeep::Result<()> = done.await;
     if let Err(error) = done {
         context.note(format!("warning: the search index is behind what was said: {error}"));
-        context.note(format!("hint: {}", context.hints.command("index backfill")));
+        // One that cannot even be looked at is not brought up to date either.
+        let mend = if engine.index_status().await.is_ok() { "index backfill" } else { "index rebuild" };
+        context.note(format!("hint: {}", context.hints.command(mend)));
     }
 }
 

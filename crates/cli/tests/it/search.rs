@@ -71,6 +71,24 @@ fn a_search_on_the_bare_store_finds_what_was_just_said_and_says_how_to_open_it()
 }
 
 #[test]
+fn an_index_that_cannot_be_read_says_how_it_is_made_anew() {
+    let keep = Keep::new();
+    let data = keep.at("data");
+    let on = |args: &[&str]| {
+        let mut command = threadkeep();
+        command.current_dir(keep.folder()).arg("--data").arg(&data).args(args);
+        run(command, b"")
+    };
+    on(&["create", "Reeds", "--message", "a bittern"]).ok();
+    std::fs::write(data.join("threadkeep-search.db"), "no database at all").expect("damage");
+    let refused = on(&["search", "bittern"]);
+    assert!(!refused.stderr.contains("index backfill"), "{refused:?}");
+    refused.refused(6, &["threadkeep-search.db", "hint: threadkeep", "index rebuild"]);
+    on(&["index", "rebuild"]).ok();
+    assert!(on(&["search", "bittern"]).ok().contains("a bittern"));
+}
+
+#[test]
 fn commands_ask_the_server_that_runs_on_the_folder() {
     let keep = Keep::served();
     let thread = keep.create("Harbour");
