@@ -155,7 +155,7 @@ fn fill(bench: &Bench, engine: &Engine, first: usize, count: usize) -> Result<Ve
 fn ask(bench: &Bench, engine: &Engine, query: &str, times: usize) -> Result<(Vec<f64>, f64)> {
     let asked = || -> Result<()> {
         let found = bench.runtime.block_on(engine.search(Search::new(query)))?;
-        match found.hits.is_empty() && query.starts_with("zz") {
+        match found.is_empty() && query.starts_with("zz") {
             true => Err(format!("nothing was found for {query}").into()),
             false => Ok(()),
         }
@@ -202,7 +202,7 @@ fn forks(bench: &Bench, engine: &Engine, sizes: &Sizes, single: Single<'_>) -> R
     }
     let search = Search { limit: Some(50), ..Search::new("zzforked") };
     let found = bench.runtime.block_on(engine.search(search))?;
-    if found.hits.len() != 1 || found.hits[0].thread != thread || found.hits[0].also_in != sizes.forks as u64 {
+    if found.len() != 1 || found[0].thread != thread || found[0].also_in != sizes.forks as u64 {
         return Err("a message that forks share was not found once, under the thread that wrote it".into());
     }
     let grown = after.bytes.saturating_sub(before.bytes) as f64 / sizes.forks as f64;

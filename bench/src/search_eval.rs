@@ -11,8 +11,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use threadkeep::{
-    Create, Engine, Found, Json, Limits, MemoryStore, MessageBody, MessageId, Role, Search, Stores, SystemWorld,
-    ThreadId, Timestamp, World,
+    Create, Engine, Json, Limits, MemoryStore, MessageBody, MessageId, Role, Search, Stores, SystemWorld, ThreadId,
+    Timestamp, World,
 };
 
 use crate::Result;
@@ -125,11 +125,11 @@ pub(crate) fn evaluate(args: &EvalArgs) -> Result<()> {
                 Ok(found) => found,
                 Err(error) => {
                     eprintln!("question {}: {error}", query.query_id);
-                    Found::default()
+                    Vec::new()
                 }
             };
             times.push(began.elapsed().as_secs_f64() * 1_000.0);
-            let results = found.hits.iter().map(|hit| Answer {
+            let results = found.iter().map(|hit| Answer {
                 thread_id: &threads[&hit.thread],
                 message_id: messages.get(&hit.message).map_or("", String::as_str),
                 score: hit.score,

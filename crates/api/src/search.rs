@@ -108,10 +108,10 @@ pub struct SearchFound {
 
 impl SearchFound {
     /// What was found, in so much time.
-    pub fn new(found: &threadkeep_engine::Found, took: std::time::Duration) -> Self {
+    pub fn new(found: &[threadkeep_engine::Hit], took: std::time::Duration) -> Self {
         // Microseconds are as exact as anybody needs it.
         let took_ms = took.as_micros() as f64 / 1_000.0;
-        Self { results: found.hits.iter().map(SearchResult::from).collect(), took_ms }
+        Self { results: found.iter().map(SearchResult::from).collect(), took_ms }
     }
 }
 

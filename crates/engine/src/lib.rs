@@ -97,7 +97,7 @@ pub use ops::upload::{FileContent, Upload, Uploaded};
 pub use ops::values::{SetValue, StoredValue, Values};
 pub use policy::{Standing, Verb, standing};
 pub use projects::{Project, ProjectDetails, Sandbox};
-pub use search::{Backfilled, Found, Hit, HitMessage, IndexStatus, Search};
+pub use search::{Backfilled, Hit, HitMessage, IndexStatus, Search};
 pub use threadkeep_tree::{Case, Match, Mode};
 pub use world::World;
 pub use writer::TakeWriter;

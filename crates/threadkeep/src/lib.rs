@@ -83,7 +83,7 @@
 //! let thread = keep.create(Create::titled("Keys").message(MessageBody::user("We rotate keys in May."))).await?.id;
 //! keep.backfill(None, std::sync::Arc::new(|_, _, _| {})).await?;
 //! let found = keep.search(Search::new("when are keys rotated?")).await?;
-//! assert_eq!(found.hits[0].thread, thread);
+//! assert_eq!(found[0].thread, thread);
 //! # Ok(())
 //! # }
 //! ```
@@ -117,7 +117,7 @@ pub use threadkeep_engine::{
     ThreadSummary, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Upload, Uploaded,
     Validate, Values, Verb, Verdict, World, WriteFiles, standing,
 };
-pub use threadkeep_engine::{Backfilled, Found, Hit, HitMessage, IndexStatus, Search};
+pub use threadkeep_engine::{Backfilled, Hit, HitMessage, IndexStatus, Search};
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
     Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,

@@ -89,13 +89,6 @@ impl Search {
     }
 }
 
-/// What a search found.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// Threads, the best first.
-    pub hits: Vec<Hit>,
-}
-
 /// A thread that answers, opened at the message that does so best.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
@@ -165,7 +158,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the question is too long, or asks for more than there is room for; if the index cannot be read.
-    pub async fn search(&self, search: Search) -> Result<Found> {
+    pub async fn search(&self, search: Search) -> Result<Vec<Hit>> {
         let limit = search.limit.unwrap_or(HITS);
         if limit == 0 || limit > HITS_MAX {
             return Err(invalid("limit", format!("a search gives 1 to {HITS_MAX} threads")));
@@ -182,7 +175,7 @@ impl Engine {
         }
         let account = &self.caller.account;
         if account.is_nobody() {
-            return Ok(Found::default());
+            return Ok(Vec::new());
         }
         if let Some(thread) = search.thread {
             self.thread(thread).await?;
@@ -190,7 +183,7 @@ impl Engine {
         let shelf = self.shelf(account).await?;
         let question = self.question(&search.query, &shelf).await;
         if shelf.is_empty() || question.is_empty() {
-            return Ok(Found::default());
+            return Ok(Vec::new());
         }
         let (filter, among) = self.wanted_threads(&search, account, &shelf).await?;
         let segments = match &among {
@@ -446,7 +439,7 @@ impl Asking<'_> {
     }
 
     /// The best of what was found, opened.
-    async fn finish(mut self, limit: usize, context: usize) -> Result<Found> {
+    async fn finish(mut self, limit: usize, context: usize) -> Result<Vec<Hit>> {
         let mut answers: Vec<(f32, Answer)> = Vec::new();
         for mut answer in std::mem::take(&mut self.answers).into_values() {
             answer.scored.sort_by(|(one, ..), (other, ..)| {
@@ -481,7 +474,7 @@ impl Asking<'_> {
                 superseded,
             });
         }
-        Ok(Found { hits })
+        Ok(hits)
     }
 
     /// How many other threads show a document.

@@ -27,7 +27,7 @@ use threadkeep_embed::{Embedder, Static, Vector};
 use threadkeep_model::Invalid;
 use tokio::runtime::Handle;
 
-pub use ask::{Found, Hit, HitMessage, Search};
+pub use ask::{Hit, HitMessage, Search};
 pub use follow::{Backfilled, IndexStatus};
 pub(crate) use library::Library;
 

@@ -65,7 +65,7 @@ impl Threads {
     pub async fn search(&self, agent_id: &str, query: &str, opts: SearchOptions) -> Result<Vec<SearchResult>> {
         let SearchOptions { limit, context_window: context } = opts;
         let search = Search { agent: Some(agent(agent_id)?.to_owned()), limit, context, ..Search::new(query) };
-        Ok(self.engine.search(search).await?.hits.into_iter().map(SearchResult::from).collect())
+        Ok(self.engine.search(search).await?.into_iter().map(SearchResult::from).collect())
     }
 
     /// Indexes what is missing, and drops what belongs to threads that are no more. It can be broken off and repeated: only
