@@ -3,7 +3,7 @@
 use clap::Args;
 use threadkeep::model::{Attachment, ParentCommunication};
 use threadkeep::{Child, FilePath, Json, MessageBody, Skill as Activated};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;

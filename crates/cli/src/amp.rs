@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId};
-use threadkeep_api as api;
-use threadkeep_api::AmpSource;
+use threadkeep_calls as api;
+use threadkeep_calls::AmpSource;
 
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};

@@ -3,8 +3,8 @@
 use threadkeep::{
     Append, Error, IdempotencyKey, Insert, MessageName, NewMessage, Progressed, Queue, ThreadId, Version,
 };
-use threadkeep_api as api;
-use threadkeep_api::Problem;
+use threadkeep_calls as api;
+use threadkeep_calls::Problem;
 use threadkeep_client as client;
 
 use crate::context::Context;

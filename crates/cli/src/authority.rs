@@ -2,8 +2,8 @@
 
 use clap::{ArgGroup, Args, ValueEnum};
 use threadkeep::{Capability, Fallback, Uuid};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 use threadkeep_client::ListApprovals;
 
 use crate::context::Context;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use threadkeep::{CopyReport, Invalid};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client::Export;
 
 use crate::context::Context;

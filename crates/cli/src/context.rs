@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use threadkeep::model::Code;
 use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName, Version};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, ListThreads};
 
 use crate::config::Unflagged;

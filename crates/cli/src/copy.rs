@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use threadkeep::{Invalid, StoreUrl};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

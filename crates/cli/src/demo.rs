@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use threadkeep::{Json, MessageBody, Role, ThreadId};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use threadkeep::embed::Embedder;
 use threadkeep::{Engine, Invalid};
 #[cfg(any(feature = "endpoint", feature = "transformer"))]
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::failure::Failure;
 #[cfg(feature = "endpoint")]

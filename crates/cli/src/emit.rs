@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::Json;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

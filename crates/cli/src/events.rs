@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::Version;
-use threadkeep_api::LoggedEvent;
+use threadkeep_calls::LoggedEvent;
 
 use crate::context::Context;
 use crate::failure::{Failure, note};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Lease, ThreadId};
-use threadkeep_api::{ErrorCode, Problem, Status, TakeWriter};
+use threadkeep_calls::{ErrorCode, Problem, Status, TakeWriter};
 use threadkeep_client::{Client, Error, Retry};
 use tokio::sync::oneshot;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, ThreadId};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::place::Hints;
 use crate::text::visible;

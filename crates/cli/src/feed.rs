@@ -3,8 +3,8 @@
 use threadkeep::{
     Engine, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, ThreadId, Timestamp,
 };
-use threadkeep_api as api;
-use threadkeep_api::{FeedEntry, Problem};
+use threadkeep_calls as api;
+use threadkeep_calls::{FeedEntry, Problem};
 use threadkeep_client as client;
 
 use crate::context::Context;

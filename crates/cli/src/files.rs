@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use threadkeep::model::Code;
 use threadkeep::{FilePath, Invalid, Json, Limits, Version};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client::{At, Download, FileContent, NewFile};
 
 use crate::context::{Conditions, Context};

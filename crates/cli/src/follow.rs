@@ -9,7 +9,7 @@ use threadkeep::model::{
     RolledBack, ThreadChanged, Truncated, ValuesChanged,
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
-use threadkeep_api::{ErrorCode, HistoryEntry, Problem, Status, Thread};
+use threadkeep_calls::{ErrorCode, HistoryEntry, Problem, Status, Thread};
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 

@@ -1,7 +1,7 @@
 //! Is there a server, and a way in: `health`, `sign-in`.
 
 use clap::Args;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Retry};
 
 use crate::context::Context;

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use threadkeep::{InjectionType, Invalid, Json, Urgency, Uuid, Version};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 use threadkeep::{ActorKind, Scope, Timestamp};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::LifecycleAction;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;

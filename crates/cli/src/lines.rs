@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use threadkeep::{Content, Invalid, Limits, ThreadId};
-use threadkeep_api::{Message, NewMessage, Problem, Status};
+use threadkeep_calls::{Message, NewMessage, Problem, Status};
 use threadkeep_client::{Client, Error, Retry as Again};
 use tokio::sync::Notify;
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use threadkeep::model::{Lifecycle, Visibility};
 use threadkeep::{Invalid, Json, ThreadId, ThreadName, Timestamp};
-use threadkeep_api::ThreadSummary;
+use threadkeep_calls::ThreadSummary;
 use threadkeep_client::{Archived, ListThreads, Sort};
 
 use crate::context::Context;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use threadkeep::{Invalid, ThreadId, Timestamp};
-use threadkeep_api::HistoryEntry;
+use threadkeep_calls::HistoryEntry;
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 
 use crate::context::Context;

@@ -9,8 +9,8 @@ use threadkeep::model::{
     MergeStatus, Resolved, StateStrategy, Take, Validation, ValidationResult,
 };
 use threadkeep::{FilePath, Invalid, Uuid};
-use threadkeep_api as api;
-use threadkeep_api::Status;
+use threadkeep_calls as api;
+use threadkeep_calls::Status;
 
 use crate::context::{Conditions, Context};
 use crate::exclusive::unless_interrupted;

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Stdout, Write};
 
 use serde::Serialize;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::failure::{Failure, cannot_write};
 

@@ -1,7 +1,7 @@
 //! `change-owner`: a thread goes to another account.
 
 use clap::Args;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;

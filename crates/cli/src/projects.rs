@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use threadkeep::{Invalid, Json, Sandbox};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

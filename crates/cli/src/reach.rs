@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep::{Engine, Invalid};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 use threadkeep_server::ValidationSettings;
 

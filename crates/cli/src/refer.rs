@@ -3,7 +3,7 @@
 
 use clap::{Args, ValueEnum};
 use threadkeep::{Binding, FilePath, ReferenceScope, Uuid, ValueKey};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client::{ListMessages, ListValues, Order};
 
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins with.
 
 use clap::Args;
-use threadkeep_api as api;
-use threadkeep_api::{Relationship, RelationshipRole};
+use threadkeep_calls as api;
+use threadkeep_calls::{Relationship, RelationshipRole};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;

@@ -10,7 +10,7 @@ use threadkeep::{
     Content, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment, NewMessage,
     Role, SystemWorld, ThreadId, Version, World,
 };
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client as client;
 
 use crate::attached;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
 use crate::context::Context;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use threadkeep::{Invalid, Limits};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::{Connections, JwtSettings, Settings, ValidationSettings, WebhookSettings};
 
 use crate::duration::duration;

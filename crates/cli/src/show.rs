@@ -3,8 +3,8 @@
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
 use threadkeep::{FilePath, Limits, MessageBody, MessageName, Part, Role, Version};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Message, Problem, Status, Thread};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Message, Problem, Status, Thread};
 use threadkeep_client::{ListMessages, MessagePage, Order};
 
 use crate::context::Context;

@@ -3,8 +3,8 @@
 use clap::Args;
 use threadkeep::model::FieldChanges;
 use threadkeep::{Invalid, Json, MessageBody, ThreadName};
-use threadkeep_api as api;
-use threadkeep_api::Thread;
+use threadkeep_calls as api;
+use threadkeep_calls::Thread;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;

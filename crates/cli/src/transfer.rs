@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use threadkeep::{Engine, ExportItem, Selection};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
 use threadkeep_client as client;
 
 use crate::amp;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use clap::Args;
 use threadkeep::model::{Child, RelationKind};
 use threadkeep::{ThreadId, Timestamp};
-use threadkeep_api::{Family, Relation, Thread};
+use threadkeep_calls::{Family, Relation, Thread};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -170,7 +170,7 @@ fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
 mod tests {
     use threadkeep::model::{Head, SegmentId, Tally};
     use threadkeep::{Account, Position, Record};
-    use threadkeep_api::Subagent;
+    use threadkeep_calls::Subagent;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use threadkeep::{FilePath, Version};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client::{GrepFiles, ListFiles};
 
 use crate::context::Context;

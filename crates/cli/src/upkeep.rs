@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use threadkeep::Engine;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::failure::Failure;

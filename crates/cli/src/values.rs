@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::{Json, ValueKey, Version};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_client::ListValues;
 
 use crate::context::Context;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Error, Patch, RawObserver, ThreadId, Version, observe_raw};
-use threadkeep_api::{Problem, Snapshot};
+use threadkeep_calls::{Problem, Snapshot};
 use threadkeep_client as client;
 use threadkeep_client::{After, Client, ListMessages, News, Order, Retry as Again, Stream};
 

@@ -8,8 +8,8 @@ use threadkeep::{
     Content, End as EndOne, ExecutionStatus, IdempotencyKey, Invalid, Json, NewMessage, QueuedId, Step as StepOne,
     Uuid, Version,
 };
-use threadkeep_api as api;
-use threadkeep_api::{Progressed, Queued};
+use threadkeep_calls as api;
+use threadkeep_calls::{Progressed, Queued};
 
 use crate::attached::{self, ATTACH};
 use crate::context::{Conditions, Context};

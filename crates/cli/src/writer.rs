@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use threadkeep::ThreadId;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::context::Context;
 use crate::duration::{duration, milliseconds};

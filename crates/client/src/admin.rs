@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::ask::Ask;
 use crate::client::Client;

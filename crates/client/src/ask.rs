@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
+use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
 use threadkeep_model::{IdempotencyKey, Invalid, Version};
 
 use crate::client::Client;

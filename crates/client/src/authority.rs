@@ -1,6 +1,6 @@
 //! Who may do what, and what threads read and are told of each other.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{ThreadName, Uuid};
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Why a request did not succeed: refused by the server, never arrived, or answered with something else.
 
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_model::Invalid;
 
 /// Why a request did not succeed. Neither its text nor its `Debug` holds a key.

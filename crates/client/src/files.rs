@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{FilePath, Json, ThreadName, Uuid, ValueKey, Version};
 
 use crate::ask::Ask;

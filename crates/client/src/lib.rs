@@ -63,7 +63,7 @@ pub use list::{Archived, ListThreads, Sort};
 pub use messages::{ListMessages, MessagePage, Order};
 pub use retry::Retry;
 pub use stream::{After, Emitted, News, Stream};
-pub use threadkeep_api as api;
+pub use threadkeep_calls as api;
 pub use threadkeep_model as model;
 pub use transport::{Body, BoxError, Exchange, Failed, Request, Response, Transport};
 pub use values::ListValues;

@@ -1,6 +1,6 @@
 //! Lists of threads, by any filter.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{Json, Lifecycle, ThreadName, Timestamp, Visibility};
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Merges: what other threads made comes together in one of them.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{ThreadName, Uuid};
 
 use crate::ask::Ask;

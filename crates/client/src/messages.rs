@@ -1,7 +1,7 @@
 //! Messages, events and the history.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{MessageBody, MessageName, Role, ThreadName, Version};
 
 use crate::ask::{Ask, fresh_key};

@@ -1,6 +1,6 @@
 //! The primitives that people and agents share.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{ThreadName, Uuid, Version};
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Searches: conversations by what they say.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::ask::Ask;
 use crate::client::Client;

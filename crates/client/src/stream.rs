@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use threadkeep_api as api;
-use threadkeep_api::{Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{Problem, Status};
 use threadkeep_model::{Actor, Position, ThreadId, ThreadName, Timestamp, Version};
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Threads as such: create, read, change, delete; events for whoever listens; whether the server is there.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{FieldChanges, ThreadName};
 
 use crate::ask::Ask;

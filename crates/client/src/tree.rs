@@ -1,6 +1,6 @@
 //! Other ways through a history, the family of a thread, and its exclusive writer.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::ThreadName;
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Values of a thread: JSON under a key. Nothing under a key is null, and no error.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{Json, ThreadName, Uuid, ValueKey, Version};
 
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! Work on a thread: the queue, executions, agents, skills, subagents.
 
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use threadkeep_model::{Child, QueuedId, Skill, ThreadName, Uuid};
 
 use crate::ask::Ask;

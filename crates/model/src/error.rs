@@ -51,6 +51,23 @@ pub enum Code {
 }
 
 impl Code {
+    /// All codes.
+    pub const ALL: [Code; 8] = [
+        Self::InvalidThreadId,
+        Self::InvalidMessageId,
+        Self::InvalidCursor,
+        Self::InvalidBody,
+        Self::InvalidParameter,
+        Self::JsonTooDeep,
+        Self::TooLarge,
+        Self::PathEscapesRoot,
+    ];
+
+    /// The code by its text.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == text)
+    }
+
     /// The code as text.
     pub fn as_str(self) -> &'static str {
         match self {

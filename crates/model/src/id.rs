@@ -389,7 +389,7 @@ macro_rules! as_text {
         }
     )*};
 }
-as_text!(ThreadId, ShortId, SegmentId, MessageId, MessageName, QueuedId, Uuid);
+as_text!(ThreadId, ShortId, ThreadName, SegmentId, MessageId, MessageName, QueuedId, Uuid);
 
 impl fmt::Debug for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

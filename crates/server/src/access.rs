@@ -8,7 +8,7 @@ use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
-use threadkeep_api::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
+use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 
 use crate::answer::Refused;
 use crate::app::App;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, Version};
-use threadkeep_api::{Problem, Status};
+use threadkeep_calls::{Problem, Status};
 
 /// Why a request was refused, and how long to wait where waiting helps.
 #[derive(Debug, Clone)]

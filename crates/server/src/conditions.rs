@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use threadkeep::{Engine, IdempotencyKey, Invalid, Position, Thread, Version};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::answer::Refused;
 

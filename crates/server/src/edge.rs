@@ -15,7 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use threadkeep::{Invalid, SystemWorld, Timestamp, World};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::access::is_stream;
 use crate::answer::Refused;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use threadkeep::Timestamp;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 const LOCK_FILE: &str = "server.lock";
 const SERVER_FILE: &str = "server.json";

@@ -8,7 +8,7 @@ use threadkeep::{
     Actor, Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
     Json, MessageId, Standing, StoreError, Subscription, ThreadId, Timestamp, Verb, Version,
 };
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::stream::Told;
 

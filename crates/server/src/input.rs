@@ -12,8 +12,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use threadkeep::model::FieldChanges;
 use threadkeep::{Engine, FileContent, Invalid, Json, Skill};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::answer::Refused;
 use crate::app::{App, Settings};

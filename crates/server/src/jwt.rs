@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::{hmac, signature};
 use serde::Deserialize;
 use threadkeep::{Account, Actor, ActorKind, Key, Scope, Timestamp};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: usize = 8 << 10;

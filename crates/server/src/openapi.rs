@@ -11,7 +11,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use threadkeep::model::{BlobId, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
-use threadkeep_api::{ErrorCode, ProblemTold};
+use threadkeep_calls::{ErrorCode, ProblemTold};
 
 use crate::routes;
 use crate::table::{ANY_MEDIA, Gives, Honours, Needs, Operation, SchemaOf, Takes};

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use threadkeep::{Courier, Engine, SystemWorld, Timestamp, World};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Error, Invalid, Key, Position, ThreadId, Verb, Version};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 

@@ -100,7 +100,7 @@ use std::sync::Arc;
 
 pub use backup::{backup, restore};
 pub use raw::{RawObserver, observe_raw};
-pub use threadkeep_api::{Patch, PatchOperation};
+pub use threadkeep_calls::{Patch, PatchOperation};
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, ApprovalAnswer, ApprovalPage, Approvals,

@@ -1,6 +1,6 @@
 //! Observing a thread patch by patch: what the engine says of each step, in the shape of the wire.
 
-use threadkeep_api::{Patch, Patches};
+use threadkeep_calls::{Patch, Patches};
 use threadkeep_engine::{Engine, Result, ThreadChanges};
 use threadkeep_model::{ThreadId, Version};
 

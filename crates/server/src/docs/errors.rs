@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls::ErrorCode;
 
 use super::html::{escaped, page, sentence};
 

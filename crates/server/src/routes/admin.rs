@@ -8,8 +8,8 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use threadkeep::{Engine, ExportItem, Exporter, Progress, Selection};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
 use tokio::sync::mpsc;
 
 use crate::access::Admin;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Answer as Said, ApprovalState, Approvals, ThreadName, Uuid, Verdict};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::page_limit;
 use super::threads::named;

@@ -12,8 +12,8 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use threadkeep::{SystemWorld, World};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use tokio::sync::mpsc;
 
 use super::admin::quiet;

@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use threadkeep::{Engine, Error, FileCell, FileRecord};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::answer::{Answer, Refused};
 use crate::conditions::IfNoneMatch;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Append, AppendEvent, Error, Event, Invalid, Logged, MessageBody, Position, Role, Verb, Version};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::messages::shown;
 use super::page_limit;

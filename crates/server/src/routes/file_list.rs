@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Case, FilePath, Files, Find, Grep, Invalid, Mode, Verb, Version};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use super::files::{directory, one_of};
 use super::page_limit;

@@ -9,8 +9,8 @@ use threadkeep::{
     DeleteFile, Error, FilePath, FileRecord, FileVersion, Invalid, MakeDirectory, MoveFile, NewFile, Over,
     RemoveDirectory, Standing, Thread, Verb, Version, WriteFiles,
 };
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::content::{content, harmless};
 use super::file_list::{Whole, whole};

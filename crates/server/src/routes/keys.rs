@@ -6,7 +6,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Account, Actor, ActorKind, Invalid, NewKey, Scope, SystemWorld, World};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use crate::access::{Access, Admin, is_stream};
 use crate::answer::{Answer, created, json};

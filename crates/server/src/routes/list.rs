@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::model::{Lifecycle, Visibility};
 use threadkeep::{Archived, Invalid, Json, List, ListSort, ThreadId, ThreadName, Timestamp};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use crate::access::Access;
 use crate::answer::{Answer, Refused, json};

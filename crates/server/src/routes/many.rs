@@ -4,7 +4,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{FeedCursor, Invalid, ThreadName, Verb};
-use threadkeep_api::ErrorCode;
+use threadkeep_calls::ErrorCode;
 
 use crate::access::Access;
 use crate::answer::Answer;

@@ -1,8 +1,8 @@
 //! Merges: what other threads made comes together in one of them.
 
 use threadkeep::{Merge, Uuid, Verb};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::threads::named;
 use crate::access::{Access, Writing};

@@ -6,8 +6,8 @@ use threadkeep::{
     Append, DeleteMessage, EditMessage, Error, Insert, Mention, Message, MessageName, Page, Position, Role, Scope,
     Standing, ThreadName, Truncate, TruncateFrom, Verb, Version,
 };
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::threads::{appended, named};
 use crate::access::{Reader, Writing};

@@ -34,7 +34,7 @@ use threadkeep::{Engine, Invalid};
 use crate::answer::{Answer, Refused};
 use crate::app::App;
 use crate::table::{Routes, router};
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 /// Every route, by kind.
 pub(crate) fn table() -> Vec<Routes> {

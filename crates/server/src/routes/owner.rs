@@ -1,7 +1,7 @@
 //! Whose a thread is.
 
 use threadkeep::{Account, ChangeOwner};
-use threadkeep_api as api;
+use threadkeep_calls as api;
 
 use super::threads::named;
 use crate::access::Admin;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Acknowledge, ChangeLifecycle, Decide, Inject, Spawn, Uuid, Version};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::threads::named;
 use crate::access::{Access, Writing};

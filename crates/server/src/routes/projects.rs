@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Invalid, ProjectDetails};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::access::{Access, Writing};
 use crate::answer::{Answer, Refused, created, json};

@@ -2,8 +2,8 @@
 
 use threadkeep::model::Deliver;
 use threadkeep::{Reference, ThreadName, Unobserve, Uuid, Verb};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::messages::{Which, shown};
 use super::threads::named;

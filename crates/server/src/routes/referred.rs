@@ -4,8 +4,8 @@ use axum::http::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Error, FilePath, Files, Invalid, Uuid, ValueKey, Values};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::content::content;
 use super::file_list::{cursor, place};

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use axum::extract::State;
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::admin::quiet;
 use crate::access::{Access, Writing};

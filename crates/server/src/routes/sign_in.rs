@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{SystemWorld, World};
-use threadkeep_api as api;
-use threadkeep_api::{ErrorCode, Problem, Status};
+use threadkeep_calls as api;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::access::{Access, Session};
 use crate::answer::{Answer, created};

@@ -2,8 +2,8 @@
 
 use threadkeep::model::FieldChanges;
 use threadkeep::{Create, Delete, Error, MessageBody, NewMessage, Standing, Thread, ThreadName, Update, Verb};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use crate::access::{Access, Reader, Writing};
 use crate::answer::{Answer, Refused, at, created, json};

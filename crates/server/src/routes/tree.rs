@@ -6,8 +6,8 @@ use threadkeep::{
     Fork, ForkPoint, Handoff, Invalid, Mention, Rollback, RollbackTo, SetCheckpoint, StepName, TakeWriter, ThreadName,
     Verb,
 };
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::threads::named;
 use crate::access::{Access, Writing};

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{Json, SetValue, ValueKey, Values, Verb, Version};
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::file_list::{cursor, place};
 use super::page_limit;

@@ -5,8 +5,8 @@ use threadkeep::{
     ActivateSkill, Archive, Assign, Begin, EditQueued, End, NotifyParent, Queue, QueuedId, RemoveQueued, SetStatus,
     Skill, Step, Subagent, Unarchive, Uuid,
 };
-use threadkeep_api as api;
-use threadkeep_api::ErrorCode;
+use threadkeep_calls as api;
+use threadkeep_calls::ErrorCode;
 
 use super::threads::{appended, named};
 use crate::access::{Access, Writing};

@@ -8,7 +8,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::Method;
 use schemars::JsonSchema;
-use threadkeep_api::{ErrorCode, Status};
+use threadkeep_calls::{ErrorCode, Status};
 
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
 use crate::access::{Access, Admin, Reader, Session, Writing};

@@ -12,7 +12,7 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use threadkeep_api::{ErrorCode, Status};
+use threadkeep_calls::{ErrorCode, Status};
 
 pub(crate) use describe::Describe;
 

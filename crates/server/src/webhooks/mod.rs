@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ring::hmac;
 use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, Uuid, World};
-use threadkeep_api as api;
-use threadkeep_api::Problem;
+use threadkeep_calls as api;
+use threadkeep_calls::Problem;
 
 use self::post::{Post, Refused};
 

@@ -25,7 +25,7 @@ async fn messages(engine: &Engine, thread: ThreadId, version: Version) -> Vec<Va
     loop {
         let found = engine.messages(thread, page.include_silent().limit(1_000)).await.expect("a page");
         for message in &found.items {
-            let message = threadkeep_api::Message::new(message).expect("a message");
+            let message = threadkeep_calls::Message::new(message).expect("a message");
             shown.push(serde_json::to_value(message).expect("json"));
         }
         match found.next {
@@ -37,7 +37,7 @@ async fn messages(engine: &Engine, thread: ThreadId, version: Version) -> Vec<Va
 
 /// A thread with its messages.
 async fn document(engine: &Engine, thread: &threadkeep::Thread) -> Value {
-    let mut document = serde_json::to_value(threadkeep_api::Thread::from(thread)).expect("json");
+    let mut document = serde_json::to_value(threadkeep_calls::Thread::from(thread)).expect("json");
     document["messages"] = Value::Array(messages(engine, thread.id, thread.head.version).await);
     document
 }

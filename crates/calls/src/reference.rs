@@ -1,0 +1,102 @@
+//! References: what threads read of each other.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use threadkeep_model::{Actor, Binding, ReferenceScope, ThreadId, ThreadName, Timestamp, Uuid, Version};
+
+use crate::call::{Declaration, Group};
+use crate::object::{parsed, thread};
+use crate::tree::reads;
+
+pub(crate) const REFERENCES: Group = Group {
+    name: "References and observers",
+    about: "What threads read of each other, and what they are told of each other.",
+};
+
+/// Makes a reference to another thread: to read it as it is now, or to follow it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "NewReference")]
+pub struct Refer {
+    /// The thread that is read.
+    #[serde(deserialize_with = "thread")]
+    pub target: ThreadName,
+    /// What of it: `all`, `messages`, `files`, `kv`, or patterns for paths of files. Default: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = ReferenceScope::COUNT_MAX))]
+    pub scope: Vec<ReferenceScope>,
+    /// Whether it follows the target. Default: frozen.
+    #[serde(default)]
+    pub binding: Binding,
+}
+
+impl Refer {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("reference", "referThread"), "/v1/threads/{thread}/reference", REFERENCES)
+            .about("Makes a reference to another thread: to read it as it is now, or to follow it.")
+            .creates("The reference.")
+            .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee","scope":["messages"],"binding":"frozen"}"#);
+
+    /// A reference to all of `target` as it is now, which stays as it is.
+    pub fn to(target: impl Into<ThreadName>) -> Self {
+        Self { target: target.into(), scope: Vec::new(), binding: Binding::Frozen }
+    }
+}
+
+/// What a thread reads of another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reference {
+    /// Its identity.
+    pub ref_id: Uuid,
+    /// The thread that reads.
+    pub thread_id: ThreadId,
+    /// The thread that is read.
+    pub target: ThreadId,
+    /// What of it.
+    pub scope: Vec<ReferenceScope>,
+    /// Whether it follows.
+    pub binding: Binding,
+    /// The version the target was at: what a frozen one shows.
+    pub snapshot_version: Version,
+    /// Who made it.
+    pub created_by: Actor,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Whether the entry that made it is in view: a rollback undoes it, and an undo brings it back.
+    pub holds: bool,
+}
+
+/// The references of a thread that hold, from both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct References {
+    /// What it reads.
+    pub outgoing: Vec<Reference>,
+    /// What reads it, as far as the caller may see that.
+    pub incoming: Vec<Reference>,
+}
+
+reads! {
+    /// Lists what a thread reads, and what reads it.
+    ListReferences = Declaration::get(("references", "listReferences"), "/v1/threads/{thread}/references", REFERENCES)
+        .about("Lists what a thread reads, and what reads it.")
+        .gives("Those that hold.");
+}
+
+/// Shows a reference.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetReference {
+    /// The reference.
+    #[serde(deserialize_with = "parsed")]
+    #[schemars(skip)]
+    pub reference: Uuid,
+}
+
+impl GetReference {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::get(("get-reference", "getReference"), "/v1/references/{reference}", REFERENCES)
+            .about("Shows a reference.")
+            .gives("The reference.");
+}
