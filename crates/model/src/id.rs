@@ -38,7 +38,7 @@ impl ThreadId {
     }
 
     /// The id by the 128 bits of its uuid.
-    pub fn from_bits(bits: u128) -> Self {
+    pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
 

@@ -109,7 +109,7 @@ BEGIN
             INSERT INTO idempotency VALUES
                 (c_thread[i], c_account[i], c_key[i], c_hash[i], at_segment, at_first, at_count, at_time)
             ON CONFLICT (thread, account, key) DO UPDATE SET hash = excluded.hash, segment = excluded.segment,
-                first = excluded.first, count = excluded.count, time = excluded.time;
+                first = excluded.first, count = excluded.count, time = excluded.time, made = NULL;
         END IF;
         head := h; status := 0; RETURN NEXT;
     END LOOP;

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    Account, Advanced, BlobId, Commit, Committed, Create, Head, IdempotencyKey, Kind, Lease, NewEntry, ThreadCommit,
-    ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
+    Account, Advanced, BlobId, Commit, Committed, Create, Head, Kind, Lease, NewEntry, ThreadCommit, ThreadId,
+    Timestamp, Write, advance, born,
 };
-use threadkeep_store::{Result, SegmentRow, StoreError};
+use threadkeep_store::{KeyQuery, KeyRow, Result, SegmentRow, StoreError};
 use tokio_postgres::Row;
 
 use crate::codec::{
-    self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, position, segment_id,
-    segment_key, thread_id,
+    self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, segment_key, thread_id,
 };
-use crate::connect::thread_lock;
+use crate::connect::{key_lock, thread_lock};
 use crate::error::{from_commit, from_postgres};
+use crate::keys;
 use crate::tables::{EntryRow, Place, Rows, Statement, clash, put_blobs};
 use crate::{Clock, Shared};
 
@@ -84,16 +84,14 @@ pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed>
     let client = shared.connections.get().await?;
     let actor = shared.actors.id(&client, &commit.caller).await?;
     let transaction = Transaction::begun(client);
-    let found = look(transaction.client(), shared, commit).await?;
-    let decided = match replay(&found, commit) {
-        Ok(None) => plan(&found, commit),
-        Ok(Some(first)) => {
-            transaction.end("ROLLBACK").await.map_err(from_postgres)?;
-            return Ok(first);
-        }
-        Err(refused) => Err(refused),
-    };
-    let steps = match decided {
+    let asked = KeyQuery::of(commit);
+    let found = look(transaction.client(), shared, commit, asked.as_ref()).await?;
+    if let (Some(idempotency), Some(asked), Some(earlier)) = (&commit.idempotency, &asked, &found.earlier) {
+        let told = keys::told(transaction.client(), asked.thread, earlier).await;
+        transaction.end("ROLLBACK").await.map_err(from_postgres)?;
+        return told?.answer(&idempotency.hash);
+    }
+    let steps = match plan(&found, commit) {
         Ok(steps) => steps,
         Err(refused) => {
             transaction.end("ROLLBACK").await.map_err(from_postgres)?;
@@ -111,7 +109,7 @@ pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed>
 }
 
 /// Begins, locks, and reads all that the checks need, in one round trip.
-async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found> {
+async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&KeyQuery>) -> Result<Found> {
     let mut locks = Vec::new();
     let (mut heads, mut created, mut opened) = (Vec::new(), Vec::new(), Vec::new());
     let mut named: Vec<BlobId> = Vec::new();
@@ -127,23 +125,19 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found
         opened.extend(segment.map(|segment| segment_key(segment.id)));
         named.extend(entries.iter().flat_map(|entry| &entry.blobs));
     }
+    // Threads that are created have a lock each, so two creations under one key need another one in common.
+    if let Some(asked) = asked.filter(|asked| asked.thread == KeyQuery::NEW) {
+        locks.push(key_lock(asked));
+    }
     locks.sort_unstable();
     let blobs: Vec<&[u8]> = named.iter().map(|blob| &blob.as_bytes()[..]).collect();
-    let (account, retry) = match (&commit.idempotency, commit.threads.first()) {
-        (Some(idempotency), Some(ThreadCommit::Write(_))) => {
-            (commit.caller.account.as_str(), Some(idempotency.key.as_str()))
-        }
-        _ => ("", None),
-    };
-    let first = heads.first().copied().unwrap_or(-1);
-    let since = commit.time.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
+    let (first, since) = (asked.map(|asked| key(asked.thread)), asked.map(|asked| asked.since().as_micros()));
+    let (account, retry) = (asked.map(|asked| asked.account.as_str()), asked.map(|asked| asked.key.as_str()));
     let sql_heads = format!(
         "SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS}, t.account, t.created
          FROM heads h JOIN threads t ON t.id = h.thread WHERE h.thread = ANY($1)"
     );
     let sql_taken = "SELECT id FROM threads WHERE id = ANY($1) UNION ALL SELECT id FROM tombstones WHERE id = ANY($1)";
-    let sql_earlier = "SELECT hash, segment, first, count, time FROM idempotency
-                       WHERE thread = $1 AND account = $2 AND key = $3 AND time >= $4";
     let sql_now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     let prepare = async || -> Result<_, tokio_postgres::Error> {
         Ok((
@@ -152,7 +146,7 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit) -> Result<Found
             client.prepare_cached(sql_taken).await?,
             client.prepare_cached("SELECT id FROM segments WHERE id = ANY($1)").await?,
             client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
-            client.prepare_cached(sql_earlier).await?,
+            client.prepare_cached(keys::FIND).await?,
             client.prepare_cached(sql_now).await?,
         ))
     };
@@ -205,27 +199,6 @@ impl Found {
         let found = self.heads.get(&key(id)).filter(|(found, ..)| *found == id);
         found.ok_or(StoreError::ThreadNotFound { thread: id })
     }
-}
-
-/// The result of an earlier commit under the same key, if there is one.
-fn replay(found: &Found, commit: &Commit) -> Result<Option<Committed>> {
-    let (Some(idempotency), Some(ThreadCommit::Write(write))) = (&commit.idempotency, commit.threads.first()) else {
-        return Ok(None);
-    };
-    let (_, head, _) = found.living(write.thread)?;
-    let Some(earlier) = &found.earlier else { return Ok(None) };
-    if get::<&[u8]>(earlier, 0)? != idempotency.hash.as_bytes() {
-        return Err(StoreError::IdempotencyKeyReused);
-    }
-    let threads = vec![ThreadCommitted {
-        thread: write.thread,
-        segment: segment_id(get(earlier, 1)?),
-        first: position(get(earlier, 2)?),
-        count: get::<i64>(earlier, 3)? as u64,
-        time: Timestamp::from_micros(get(earlier, 4)?),
-        head: *head,
-    }];
-    Ok(Some(Committed { threads, replayed: true }))
 }
 
 fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
@@ -310,17 +283,17 @@ async fn write(
         }
     }
     put_blobs(client, commit.blobs.iter()).await?;
-    match (&commit.idempotency, threads.first()) {
-        (Some(idempotency), Some(first)) => {
-            let (thread, segment) = (key(first.thread), segment_key(first.segment));
-            let (at, count, time) = (first.first.0 as i64, first.count as i64, first.time.as_micros());
-            let (account, retry) = (commit.caller.account.as_str(), idempotency.key.as_str());
-            let hash = &idempotency.hash.as_bytes()[..];
+    match (KeyQuery::of(commit), KeyRow::of(commit, &threads)) {
+        (Some(asked), Some(row)) => {
+            let (thread, segment) = (key(asked.thread), segment_key(row.first.segment));
+            let (at, count, time) = (row.first.first.0 as i64, row.first.count as i64, row.first.time.as_micros());
+            let (account, retry) = (asked.account.as_str(), asked.key.as_str());
+            let (hash, made) = (&row.hash.as_bytes()[..], row.encode_made());
             let remember = Statement::new(
-                "INSERT INTO idempotency VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                "INSERT INTO idempotency VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
                  ON CONFLICT (thread, account, key) DO UPDATE SET hash = excluded.hash, segment = excluded.segment,
-                     first = excluded.first, count = excluded.count, time = excluded.time",
-                vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time],
+                     first = excluded.first, count = excluded.count, time = excluded.time, made = excluded.made",
+                vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made],
             );
             rows.write(client, vec![remember, Statement::commit()]).await?;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures_util::future::maybe_done;
-use threadkeep_store::{Result, StoreError};
+use threadkeep_store::{KeyQuery, Result, StoreError};
 use tokio_postgres::{AsyncMessage, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -101,18 +101,17 @@ impl Connections {
 
 /// The key of the lock under which a store's tables are changed as a whole.
 pub(crate) fn upkeep_lock(schema: &str) -> i64 {
-    let hash = blake3::hash(schema.as_bytes());
-    let number = u64::from_be_bytes([
-        0,
-        0,
-        hash.as_bytes()[0],
-        hash.as_bytes()[1],
-        hash.as_bytes()[2],
-        hash.as_bytes()[3],
-        hash.as_bytes()[4],
-        hash.as_bytes()[5],
-    ]);
-    UPKEEP_TAG | number as i64
+    UPKEEP_TAG | number(schema.as_bytes())
+}
+
+/// The key of the lock on an idempotency key.
+pub(crate) fn key_lock(query: &KeyQuery) -> i64 {
+    KEY_TAG | number(format!("{}\n{}", query.account.as_str(), query.key.as_str()).as_bytes())
+}
+
+/// 48 bits that tell one text from another.
+fn number(text: &[u8]) -> i64 {
+    blake3::hash(text).as_bytes()[..6].iter().fold(0, |all, byte| all << 8 | i64::from(*byte))
 }
 
 /// The key of the lock on a thread.
@@ -120,9 +119,10 @@ pub(crate) fn thread_lock(key: i64) -> i64 {
     THREAD_TAG | key
 }
 
-/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH" and "TI" in ASCII.
+/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH", "TI" and "TK" in ASCII.
 const THREAD_TAG: i64 = 0x5448 << 48;
 const UPKEEP_TAG: i64 = 0x5449 << 48;
+const KEY_TAG: i64 = 0x544b << 48;
 
 /// Runs requests one after the other without waiting in between: each is sent when it is first polled.
 pub(crate) async fn in_order<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {

@@ -20,6 +20,7 @@ mod error;
 mod feed;
 mod import;
 mod items;
+mod keys;
 mod lease;
 mod lists;
 mod quick;
@@ -44,7 +45,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -227,6 +228,10 @@ impl Store for PostgresStore {
             }
             Ok(committed)
         })
+    }
+
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        reading!(self, |client, shared| keys::remembered(&client, &query))
     }
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {

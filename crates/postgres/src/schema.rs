@@ -16,7 +16,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("schema.sql"),
     include_str!("items.sql"),
     include_str!("lists.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("timers.sql"),
     include_str!("uploads.sql"),
     include_str!("shelves.sql"),
+    include_str!("keys.sql"),
 ];
 
 /// The version that made the rows for lists.

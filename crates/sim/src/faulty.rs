@@ -9,8 +9,8 @@ use threadkeep_model::{
     Thread, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery,
-    MessageQuery, Result, Store, StoreError, StoredEntry, Stores, UploadId,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
+    ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, UploadId,
 };
 
 use crate::Chance;
@@ -76,6 +76,9 @@ impl Store for Faulty {
         })
     }
 
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        self.inner.store.remembered(query)
+    }
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.inner.store.thread(name)
     }

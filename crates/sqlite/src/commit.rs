@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{
-    Account, Advanced, Body, Caller, Commit, Committed, Expect, Head, IdempotencyKey, Kind, Lease, NewEntry, Position,
-    Segment, SegmentId, ThreadCommit, ThreadCommitted, ThreadId, Timestamp, advance, born,
+    Account, Advanced, Body, Caller, Commit, Committed, Expect, Head, Kind, Lease, NewEntry, Position, Segment,
+    ThreadCommit, ThreadId, Timestamp, advance, born,
 };
-use threadkeep_store::{Result, SegmentRow, StoreError};
+use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
+use crate::keys;
 use crate::lease;
 use crate::tables::{
     EntryPlace, EntryRow, delete_thread, exists, insert_derived, insert_thread, is_taken, last_seq, put_blob,
@@ -147,45 +148,9 @@ impl Known {
 
     /// The result of an earlier commit under the same key, if there is one.
     fn replay(&mut self, connection: &Connection, commit: &Commit) -> Result<Option<Committed>> {
-        let (Some(idempotency), Some(ThreadCommit::Write(write))) = (&commit.idempotency, commit.threads.first())
-        else {
-            return Ok(None);
-        };
-        let head = self.head(connection, write.thread)?;
-        let found = connection
-            .prepare_cached(
-                "SELECT hash, segment, first, count, time FROM idempotency
-                 WHERE thread = ?1 AND account = ?2 AND key = ?3 AND time >= ?4",
-            )
-            .and_then(|mut statement| {
-                let since = commit.time.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
-                let (account, retry) = (commit.caller.account.as_str(), idempotency.key.as_str());
-                statement
-                    .query_row(params![key(write.thread), account, retry, since], |row| {
-                        Ok((
-                            row.get::<_, [u8; 32]>(0)?,
-                            row.get::<_, i64>(1)?,
-                            row.get::<_, i64>(2)?,
-                            row.get::<_, i64>(3)?,
-                            row.get::<_, i64>(4)?,
-                        ))
-                    })
-                    .optional()
-            })
-            .map_err(from_sqlite)?;
-        let Some((hash, segment, first, count, time)) = found else { return Ok(None) };
-        if hash != *idempotency.hash.as_bytes() {
-            return Err(StoreError::IdempotencyKeyReused);
-        }
-        let threads = vec![ThreadCommitted {
-            thread: write.thread,
-            segment: SegmentId::from_bits(segment as u64),
-            first: codec::position(first),
-            count: count as u64,
-            time: Timestamp::from_micros(time),
-            head,
-        }];
-        Ok(Some(Committed { threads, replayed: true }))
+        let (Some(idempotency), Some(query)) = (&commit.idempotency, KeyQuery::of(commit)) else { return Ok(None) };
+        let earlier = keys::remembered_at(connection, &query, |thread| self.head(connection, thread))?;
+        earlier.map(|earlier| earlier.answer(&idempotency.hash)).transpose()
     }
 
     fn plan<'a>(&mut self, connection: &Connection, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
@@ -283,23 +248,7 @@ impl Known {
                 }
             }
         }
-        if let (Some(idempotency), Some(first)) = (&commit.idempotency, threads.first()) {
-            connection
-                .prepare_cached("INSERT OR REPLACE INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-                .and_then(|mut statement| {
-                    statement.execute(params![
-                        key(first.thread),
-                        commit.caller.account.as_str(),
-                        idempotency.key.as_str(),
-                        idempotency.hash.as_bytes(),
-                        segment_key(first.segment),
-                        first.first.0 as i64,
-                        first.count as i64,
-                        first.time.as_micros(),
-                    ])
-                })
-                .map_err(from_sqlite)?;
-        }
+        keys::remember(connection, commit, &threads)?;
         Ok(Committed { threads, replayed: false })
     }
 

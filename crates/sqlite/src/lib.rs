@@ -11,6 +11,7 @@ mod codec;
 mod commit;
 mod error;
 mod items;
+mod keys;
 mod lease;
 mod lists;
 mod read;
@@ -39,7 +40,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, ListQuery, MessageQuery, Result, Signals, Store, StoreError, StoredEntry,
+    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -312,6 +313,10 @@ impl Store for SqliteStore {
             self.submit(Job::Commit(commit, reply)).await?;
             answer.await.map_err(|_| stopped())?
         })
+    }
+
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        self.read(|connection, _| keys::remembered(connection, &query))
     }
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {

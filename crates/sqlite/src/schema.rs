@@ -18,7 +18,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 8] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS];
+const MIGRATIONS: [&str; 9] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -255,6 +255,11 @@ CREATE TABLE uploads (
 CREATE INDEX uploads_blob ON uploads (blob) WHERE blob IS NOT NULL;
 ";
 
+/// The threads that a commit under an idempotency key created.
+const KEYS: &str = "
+ALTER TABLE idempotency ADD COLUMN made BLOB;
+";
+
 /// Makes a new file a store, or brings an older store to the present version.
 pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
     let known = MIGRATIONS.len() as i64;
@@ -385,5 +390,28 @@ mod tests {
                 assert_eq!(store.blob(id).await.expect("a read"), Some(bytes), "from version {version}");
             });
         }
+    }
+
+    #[test]
+    fn a_key_that_an_earlier_program_kept_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("threads.db");
+        older(&path, 1, 1);
+        let (thread, hash) = (ThreadId::from_chance(0), threadkeep_model::BlobId::of(b"a request"));
+        let insert = "INSERT INTO idempotency VALUES (?1, 'local', 'k', ?2, 7, 3, 2, 1000)";
+        let connection = Connection::open(&path).expect("a file");
+        connection.execute(insert, rusqlite::params![key(thread), hash.as_bytes()]).expect("a key");
+        drop(connection);
+        let store = SqliteStore::open(&path).expect("a store");
+        let retry = threadkeep_model::IdempotencyKey::new("k").expect("a key");
+        let now = Timestamp::from_micros(2_000);
+        let query = threadkeep_store::KeyQuery { account: Account::local(), thread, key: retry, now };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let found = runtime.block_on(store.remembered(query)).expect("a look-up").expect("a result");
+        let told = &found.committed.threads[0];
+        assert_eq!(
+            (found.hash, found.committed.threads.len(), told.thread, told.first.0, told.count),
+            (hash, 1, thread, 3, 2)
+        );
     }
 }

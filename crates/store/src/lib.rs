@@ -6,6 +6,7 @@
 mod cells;
 mod error;
 mod import;
+mod keys;
 pub mod lanes;
 mod leases;
 mod list;
@@ -34,6 +35,7 @@ use threadkeep_model::{
 pub use cells::{Cell, CellNames, CellPage, CellQuery};
 pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
+pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
 pub use memory::MemoryStore;
@@ -64,6 +66,12 @@ pub trait Store: Send + Sync {
     /// [`StoreError::EraMoved`] if a decision is stale: read again and decide anew;
     /// [`StoreError::VersionConflict`] if a version the caller expects moved. Nothing has changed then.
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>>;
+
+    /// What an idempotency key stands for, without a commit; none if no commit was kept under it.
+    ///
+    /// # Errors
+    /// [`StoreError::ThreadNotFound`] if a thread of the result was deleted since.
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>>;
 
     /// The living thread that `name` names.
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;

@@ -13,6 +13,7 @@ pub mod cells;
 pub mod feed;
 mod hands;
 pub mod items;
+pub mod keys;
 pub mod leases;
 pub mod lists;
 pub mod log;
@@ -81,6 +82,13 @@ macro_rules! conformance_tests {
                  bodies_are_kept_to_the_byte,
                  actors_accounts_and_causes_are_kept,
                  a_segment_id_that_is_taken_is_refused;
+            keys: a_key_is_looked_up_without_a_commit,
+                 a_key_is_found_by_its_own_account_thread_and_day_alone,
+                 a_repeated_creation_gives_the_first_thread_and_makes_none,
+                 creations_at_once_under_one_key_make_one_thread,
+                 a_repeated_fork_gives_the_thread_that_was_made,
+                 a_fork_that_writes_nothing_to_its_parent_is_repeated_too,
+                 a_key_does_not_bring_back_a_thread_that_was_deleted;
             threads: a_thread_is_found_by_both_spellings,
                  an_unknown_thread_is_none_and_cannot_be_written,
                  a_taken_short_id_is_refused,

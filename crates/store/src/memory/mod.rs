@@ -21,9 +21,9 @@ use threadkeep_model::{
 use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
-    FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, LeaseAsk, Leases, ListQuery,
-    MessageQuery, Order, Progress, Result, SegmentRow, Signals, Store, StoreError, StoredEntry, Timers, Tombstone,
-    Upkeep, UploadId,
+    FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk, Leases,
+    ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Store, StoreError, StoredEntry,
+    Timers, Tombstone, Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -68,6 +68,10 @@ impl Store for MemoryStore {
             }
         }
         Box::pin(ready(committed))
+    }
+
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        self.read(|state| state.remembered(query))
     }
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Advanced, BlobId, CellIs, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head, ItemIs,
-    ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId, Space, Thread,
-    ThreadCommit, ThreadCommitted, ThreadId, Timestamp, Write, advance, born,
+    Account, Advanced, BlobId, CellIs, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head,
+    IdempotencyKey, ItemIs, ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId,
+    Space, Thread, ThreadCommit, ThreadId, Timestamp, Write, advance, born,
 };
 
 use super::uploads::Uploads;
-use crate::{Item, LeaseAsk, Registered, RegistryKind, Result, SegmentRow, StoreError, StoredEntry, Tombstone, held};
+use crate::{
+    Item, KeyQuery, KeyRow, LeaseAsk, Registered, RegistryKind, Remembered, Result, SegmentRow, StoreError,
+    StoredEntry, Tombstone, held,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -28,7 +31,7 @@ pub(super) struct State {
     pub(super) aliases: BTreeMap<MessageId, MessageId>,
     /// The last lease on each thread, held or not.
     pub(super) leases: HashMap<ThreadId, Lease>,
-    pub(super) idempotency: HashMap<(ThreadId, Account, String), Remembered>,
+    pub(super) idempotency: HashMap<(ThreadId, Account, IdempotencyKey), KeyRow>,
     pub(super) blobs: BTreeMap<BlobId, Bytes>,
     pub(super) uploads: Uploads,
     pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
@@ -64,15 +67,6 @@ pub(super) enum News {
     Began(SegmentId),
     Entry(SegmentId, Position),
     Deleted,
-}
-
-#[derive(Debug)]
-pub(super) struct Remembered {
-    pub(super) hash: BlobId,
-    pub(super) segment: SegmentId,
-    pub(super) first: Position,
-    pub(super) count: u64,
-    pub(super) time: Timestamp,
 }
 
 /// What a commit does to one thread, decided before anything is written.
@@ -137,29 +131,18 @@ impl State {
         self.last
     }
 
+    /// What a key stands for.
+    pub(super) fn remembered(&self, query: KeyQuery) -> Result<Option<Remembered>> {
+        let since = query.since();
+        let row = self.idempotency.get(&(query.thread, query.account, query.key));
+        let row = row.filter(|row| row.first.time >= since);
+        row.map(|row| row.remembered(|thread| Ok(self.living(thread)?.head))).transpose()
+    }
+
     /// The result of an earlier commit under the same key, if there is one.
     fn replay(&self, commit: &Commit) -> Result<Option<Committed>> {
-        let (Some(idempotency), Some(ThreadCommit::Write(write))) = (&commit.idempotency, commit.threads.first())
-        else {
-            return Ok(None);
-        };
-        let head = self.living(write.thread)?.head;
-        let key = (write.thread, commit.caller.account.clone(), idempotency.key.as_str().to_owned());
-        let Some(first) = self.idempotency.get(&key).filter(|first| !is_expired(first.time, commit.time)) else {
-            return Ok(None);
-        };
-        if first.hash != idempotency.hash {
-            return Err(StoreError::IdempotencyKeyReused);
-        }
-        let threads = vec![ThreadCommitted {
-            thread: write.thread,
-            segment: first.segment,
-            first: first.first,
-            count: first.count,
-            time: first.time,
-            head,
-        }];
-        Ok(Some(Committed { threads, replayed: true }))
+        let (Some(idempotency), Some(query)) = (&commit.idempotency, KeyQuery::of(commit)) else { return Ok(None) };
+        self.remembered(query)?.map(|earlier| earlier.answer(&idempotency.hash)).transpose()
     }
 
     fn plan<'a>(&self, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
@@ -247,16 +230,10 @@ impl State {
                 Step::Delete(thread) => self.delete(Tombstone { thread, time: commit.time }),
             }
         }
-        if let (Some(idempotency), Some(first)) = (&commit.idempotency, threads.first()) {
-            let key = (first.thread, commit.caller.account.clone(), idempotency.key.as_str().to_owned());
-            let remembered = Remembered {
-                hash: idempotency.hash,
-                segment: first.segment,
-                first: first.first,
-                count: first.count,
-                time: first.time,
-            };
-            self.idempotency.insert(key, remembered);
+        if let (Some(KeyQuery { account, thread, key, .. }), Some(row)) =
+            (KeyQuery::of(commit), KeyRow::of(commit, &threads))
+        {
+            self.idempotency.insert((thread, account, key), row);
         }
         Ok(Committed { threads, replayed: false })
     }
@@ -388,9 +365,4 @@ impl State {
         let at = self.next();
         self.feed.insert(at, (thread, News::Deleted));
     }
-}
-
-/// Whether an idempotency key of that time is forgotten.
-pub(super) fn is_expired(time: Timestamp, now: Timestamp) -> bool {
-    time.plus_micros(threadkeep_model::IdempotencyKey::KEPT_MICROS) < now
 }

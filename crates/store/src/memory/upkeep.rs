@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use threadkeep_model::{BlobId, Segment, ThreadId, Timestamp, reachable};
+use threadkeep_model::{BlobId, IdempotencyKey, Segment, ThreadId, Timestamp, reachable};
 
-use super::state::{News, SegmentState, State, is_expired};
+use super::state::{News, SegmentState, State};
 use crate::{GcReport, ImportBatch, ImportedEntry, Result, StoreError};
 
 impl State {
@@ -49,7 +49,8 @@ impl State {
         let Self { blobs, uploads, .. } = self;
         blobs.retain(|blob, _| named.contains(blob) || uploads.hold(blob));
         report.blobs = (before - self.blobs.len() + unfinished) as u64;
-        self.idempotency.retain(|_, remembered| !is_expired(remembered.time, now));
+        let since = now.plus_micros(-IdempotencyKey::KEPT_MICROS);
+        self.idempotency.retain(|_, row| row.first.time >= since);
         Ok(report)
     }
 

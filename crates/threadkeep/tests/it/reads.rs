@@ -9,8 +9,8 @@ use threadkeep::{
     SqliteStore, Stores, SystemWorld, Thread, ThreadId,
 };
 use threadkeep_store::{
-    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ListQuery,
-    MessageQuery, Result, Store, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery, ListQuery,
+    MessageQuery, Remembered, Result, Store, StoredEntry,
 };
 
 /// Counts what is asked of a store.
@@ -29,6 +29,9 @@ impl Counting {
 impl Store for Counting {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
         self.ask().commit(commit)
+    }
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        self.ask().remembered(query)
     }
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.ask().thread(name)
