@@ -74,8 +74,3 @@ pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error>
         other => Err(D::Error::custom(format!("'{other}' is neither true nor false"))),
     }
 }
-
-/// Whether a field has its default, so that nothing has to be said about it.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use threadkeep_model::{Actor, Invalid, Json, ThreadId, ThreadName, Timestamp, Uuid, Version};
+use threadkeep_model::{
+    Actor, Entry, ExecutionStatus, FileChange, Invalid, Json, Lifecycle, ThreadId, ThreadName, Timestamp, Uuid, Version,
+};
 
 use crate::ErrorCode;
 use crate::asked::refuse;
@@ -54,6 +56,37 @@ impl ThreadEvent {
             Self::ApprovalRequested => "approval_requested",
             Self::Done => "done",
         }
+    }
+
+    /// The events that an entry of the log stands for.
+    pub fn of(entry: &Entry) -> Vec<Self> {
+        if let Entry::LifecycleChanged(changed) = entry {
+            let done = (changed.to == Lifecycle::Completed).then_some(Self::Done);
+            return [Self::StatusChanged].into_iter().chain(done).collect();
+        }
+        if let Entry::FilesChanged(changed) = entry {
+            let is_new =
+                |change: &FileChange| matches!(change, FileChange::Write { file, .. } if file.created.is_none());
+            let created = changed.changes.iter().any(is_new).then_some(Self::ArtifactCreated);
+            let updated = (!changed.changes.iter().all(is_new)).then_some(Self::ArtifactUpdated);
+            return created.into_iter().chain(updated).collect();
+        }
+        if matches!(entry, Entry::ApprovalRequested(_)) {
+            return vec![Self::ApprovalRequested];
+        }
+        if matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed) {
+            return vec![Self::ErrorOccurred];
+        }
+        let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
+        let mut events = Vec::new();
+        if changed.fields.0.contains_key("status") || changed.fields.0.contains_key("lifecycle") {
+            events.push(Self::StatusChanged);
+        }
+        let lifecycle = changed.fields.0.get("lifecycle").and_then(|json| json.read::<Lifecycle>().ok());
+        if lifecycle == Some(Lifecycle::Completed) {
+            events.push(Self::Done);
+        }
+        events
     }
 }
 
@@ -262,4 +295,29 @@ pub struct WebhookEvent {
     pub time: Timestamp,
     /// The entry, as the log keeps it.
     pub data: Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_model::{FieldChanges, LifecycleChanged, MessageBody, ThreadChanged};
+
+    #[test]
+    fn an_entry_stands_for_the_events_it_brings_about() {
+        let changed = |field: &str, value: &str| {
+            let fields = FieldChanges([(field.to_owned(), Json::string(value))].into());
+            ThreadEvent::of(&Entry::ThreadChanged(ThreadChanged { fields }))
+        };
+        assert_eq!(changed("status", "thinking"), [ThreadEvent::StatusChanged]);
+        assert_eq!(changed("lifecycle", "suspended"), [ThreadEvent::StatusChanged]);
+        assert_eq!(changed("lifecycle", "completed"), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
+        assert_eq!(changed("title", "completed"), []);
+        let moved = |to: Lifecycle| {
+            let changed = LifecycleChanged { from: Lifecycle::Active, to, reason: None };
+            ThreadEvent::of(&Entry::LifecycleChanged(changed))
+        };
+        assert_eq!(moved(Lifecycle::Suspended), [ThreadEvent::StatusChanged]);
+        assert_eq!(moved(Lifecycle::Completed), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
+        assert_eq!(ThreadEvent::of(&Entry::MessageAppended(MessageBody::user("done"))), []);
+    }
 }

@@ -16,6 +16,14 @@ pub struct Page<T> {
     pub total: Option<u64>,
 }
 
+impl<T> Page<T> {
+    /// A list that is told whole.
+    pub fn all(items: Vec<T>) -> Self {
+        let total = Some(items.len() as u64);
+        Self { items, next_cursor: None, total }
+    }
+}
+
 fn none() -> Option<u64> {
     None
 }

@@ -6,94 +6,129 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use threadkeep_calls::{Approval, Approve, Deny, GetApproval, ListApprovals, ListedState, Page, RevokeApproval};
 use threadkeep_model::{
     Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Code, Entry,
-    Fallback, Head, Invalid, ItemKind, MessageId, NewEntry, Thread, ThreadId, Timestamp, Uuid, checked_reason,
+    Fallback, Head, Invalid, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, checked_reason,
 };
 use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
 
-use crate::ops::write;
+use crate::carry::Carry;
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// Items read at once where a list is filtered.
 const READ_AT_ONCE: usize = 200;
 
-/// Somebody asked to be allowed something.
+/// An approval with all that the log says of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
+pub(crate) struct Held {
     /// The thread it is about.
-    pub thread: ThreadId,
+    pub(crate) thread: ThreadId,
     /// What was asked.
-    pub asked: ApprovalAsked,
+    pub(crate) asked: ApprovalAsked,
     /// How it stands.
-    pub state: ApprovalState,
+    pub(crate) state: ApprovalState,
     /// Who answered, unless it is pending.
-    pub answered: Option<ApprovalAnswer>,
+    pub(crate) answered: Option<ApprovalAnswer>,
     /// Whether it is pending although nobody answered in time.
-    pub overdue: bool,
+    pub(crate) overdue: bool,
     /// Whether what asked for it is in view: a rollback undoes it, and an undo brings it back.
-    pub holds: bool,
+    pub(crate) holds: bool,
 }
 
 /// How an approval was answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ApprovalAnswer {
+pub(crate) struct ApprovalAnswer {
     /// By whom.
-    pub by: Arc<Actor>,
+    pub(crate) by: Arc<Actor>,
     /// When.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// Whether nobody answered in time, so that the fallback did.
-    pub timed_out: bool,
+    pub(crate) timed_out: bool,
     /// Why, in words.
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
-impl Approval {
-    pub(crate) fn pending(thread: ThreadId, asked: ApprovalAsked) -> Self {
+impl Held {
+    fn pending(thread: ThreadId, asked: ApprovalAsked) -> Self {
         Self { thread, asked, state: ApprovalState::Pending, answered: None, overdue: false, holds: true }
     }
 }
 
-/// What somebody says to an approval.
+/// The answer to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Yes.
+enum Verdict {
     Approve,
-    /// No.
     Deny,
-    /// Whoever asked withdraws it; or a human takes back what was approved.
+    /// The caller withdraws what it asked for, or a human takes back what was approved.
     Revoke,
 }
 
-/// Answers an approval, or revokes a delegation.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// Which one.
-    pub id: Uuid,
-    /// Why, in words.
-    pub reason: Option<String>,
+impl From<Held> for Approval {
+    fn from(held: Held) -> Self {
+        let Held { thread, asked, state, answered, overdue, holds } = held;
+        let ApprovalAsked { id, scope, reason, timeout_at, fallback, can_revoke, merge: _, asked_by, asked_at } = asked;
+        let answered = answered.as_ref();
+        Self {
+            id,
+            thread_id: thread,
+            scope,
+            reason,
+            state,
+            asked_by,
+            asked_at,
+            timeout_at,
+            fallback,
+            can_revoke,
+            overdue,
+            holds,
+            answered_by: answered.map(|answer| (*answer.by).clone()),
+            answered_at: answered.map(|answer| answer.at),
+            answer_reason: answered.and_then(|answer| answer.reason.clone()),
+            timed_out: answered.is_some_and(|answer| answer.timed_out),
+        }
+    }
 }
 
-/// Which approvals to list.
-#[derive(Debug, Clone, Default)]
-pub struct Approvals {
-    /// Only those that stand like this.
-    pub state: Option<ApprovalState>,
-    /// Only those of this thread.
-    pub thread: Option<ThreadId>,
-    /// At most so many.
-    pub limit: Option<usize>,
-    /// Goes on after an earlier page.
-    pub cursor: Option<String>,
+impl Carry for ListApprovals {
+    type Made = Page<Approval>;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Page<Approval>> {
+        engine.approvals(self).await
+    }
 }
 
-/// Some approvals, and how to go on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ApprovalPage {
-    /// The approvals, in the order in which they were asked.
-    pub items: Vec<Approval>,
-    /// Goes on where this page ends; none at the end.
-    pub next: Option<String>,
+impl Carry for GetApproval {
+    type Made = Approval;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Approval> {
+        engine.approval(self.approval).await
+    }
+}
+
+impl Carry for Approve {
+    type Made = Approval;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Approval> {
+        engine.answer(Verdict::Approve, self.approval, self.reason).await
+    }
+}
+
+impl Carry for Deny {
+    type Made = Approval;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Approval> {
+        engine.answer(Verdict::Deny, self.approval, self.reason).await
+    }
+}
+
+impl Carry for RevokeApproval {
+    type Made = Approval;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Approval> {
+        engine.answer(Verdict::Revoke, self.approval, self.reason).await
+    }
 }
 
 impl Engine {
@@ -101,25 +136,22 @@ impl Engine {
     ///
     /// # Errors
     /// A limit out of range; a cursor that is malformed; [`Error::ThreadNotFound`].
-    pub async fn approvals(&self, asked: Approvals) -> Result<ApprovalPage> {
-        let limits = &self.shared.limits;
-        let limit = asked.limit.unwrap_or(limits.page);
-        if limit == 0 || limit > limits.page_max {
-            let rule = format!("a page has 1 to {} approvals", limits.page_max);
-            return Err(Invalid::parameter("limit", rule).into());
-        }
+    pub async fn approvals(&self, asked: ListApprovals) -> Result<Page<Approval>> {
+        let limit = self.page_limit(asked.limit)?;
+        let state = asked.state.unwrap_or(ListedState::Pending).state();
         let mut after = asked.cursor.as_deref().map(decode_cursor).transpose()?;
         let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
-        let mut page = ApprovalPage { items: Vec::new(), next: None };
-        if let Some(thread) = asked.thread {
-            self.thread(thread).await?;
-        }
+        let mut page = Page { items: Vec::new(), next_cursor: None, total: None };
+        let only = match asked.thread_id {
+            Some(name) => Some(self.thread(name).await?.id),
+            None => None,
+        };
         loop {
-            let some = self.approval_items(asked.thread, after.clone()).await?;
+            let some = self.approval_items(only, after.clone()).await?;
             let is_last = some.len() < READ_AT_ONCE;
             for (thread, item) in some {
                 if page.items.len() == limit {
-                    page.next = after.map(encode_cursor);
+                    page.next_cursor = after.map(encode_cursor);
                     return Ok(page);
                 }
                 after = Some((item.made, item.key.clone()));
@@ -135,8 +167,8 @@ impl Engine {
                 let item = if item.due.is_some() { self.approval_item(thread, &item.key).await? } else { Some(item) };
                 let Some(item) = item else { continue };
                 let approval = self.read_approval(thread, &head, &item).await?;
-                if approval.holds && asked.state.is_none_or(|state| state == approval.state) {
-                    page.items.push(approval);
+                if approval.holds && state.is_none_or(|state| state == approval.state) {
+                    page.items.push(approval.into());
                 }
             }
             if is_last {
@@ -178,34 +210,31 @@ impl Engine {
             item
         };
         let head = self.shared.stores.store.head(thread.id).await?.ok_or_else(missing)?;
-        self.read_approval(thread.id, &head, &item).await
+        self.read_approval(thread.id, &head, &item).await.map(Approval::from)
     }
 
-    /// Answers an approval, once. Humans may, and where it is about a merge alone, agents to whom a human delegated
-    /// `approve_merge`; nobody but a human answers what they asked themselves. It needs no lease.
-    ///
-    /// # Errors
-    /// [`Error::ApprovalNotFound`]; [`Error::ApprovalAnswered`] if somebody else was faster; [`Error::ApprovalUndone`];
-    /// [`Error::NotAllowed`].
-    pub async fn answer(&self, verdict: Verdict, answer: Answer) -> Result<Approval> {
-        let reason = checked_reason(answer.reason)?;
-        let thread = self.approval(answer.id).await?.thread;
-        let (committed, mut after) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                let missing = || Error::ApprovalNotFound { approval: answer.id };
-                let item = self.approval_item(thread.id, &answer.id.to_string()).await?.ok_or_else(missing)?;
-                let approval = self.read_approval(thread.id, &thread.head, &item).await?;
-                let judge = self.is_delegated(&thread, &Capability::ApproveMerge).await?;
-                let state = decide(&approval, verdict, &self.caller.actor, judge)?;
-                let told = self.tell_answer(&thread, &approval.asked, state, false, reason.clone()).await?;
-                Ok((told, Approval { state, overdue: false, ..approval }))
+    async fn answer(&self, verdict: Verdict, id: Uuid, reason: Option<String>) -> Result<Approval> {
+        let reason = checked_reason(reason)?;
+        let thread = self.approval(id).await?.thread_id;
+        let engine = self.about(thread);
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                let missing = || Error::ApprovalNotFound { approval: id };
+                let item = engine.approval_item(thread.id, &id.to_string()).await?.ok_or_else(missing)?;
+                let approval = engine.read_approval(thread.id, &thread.head, &item).await?;
+                let judge = engine.is_delegated(&thread, &Capability::ApproveMerge).await?;
+                let state = decide(&approval, verdict, &engine.caller.actor, judge)?;
+                engine.tell_answer(thread, &approval.asked, state, false, reason.clone()).await
             })
             .await?;
-        let at = committed.threads.first().map_or(after.asked.asked_at, |committed| committed.time);
-        let by = Arc::new(self.caller.actor.clone());
-        after.answered = Some(ApprovalAnswer { by, at, timed_out: false, reason });
-        Ok(after)
+        let place = told.place.time;
+        let Some(Entry::ApprovalAnswered(answered)) = told.entries.into_iter().next() else {
+            return Err(Error::broken("an answer begins with its entry"));
+        };
+        let ApprovalAnswered { approval: asked, state, timed_out, reason } = answered;
+        let answered = Some(ApprovalAnswer { by: told.by, at: place, timed_out, reason });
+        Ok(Held { thread, asked, state, answered, overdue: false, holds: true }.into())
     }
 
     /// Answers an approval by its fallback, if nobody answered it in time and it holds. Says whether it did. Whoever
@@ -215,7 +244,7 @@ impl Engine {
         let actor = Actor { kind: ActorKind::System, name: "timeout".to_owned() };
         let system = self.acting_as(Caller { account: found.account, actor, cause: None });
         let fired = system
-            .settle(thread, || async {
+            .tell(thread, || async {
                 let thread = system.thread(thread).await?;
                 let id = key.parse()?;
                 let missing = || Error::ApprovalNotFound { approval: id };
@@ -238,7 +267,7 @@ impl Engine {
                     asked.scope.iter().all(covered)
                 };
                 let state = if allowed { ApprovalState::Approved } else { ApprovalState::Denied };
-                Ok((system.tell_answer(&thread, asked, state, true, None).await?, ()))
+                system.tell_answer(thread, asked, state, true, None).await
             })
             .await;
         match fired {
@@ -256,24 +285,21 @@ impl Engine {
 
     async fn tell_answer(
         &self,
-        thread: &Thread,
+        thread: Thread,
         asked: &ApprovalAsked,
         state: ApprovalState,
         timed_out: bool,
         reason: Option<String>,
-    ) -> Result<threadkeep_model::Commit> {
+    ) -> Result<Plan> {
         let answered = ApprovalAnswered { approval: asked.clone(), state, timed_out, reason };
-        let entry = NewEntry::new(&Entry::ApprovalAnswered(answered));
         // What waits for the answer happens with it, or not at all.
-        let mut merged = self.merge_answered(thread, asked, state).await?;
-        merged.entries.insert(0, entry);
-        let mut commit = self.commit(vec![write(thread, None, None, merged.entries, None)]);
-        commit.blobs.extend(merged.blobs);
-        Ok(commit)
+        let merged = self.merge_answered(&thread, asked, state).await?;
+        let entries = std::iter::once(Entry::ApprovalAnswered(answered)).chain(merged.entries);
+        Ok(Plan::new(thread, entries.collect()).bringing(merged.blobs))
     }
 
     /// The approvals of a thread that hold and that its present owner answers for, in the order in which they were asked.
-    pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Approval>> {
+    pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Held>> {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Approval, key: None, limit: usize::MAX };
         let mut holding = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
@@ -306,18 +332,18 @@ impl Engine {
         Ok(bounds.is_some_and(|bounds| place.position <= bounds.changes))
     }
 
-    async fn read_approval(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Approval> {
+    async fn read_approval(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Held> {
         let holds = self.is_in_view(head, item.born).await?;
         match self.decode(&item.entry).await? {
             Entry::ApprovalRequested(asked) => {
                 let overdue = asked.timeout_at.is_some_and(|at| at <= self.shared.world.now());
-                Ok(Approval { overdue, holds, ..Approval::pending(thread, asked) })
+                Ok(Held { overdue, holds, ..Held::pending(thread, asked) })
             }
             Entry::ApprovalAnswered(answered) => {
                 let ApprovalAnswered { approval, state, timed_out, reason } = answered;
                 let (by, at) = (Arc::clone(&item.entry.actor), item.entry.time);
                 let answered = Some(ApprovalAnswer { by, at, timed_out, reason });
-                Ok(Approval { thread, asked: approval, state, answered, overdue: false, holds })
+                Ok(Held { thread, asked: approval, state, answered, overdue: false, holds })
             }
             other => Err(not_an_item(item, &other)),
         }
@@ -330,7 +356,7 @@ pub(crate) fn not_an_item(item: &Item, entry: &Entry) -> Error {
 }
 
 /// How an approval stands after `actor` said this. `judges_merges` says whether a human delegated `approve_merge` to it.
-fn decide(approval: &Approval, verdict: Verdict, actor: &Actor, judges_merges: bool) -> Result<ApprovalState> {
+fn decide(approval: &Held, verdict: Verdict, actor: &Actor, judges_merges: bool) -> Result<ApprovalState> {
     use ApprovalState::{Approved, Denied, Pending, Revoked};
     if !approval.holds {
         return Err(Error::ApprovalUndone { approval: approval.asked.id });
@@ -364,7 +390,7 @@ fn decide(approval: &Approval, verdict: Verdict, actor: &Actor, judges_merges: b
     }
 }
 
-fn answered_already(approval: &Approval) -> Error {
+fn answered_already(approval: &Held) -> Error {
     let by = approval.answered.as_ref().map(|answer| (answer.by.name.clone(), answer.at));
     let (by, at) = by.unwrap_or_else(|| ("nobody".to_owned(), approval.asked.asked_at));
     Error::ApprovalAnswered { approval: approval.asked.id, state: approval.state, by, at }
@@ -393,7 +419,7 @@ mod tests {
         Actor { kind, name: name.to_owned() }
     }
 
-    fn approval(state: ApprovalState, scope: Capability, can_revoke: bool) -> Approval {
+    fn approval(state: ApprovalState, scope: Capability, can_revoke: bool) -> Held {
         let asked = ApprovalAsked {
             id: "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid"),
             scope: vec![scope],
@@ -405,7 +431,7 @@ mod tests {
             asked_by: actor(ActorKind::Agent, "coder"),
             asked_at: Timestamp::from_micros(0),
         };
-        Approval { state, ..Approval::pending(ThreadId::from_chance(1), asked) }
+        Held { state, ..Held::pending(ThreadId::from_chance(1), asked) }
     }
 
     #[test]
@@ -416,7 +442,7 @@ mod tests {
             (actor(ActorKind::Human, "ann"), actor(ActorKind::Agent, "coder"), actor(ActorKind::Agent, "judge"));
         let edit = |state| approval(state, Capability::CodeEdit, true);
         let merge = approval(Pending, Capability::ApproveMerge, true);
-        let said = |approval: &Approval, verdict, actor: &Actor| match decide(approval, verdict, actor, true) {
+        let said = |approval: &Held, verdict, actor: &Actor| match decide(approval, verdict, actor, true) {
             Ok(state) => state.as_str(),
             Err(error) => error.code(),
         };
@@ -441,7 +467,7 @@ mod tests {
         for state in [Denied, Revoked] {
             assert_eq!([Approve, Deny, Revoke].map(|it| said(&edit(state), it, &ann)), ["approval_answered"; 3]);
         }
-        let undone = Approval { holds: false, ..edit(Pending) };
+        let undone = Held { holds: false, ..edit(Pending) };
         assert_eq!(said(&undone, Approve, &ann), "approval_undone");
     }
 

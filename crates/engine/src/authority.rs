@@ -1,10 +1,8 @@
 //! Whether an agent may do something: the one question that whatever needs authority asks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, Thread, ThreadId, Uuid};
 
-use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, NewEntry, Thread, ThreadId, Uuid};
-
-use crate::ops::write;
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Engine {
@@ -26,29 +24,23 @@ impl Engine {
             Authorisation::RequireHuman => {}
         }
         let required = |approval: Uuid| Error::ApprovalRequired { approval, capability: capability.to_string() };
-        let allowed = AtomicBool::new(false);
-        let settled = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                match self.standing_of(&thread, &capability).await? {
-                    Authority::Given => {
-                        allowed.store(true, Ordering::Relaxed);
-                        // There is nothing to write.
-                        Err(Error::Busy)
-                    }
-                    Authority::Asked(approval) => Err(required(approval)),
-                    Authority::Missing => {
-                        let asked = self.asked_for(capability.clone());
-                        let entry = NewEntry::new(&Entry::ApprovalRequested(asked.clone()));
-                        Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), asked.id))
-                    }
-                }
+        // What is asked for here is not the call itself: its envelope stays out of it.
+        let engine = self.aside();
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                let entries = match engine.standing_of(&thread, &capability).await? {
+                    Authority::Given => Vec::new(),
+                    Authority::Asked(approval) => return Err(required(approval)),
+                    Authority::Missing => vec![Entry::ApprovalRequested(engine.asked_for(capability.clone()))],
+                };
+                Ok(Plan::new(thread, entries))
             })
-            .await;
-        if allowed.load(Ordering::Relaxed) {
-            return Ok(());
+            .await?;
+        match told.entries.into_iter().next() {
+            Some(Entry::ApprovalRequested(asked)) => Err(required(asked.id)),
+            _ => Ok(()),
         }
-        settled.and_then(|(_, approval)| Err(required(approval)))
     }
 
     async fn standing_of(&self, thread: &Thread, capability: &Capability) -> Result<Authority> {

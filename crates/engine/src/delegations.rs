@@ -2,65 +2,92 @@
 //!
 //! Like approvals they belong to the record, and hold while what gave them is in view.
 
+use threadkeep_calls::{Delegation, ListDelegations, Page, RevokeDelegation};
+use threadkeep_model as model;
 use threadkeep_model::{
-    Actor, ActorKind, Capability, Delegation, DelegationRevoked, Entry, ItemKind, NewEntry, Thread, ThreadId,
-    Timestamp, checked_reason,
+    Actor, ActorKind, Capability, DelegationRevoked, Entry, ItemKind, Thread, ThreadId, Timestamp, checked_reason,
 };
 use threadkeep_store::{Item, ItemQuery};
 
-use crate::approvals::{Answer, Approval, Verdict, not_an_item};
-use crate::ops::write;
+use crate::approvals::not_an_item;
+use crate::carry::Carry;
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// What agents may do on a thread without asking.
+/// What was given on a thread, and whether it holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delegated {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What was given.
-    pub delegation: Delegation,
-    /// By whom.
-    pub by: Actor,
-    /// When.
-    pub at: Timestamp,
-    /// Whether its time is not over, and what gave it is in view.
-    pub holds: bool,
+pub(crate) struct Given {
+    thread: ThreadId,
+    pub(crate) delegation: model::Delegation,
+    by: Actor,
+    at: Timestamp,
+    /// Whether its time is not over, and the entry that gave it is in view.
+    holds: bool,
 }
 
-/// What a revocation took back.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Revoked {
-    /// An approval.
-    Approval(Box<Approval>),
-    /// A delegation.
-    Delegation(Box<Delegated>),
+impl From<Given> for Delegation {
+    fn from(given: Given) -> Self {
+        let Given { thread, delegation, by, at, holds } = given;
+        let model::Delegation { id, scope, to, reason, until, can_revoke } = delegation;
+        Self { id, thread_id: thread, scope, to, reason, until, can_revoke, given_by: by, given_at: at, holds }
+    }
+}
+
+impl Carry for ListDelegations {
+    type Made = Page<Delegation>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Delegation>> {
+        Ok(Page::all(engine.delegations(thread).await?))
+    }
+}
+
+impl Carry for RevokeDelegation {
+    type Made = Delegation;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Delegation> {
+        let (id, reason) = (self.delegation, checked_reason(self.reason)?);
+        let missing = || Error::DelegationNotFound { delegation: id };
+        let (thread, item) = engine.own_item(ItemKind::Delegation, id).await?.ok_or_else(missing)?;
+        let given = engine.read_delegation(&thread, &item).await?;
+        let engine = engine.about(thread.id);
+        engine
+            .tell(thread.id, || async {
+                let thread = engine.thread(thread.id).await?;
+                let (_, item) = engine.own_item(ItemKind::Delegation, id).await?.ok_or_else(missing)?;
+                let given = engine.read_delegation(&thread, &item).await?;
+                may_revoke(&given.delegation, &engine.caller.actor)?;
+                let revoked = DelegationRevoked { id, reason: reason.clone() };
+                Ok(Plan::new(thread, vec![Entry::DelegationRevoked(revoked)]))
+            })
+            .await?;
+        Ok(Given { holds: false, ..given }.into())
+    }
+}
+
+/// Refuses to take back what was given for good, or if an agent asks.
+fn may_revoke(delegation: &model::Delegation, by: &Actor) -> Result<()> {
+    let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
+    match by.kind {
+        ActorKind::Agent => refused("only a human revokes a delegation"),
+        ActorKind::Human | ActorKind::System if !delegation.can_revoke => {
+            refused("the delegation was given for good: it cannot be revoked")
+        }
+        ActorKind::Human | ActorKind::System => Ok(()),
+    }
 }
 
 impl Engine {
-    /// Revokes an approval, or a delegation.
-    ///
-    /// # Errors
-    /// As [`Engine::answer`]; [`Error::ApprovalNotFound`] if there is neither.
-    pub async fn revoke(&self, answer: Answer) -> Result<Revoked> {
-        match self.revoke_delegation(answer.clone()).await {
-            Ok(delegated) => Ok(Revoked::Delegation(Box::new(delegated))),
-            Err(Error::DelegationNotFound { .. }) => {
-                Ok(Revoked::Approval(Box::new(self.answer(Verdict::Revoke, answer).await?)))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// The delegations on a thread that hold, in the order in which they were given.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn delegations(&self, thread: ThreadId) -> Result<Vec<Delegated>> {
+    pub async fn delegations(&self, thread: ThreadId) -> Result<Vec<Delegation>> {
         let thread = self.thread(thread).await?;
-        self.holding_delegations(&thread).await
+        let holding = self.holding_delegations(&thread).await?;
+        Ok(holding.into_iter().map(Delegation::from).collect())
     }
 
-    pub(crate) async fn holding_delegations(&self, thread: &Thread) -> Result<Vec<Delegated>> {
+    pub(crate) async fn holding_delegations(&self, thread: &Thread) -> Result<Vec<Given>> {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Delegation, key: None, limit: usize::MAX };
         let mut holding = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
@@ -70,35 +97,6 @@ impl Engine {
         Ok(holding)
     }
 
-    /// Revokes a delegation: agents have to ask again from now on. Only humans do, and only what can be revoked.
-    ///
-    /// # Errors
-    /// [`Error::DelegationNotFound`] if there is none, or it was revoked before; [`Error::NotAllowed`].
-    pub async fn revoke_delegation(&self, answer: Answer) -> Result<Delegated> {
-        let reason = checked_reason(answer.reason)?;
-        let missing = || Error::DelegationNotFound { delegation: answer.id };
-        let (thread, _) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
-        let (_, delegated) = self
-            .settle(thread.id, || async {
-                let thread = self.thread(thread.id).await?;
-                let (_, item) = self.own_item(ItemKind::Delegation, answer.id).await?.ok_or_else(missing)?;
-                let mut delegated = self.read_delegation(&thread, &item).await?;
-                let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
-                if self.caller.actor.kind == ActorKind::Agent {
-                    return refused("only a human revokes a delegation");
-                }
-                if !delegated.delegation.can_revoke {
-                    return refused("the delegation was given for good: it cannot be revoked");
-                }
-                delegated.holds = false;
-                let revoked = DelegationRevoked { id: answer.id, reason: reason.clone() };
-                let entry = NewEntry::new(&Entry::DelegationRevoked(revoked));
-                Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), delegated))
-            })
-            .await?;
-        Ok(delegated)
-    }
-
     /// Whether a human lets the caller do this on `thread` without asking.
     pub(crate) async fn is_delegated(&self, thread: &Thread, capability: &Capability) -> Result<bool> {
         let (agent, now) = (&self.caller.actor.name, self.shared.world.now());
@@ -106,7 +104,7 @@ impl Engine {
         Ok(given.iter().any(|given| given.delegation.covers(agent, capability, now)))
     }
 
-    async fn read_delegation(&self, thread: &Thread, item: &Item) -> Result<Delegated> {
+    async fn read_delegation(&self, thread: &Thread, item: &Item) -> Result<Given> {
         match self.decode(&item.entry).await? {
             Entry::Delegated(delegation) => {
                 let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
@@ -114,7 +112,7 @@ impl Engine {
                 let given_here = *item.entry.account == thread.account;
                 let holds = lasts && given_here && self.is_in_view(&thread.head, item.born).await?;
                 let (by, at) = ((*item.entry.actor).clone(), item.entry.time);
-                Ok(Delegated { thread: thread.id, delegation, by, at, holds })
+                Ok(Given { thread: thread.id, delegation, by, at, holds })
             }
             other => Err(not_an_item(item, &other)),
         }

@@ -1,12 +1,11 @@
 //! The front door: reads, and the one path by which anything changes.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Caller, Checkpoint, Commit, Committed, Expect, Head, Idempotency, NewEntry, SegmentId, Thread,
-    ThreadCommit, ThreadId, ThreadName,
+    BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit, ThreadId,
+    ThreadName,
 };
 use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
@@ -16,8 +15,8 @@ use crate::gate::{Change, passes};
 use crate::policy::{Standing, Verb, standing};
 use crate::{DoctorReport, Error, Result, World, doctor};
 
-/// How often a decision that went stale is taken again.
-const DECIDED_AGAIN_MAX: usize = 16;
+/// How often an append that went stale is tried again.
+const TRIED_AGAIN_MAX: usize = 16;
 /// Locks among which threads are shared out.
 const TURNS: usize = 64;
 
@@ -30,6 +29,8 @@ pub struct Engine {
     pub(crate) caller: Arc<Caller>,
     /// The thread whose exclusive writer it is, and the token of the lease.
     pub(crate) writes_to: Option<(ThreadId, u64)>,
+    /// What the call carries beside its parameters.
+    pub(crate) envelope: Option<Arc<crate::carry::Envelope>>,
     /// What checks the results of merges.
     pub(crate) validator: Option<Arc<dyn crate::Validate>>,
     /// What makes vectors, if not the built-in.
@@ -142,6 +143,7 @@ impl Engine {
             shared: Arc::new(shared),
             caller: Arc::new(Caller::local()),
             writes_to: None,
+            envelope: None,
             validator: None,
             embedder: None,
         }
@@ -150,7 +152,7 @@ impl Engine {
     /// The same engine, acting for `caller`.
     #[must_use]
     pub fn acting_as(&self, caller: Caller) -> Self {
-        Self { caller: Arc::new(caller), ..self.clone() }
+        Self { caller: Arc::new(caller), ..self.aside() }
     }
 
     /// For whom it acts.
@@ -205,15 +207,6 @@ impl Engine {
         Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
     }
 
-    /// The named versions of a thread, oldest first.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`].
-    pub async fn checkpoints(&self, thread: ThreadId) -> Result<Vec<Checkpoint>> {
-        self.thread(thread).await?;
-        Ok(self.shared.stores.store.checkpoints(thread).await?)
-    }
-
     /// Frees what no living thread reaches; with `vacuum`, gives the space back to the file system.
     ///
     /// # Errors
@@ -260,59 +253,46 @@ impl Engine {
         SegmentId::from_chance(self.shared.world.chance() as u64)
     }
 
-    /// A commit for this caller, now. Large bodies are moved out of their entries.
+    /// A commit for this caller, now, as the envelope of its call says. Large bodies are moved out of their entries.
     pub(crate) fn commit(&self, threads: Vec<ThreadCommit>) -> Commit {
         let mut commit = Commit {
             caller: (*self.caller).clone(),
             time: self.shared.world.now(),
             threads,
             blobs: Vec::new(),
-            idempotency: None,
+            idempotency: self.idempotency().cloned(),
         };
         let inline_max = self.shared.limits.inline_bytes_max;
-        let lease_on = |thread: ThreadId| self.writes_to.filter(|(own, _)| *own == thread).map(|(_, token)| token);
         for thread in &mut commit.threads {
-            let entries: &mut [NewEntry] = match thread {
-                ThreadCommit::Create(create) => &mut create.entries,
-                ThreadCommit::Write(write) => {
-                    write.expect.lease = lease_on(write.thread);
-                    &mut write.entries
-                }
-                ThreadCommit::Delete { thread, expect } => {
-                    expect.lease = lease_on(*thread);
-                    &mut []
-                }
+            let (expect, entries): (_, &mut [NewEntry]) = match thread {
+                ThreadCommit::Create(create) => (None, &mut create.entries),
+                ThreadCommit::Write(write) => (Some((write.thread, &mut write.expect)), &mut write.entries),
+                ThreadCommit::Delete { thread, expect } => (Some((*thread, expect)), &mut []),
             };
+            if let Some((thread, expect)) = expect {
+                // Invariant: a version that the caller expects is checked by the store, in the commit itself.
+                expect.version = self.expects_of(thread).or(expect.version);
+                expect.lease = self.lease_on(thread);
+            }
             commit.blobs.extend(entries.iter_mut().filter_map(|entry| entry.spill(inline_max)));
         }
         commit
     }
 
-    /// Decides, commits, and decides again where the decision went stale.
-    ///
-    /// `decide` reads the thread and gives the commit, with whatever it wants to have afterwards.
-    pub(crate) async fn settle<T, F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<(Committed, T)>
-    where
-        F: Future<Output = Result<(Commit, T)>>,
-    {
-        let mut turn = None;
-        for _ in 0..DECIDED_AGAIN_MAX {
-            let (commit, kept) = decide().await?;
-            match self.shared.stores.store.commit(commit).await {
-                Ok(committed) => {
-                    self.shared.gates.forget(thread);
-                    return Ok((committed, kept));
-                }
-                Err(StoreError::EraMoved { .. } | StoreError::SegmentTaken | StoreError::ThreadTaken { .. }) => {
-                    self.shared.gates.forget(thread);
-                    if turn.is_none() {
-                        turn = Some(self.shared.turns[thread.bits() as usize % TURNS].lock().await);
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
+    /// The turn of an operation whose first decision went stale.
+    pub(crate) async fn turn(&self, thread: ThreadId) -> tokio::sync::MutexGuard<'_, ()> {
+        self.shared.turns[thread.bits() as usize % TURNS].lock().await
+    }
+
+    /// How many items a page has.
+    pub(crate) fn page_limit(&self, asked: Option<usize>) -> Result<usize> {
+        let limits = &self.shared.limits;
+        let limit = asked.unwrap_or(limits.page);
+        if limit == 0 || limit > limits.page_max {
+            let rule = format!("a page has 1 to {} items", limits.page_max);
+            return Err(Invalid::parameter("limit", rule).into());
         }
-        Err(Error::Busy)
+        Ok(limit)
     }
 
     /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
@@ -346,17 +326,15 @@ impl Engine {
     pub(crate) async fn append_entries(
         &self,
         thread: ThreadId,
-        expected: Option<threadkeep_model::Version>,
         entries: Vec<NewEntry>,
         blobs: Vec<(BlobId, Bytes)>,
-        idempotency: Option<Idempotency>,
     ) -> Result<Committed> {
-        for _ in 0..DECIDED_AGAIN_MAX {
+        for _ in 0..TRIED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
             passes(gate.lifecycle, Change::Content)?;
             let write = threadkeep_model::Write {
                 thread,
-                expect: Expect::at(gate.era, expected),
+                expect: Expect::at(gate.era, None),
                 branch: None,
                 entries: entries.clone(),
                 record: None,
@@ -364,7 +342,6 @@ impl Engine {
             };
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());
-            commit.idempotency = idempotency.clone();
             match self.shared.stores.store.commit(commit).await {
                 Err(StoreError::EraMoved { .. }) => self.shared.gates.forget(thread),
                 Err(error) => {

@@ -1,5 +1,6 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
+use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
     ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
     ThreadName, Uuid, Validation, ValueKey, Version,
@@ -337,6 +338,24 @@ pub enum Error {
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
+    /// The account has no such project.
+    #[error("there is no project '{project}'")]
+    ProjectNotFound {
+        /// Its id.
+        project: String,
+    },
+    /// The account has a project of that id.
+    #[error("there is a project '{project}' already")]
+    ProjectExists {
+        /// Its id.
+        project: String,
+    },
+    /// An invariant of the program does not hold.
+    #[error("something went wrong here: {what}")]
+    Broken {
+        /// The invariant.
+        what: String,
+    },
     /// The store could not do it.
     #[error(transparent)]
     Store(StoreError),
@@ -345,80 +364,78 @@ pub enum Error {
 impl Error {
     /// The stable code, as on the wire.
     pub fn code(&self) -> &'static str {
+        self.error_code().as_str()
+    }
+
+    /// The code in the table of codes.
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            Self::Invalid(invalid) => invalid.code.as_str(),
-            Self::ThreadNotFound { .. } => "thread_not_found",
-            Self::MessageNotFound { .. } => "message_not_found",
-            Self::IndexOutOfRange { .. } => "index_out_of_range",
-            Self::CheckpointNotFound { .. } => "checkpoint_not_found",
-            Self::VersionInFuture { .. } => "version_in_future",
-            Self::BeforeBirth { .. } => "before_birth",
-            Self::VersionConflict { .. } => "version_conflict",
-            Self::WriterHeld { .. } => "writer_held",
-            Self::WriterLost { .. } => "writer_lost",
-            Self::WriterDisposed => "writer_disposed",
-            Self::UpdatesRefused { .. } => "updates_refused",
-            Self::FlushTimeout { .. } => "flush_timeout",
-            Self::WriteBehindFull { .. } => "write_behind_full",
-            Self::ThreadClosed { .. } => "thread_closed",
-            Self::ThreadSuspended => "thread_suspended",
-            Self::InvalidTransition(_) => "invalid_transition",
-            Self::ThreadTerminated => "thread_terminated",
-            Self::ArchivedForGood => "invalid_transition",
-            Self::QueueFull { .. } => "queue_full",
-            Self::InjectionsFull { .. } => "injections_full",
-            Self::InjectionNotFound { .. } => "injection_not_found",
-            Self::DecisionsFull { .. } => "decisions_full",
-            Self::QueuedNotFound { .. } => "queued_not_found",
-            Self::ExecutionOpen { .. } => "execution_open",
-            Self::ExecutionOver { .. } => "execution_over",
-            Self::NothingToCancel => "nothing_to_cancel",
-            Self::ApprovalNotFound { .. } => "approval_not_found",
-            Self::DelegationNotFound { .. } => "delegation_not_found",
-            Self::ApprovalAnswered { .. } => "approval_answered",
-            Self::ApprovalUndone { .. } => "approval_undone",
-            Self::ApprovalRequired { .. } => "approval_required",
-            Self::ReferenceNotFound { .. } => "reference_not_found",
-            Self::ReferenceGone { .. } => "reference_gone",
-            Self::ObserverNotFound { .. } => "observer_not_found",
-            Self::NotAllowed { .. } => "forbidden",
-            Self::NothingToUndo => "nothing_to_undo",
-            Self::AttachmentNotFound { .. } => "attachment_not_found",
-            Self::FileNotFound { .. } => "file_not_found",
-            Self::IsADirectory { .. } => "is_a_directory",
-            Self::NotADirectory { .. } => "not_a_directory",
-            Self::DirectoryNotEmpty { .. } => "directory_not_empty",
-            Self::NoThumbnail { .. } => "no_thumbnail",
-            Self::QuotaExceeded { .. } => "quota_exceeded",
-            Self::ValueConflict { .. } | Self::FileExists { .. } => "version_conflict",
-            Self::MergeNotFound { .. } => "merge_not_found",
-            Self::ValidationNotConfigured { .. } => "validation_not_configured",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::CopyDiffers { .. } => "copy_differs",
-            Self::Embedder { .. } => "embedder_failed",
-            Self::Busy => "busy",
-            Self::Store(error) => match error {
-                StoreError::DiskFull => "disk_full",
-                StoreError::Failed { .. } => "storage_failed",
-                StoreError::Unavailable { .. } => "unavailable",
-                StoreError::Import { .. } => "import_conflict",
-                StoreError::CannotOpen { .. } => "cannot_open_store",
-                StoreError::NotFound { .. } => "store_not_found",
-                StoreError::Unauthorized { .. } => "unauthorized",
-                StoreError::Forbidden { .. } => "forbidden",
-                StoreError::Newer { .. } => "store_is_newer",
-                StoreError::Corrupt { .. } => "store_damaged",
-                StoreError::ThreadTaken { .. } => "thread_exists",
-                StoreError::VersionConflict { .. }
-                | StoreError::EraMoved { .. }
-                | StoreError::WriterHeld { .. }
-                | StoreError::WriterLost { .. }
-                | StoreError::ThreadNotFound { .. }
-                | StoreError::SegmentTaken
-                | StoreError::IdempotencyKeyReused
-                | StoreError::BlobMissing { .. } => "internal",
-            },
+            Self::Invalid(invalid) => ErrorCode::of_invalid(invalid.code),
+            Self::ThreadNotFound { .. } => ErrorCode::ThreadNotFound,
+            Self::MessageNotFound { .. } => ErrorCode::MessageNotFound,
+            Self::IndexOutOfRange { .. } => ErrorCode::IndexOutOfRange,
+            Self::CheckpointNotFound { .. } => ErrorCode::CheckpointNotFound,
+            Self::VersionInFuture { .. } => ErrorCode::VersionInFuture,
+            Self::BeforeBirth { .. } => ErrorCode::BeforeBirth,
+            Self::VersionConflict { .. } => ErrorCode::VersionConflict,
+            Self::WriterHeld { .. } => ErrorCode::WriterHeld,
+            Self::WriterLost { .. } => ErrorCode::WriterLost,
+            Self::WriterDisposed => ErrorCode::WriterDisposed,
+            Self::UpdatesRefused { .. } => ErrorCode::UpdatesRefused,
+            Self::FlushTimeout { .. } => ErrorCode::FlushTimeout,
+            Self::WriteBehindFull { .. } => ErrorCode::WriteBehindFull,
+            Self::ThreadClosed { .. } => ErrorCode::ThreadClosed,
+            Self::ThreadSuspended => ErrorCode::ThreadSuspended,
+            Self::InvalidTransition(_) => ErrorCode::InvalidTransition,
+            Self::ThreadTerminated => ErrorCode::ThreadTerminated,
+            Self::ArchivedForGood => ErrorCode::InvalidTransition,
+            Self::QueueFull { .. } => ErrorCode::QueueFull,
+            Self::QueuedNotFound { .. } => ErrorCode::QueuedNotFound,
+            Self::InjectionsFull { .. } => ErrorCode::InjectionsFull,
+            Self::InjectionNotFound { .. } => ErrorCode::InjectionNotFound,
+            Self::DecisionsFull { .. } => ErrorCode::DecisionsFull,
+            Self::ExecutionOpen { .. } => ErrorCode::ExecutionOpen,
+            Self::ExecutionOver { .. } => ErrorCode::ExecutionOver,
+            Self::NothingToCancel => ErrorCode::NothingToCancel,
+            Self::ApprovalNotFound { .. } => ErrorCode::ApprovalNotFound,
+            Self::DelegationNotFound { .. } => ErrorCode::DelegationNotFound,
+            Self::ApprovalAnswered { .. } => ErrorCode::ApprovalAnswered,
+            Self::ApprovalUndone { .. } => ErrorCode::ApprovalUndone,
+            Self::ApprovalRequired { .. } => ErrorCode::ApprovalRequired,
+            Self::ReferenceNotFound { .. } => ErrorCode::ReferenceNotFound,
+            Self::ReferenceGone { .. } => ErrorCode::ReferenceGone,
+            Self::ObserverNotFound { .. } => ErrorCode::ObserverNotFound,
+            Self::NotAllowed { .. } => ErrorCode::Forbidden,
+            Self::NothingToUndo => ErrorCode::NothingToUndo,
+            Self::AttachmentNotFound { .. } => ErrorCode::AttachmentNotFound,
+            Self::FileNotFound { .. } => ErrorCode::FileNotFound,
+            Self::IsADirectory { .. } => ErrorCode::IsADirectory,
+            Self::NotADirectory { .. } => ErrorCode::NotADirectory,
+            Self::DirectoryNotEmpty { .. } => ErrorCode::DirectoryNotEmpty,
+            Self::NoThumbnail { .. } => ErrorCode::NoThumbnail,
+            Self::QuotaExceeded { .. } => ErrorCode::QuotaExceeded,
+            Self::ValueConflict { .. } | Self::FileExists { .. } => ErrorCode::VersionConflict,
+            Self::MergeNotFound { .. } => ErrorCode::MergeNotFound,
+            Self::ValidationNotConfigured { .. } => ErrorCode::ValidationNotConfigured,
+            Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
+            Self::CopyDiffers { .. } => ErrorCode::CopyDiffers,
+            Self::Embedder { .. } => ErrorCode::EmbedderFailed,
+            Self::Busy => ErrorCode::Busy,
+            Self::Broken { .. } => ErrorCode::Internal,
+            Self::ProjectNotFound { .. } => ErrorCode::ProjectNotFound,
+            Self::ProjectExists { .. } => ErrorCode::ProjectExists,
+            Self::Store(error) => of_store(error),
         }
+    }
+
+    /// An invariant of the program that does not hold.
+    pub(crate) fn broken(what: &'static str) -> Self {
+        Self::Broken { what: what.to_owned() }
+    }
+
+    /// The same, with the error that shows it.
+    pub(crate) fn broken_because(what: &str, error: &dyn std::error::Error) -> Self {
+        Self::Broken { what: format!("{what}: {error}") }
     }
 
     /// The state of the thread's life, where that is the reason.
@@ -442,6 +459,7 @@ impl Error {
             Self::CopyDiffers { .. } => {
                 Some("copy into an empty store, and let nobody write to it meanwhile; `threadkeep doctor` finds damage")
             }
+            Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
@@ -450,6 +468,31 @@ impl Error {
             Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep doctor`"),
             _ => None,
         }
+    }
+}
+
+/// The code of a failure of a store.
+fn of_store(error: &StoreError) -> ErrorCode {
+    match error {
+        StoreError::DiskFull => ErrorCode::DiskFull,
+        StoreError::Failed { .. } => ErrorCode::StorageFailed,
+        StoreError::Unavailable { .. } => ErrorCode::Unavailable,
+        StoreError::Import { .. } => ErrorCode::ImportConflict,
+        StoreError::CannotOpen { .. } => ErrorCode::CannotOpenStore,
+        StoreError::NotFound { .. } => ErrorCode::StoreNotFound,
+        StoreError::Unauthorized { .. } => ErrorCode::Unauthorized,
+        StoreError::Forbidden { .. } => ErrorCode::Forbidden,
+        StoreError::Newer { .. } => ErrorCode::StoreIsNewer,
+        StoreError::Corrupt { .. } => ErrorCode::StoreDamaged,
+        StoreError::ThreadTaken { .. } => ErrorCode::ThreadExists,
+        StoreError::VersionConflict { .. }
+        | StoreError::EraMoved { .. }
+        | StoreError::WriterHeld { .. }
+        | StoreError::WriterLost { .. }
+        | StoreError::ThreadNotFound { .. }
+        | StoreError::SegmentTaken
+        | StoreError::IdempotencyKeyReused
+        | StoreError::BlobMissing { .. } => ErrorCode::Internal,
     }
 }
 
@@ -477,5 +520,131 @@ impl From<StoreError> for Error {
 impl From<Damaged> for Error {
     fn from(damaged: Damaged) -> Self {
         Self::Store(StoreError::corrupt(damaged.to_string()))
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let code = error.error_code();
+        let field = if let Error::Invalid(invalid) = error { Some(invalid.field.clone().into()) } else { None };
+        let current_version = match error {
+            Error::VersionConflict { current, .. }
+            | Error::ValueConflict { current, .. }
+            | Error::FileExists { current, .. }
+            | Error::VersionInFuture { current, .. } => Some(*current),
+            _ => None,
+        };
+        let lease = match error {
+            Error::WriterHeld { by } => Some(by),
+            Error::WriterLost { to } => to.as_ref(),
+            _ => None,
+        };
+        let approval_id = match error {
+            Error::ApprovalRequired { approval, .. } => Some(Box::new(*approval)),
+            _ => None,
+        };
+        Self {
+            hint: error.hint().map(Into::into),
+            field,
+            current_version,
+            approval_id,
+            writer: lease.map(|lease| Box::new(HeldBy { holder: lease.holder.clone(), expires_at: lease.until })),
+            life: error.lifecycle().map(|lifecycle| Box::new(Life { lifecycle, allowed: lifecycle.allowed() })),
+            ..Self::new(code.status(), code, error.to_string())
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::{Code, LifecycleAction, Position, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_status_code_and_exit_code_of_the_table() {
+        let invalid = |code| Error::from(Invalid::new(code, "field", "rule"));
+        let message = "M-00000000000000011".parse().expect("a message id");
+        let thread: threadkeep_model::ThreadName = "4e36442142ee".parse().expect("a short id");
+        let id: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
+        for (error, http, code, exit) in [
+            (invalid(Code::InvalidThreadId), 400, "invalid_thread_id", 2),
+            (invalid(Code::JsonTooDeep), 400, "json_too_deep", 2),
+            (invalid(Code::TooLarge), 413, "too_large", 2),
+            (Error::ThreadNotFound { thread }, 404, "thread_not_found", 3),
+            (Error::MessageNotFound { message }, 404, "message_not_found", 3),
+            (Error::WriterLost { to: None }, 409, "writer_lost", 5),
+            (Error::WriterDisposed, 409, "writer_disposed", 5),
+            (Error::UpdatesRefused { updates: Vec::new() }, 409, "updates_refused", 5),
+            (Error::WriteBehindFull { updates: 1, bytes: 1 }, 503, "write_behind_full", 6),
+            (Error::FlushTimeout { target: Position(2), durable: Position(1), pending: 1 }, 503, "flush_timeout", 6),
+            (Error::ThreadSuspended, 409, "thread_suspended", 5),
+            (Error::NothingToUndo, 409, "nothing_to_undo", 5),
+            (Error::ReferenceGone { reference: id, what: "x".into() }, 410, "reference_gone", 3),
+            (Error::ApprovalRequired { approval: id, capability: "deploy".into() }, 403, "approval_required", 4),
+            (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
+            (Error::IdempotencyKeyReused, 422, "idempotency_key_reused", 2),
+            (StoreError::DiskFull.into(), 507, "disk_full", 6),
+            (StoreError::Failed { what: "EIO".into() }.into(), 503, "storage_failed", 6),
+            (StoreError::corrupt("x").into(), 500, "store_damaged", 1),
+        ] {
+            let problem = Problem::from(&error);
+            let got = (problem.status.http(), problem.code.as_ref(), problem.status.exit());
+            assert_eq!(got, (http, code, exit), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_problem_is_read_as_it_is_told() {
+        let by = threadkeep_model::Lease { token: 1, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        for error in [
+            Error::WriterHeld { by },
+            Error::ThreadSuspended,
+            Error::ArchivedForGood,
+            Error::VersionConflict { expected: Position(3), current: Position(7) },
+            Error::ApprovalRequired {
+                approval: "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid"),
+                capability: "deploy".into(),
+            },
+            Error::from(Invalid::new(Code::TooLarge, "field", "rule")),
+        ] {
+            let problem = Problem::from(&error);
+            let mut told = serde_json::to_value(&problem).expect("json");
+            told["status"] = problem.status.http().into();
+            told["requestId"] = "1".into();
+            assert_eq!(serde_json::from_value::<Problem>(told).expect("a problem"), problem);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_held_says_by_whom_and_until_when() {
+        let by = threadkeep_model::Lease { token: 4242, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        let problem = serde_json::to_value(Problem::from(Error::WriterHeld { by })).expect("json");
+        assert_eq!((&problem["holder"], &problem["expiresAt"]), (&"ann".into(), &"1970-01-01T00:00:00.000000Z".into()));
+        assert!(!problem.to_string().contains("4242"), "the token is the holder's own: {problem}");
+    }
+
+    #[test]
+    fn a_move_that_leads_nowhere_says_where_the_thread_is_and_what_it_allows() {
+        let refused = Lifecycle::Suspended.after(LifecycleAction::Done).expect_err("it rests");
+        let problem = serde_json::to_value(Problem::from(Error::from(refused))).expect("json");
+        assert_eq!(problem["code"], "invalid_transition");
+        assert_eq!(problem["detail"], "the thread is suspended, where 'done' leads nowhere: it allows resume");
+        assert_eq!((&problem["lifecycle"], &problem["allowed"]), (&"suspended".into(), &serde_json::json!(["resume"])));
+    }
+
+    #[test]
+    fn a_conflict_carries_the_current_version_and_nothing_is_printed_that_is_not_there() {
+        let problem = Problem::from(Error::VersionConflict { expected: Position(3), current: Position(7) });
+        assert_eq!(
+            serde_json::to_string(&problem).expect("json"),
+            r#"{"code":"version_conflict","detail":"the thread is at version 7, not 3: read it again, then retry","currentVersion":7}"#
+        );
     }
 }

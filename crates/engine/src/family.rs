@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId, Timestamp};
+use threadkeep_calls::{Relationship, RelationshipRole};
+use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId};
 
 use crate::policy::{Standing, Verb};
 use crate::view::holds;
@@ -11,32 +12,6 @@ use crate::{Engine, Error, Result};
 
 /// Most threads of a family that are read at once.
 const FAMILY_MAX: usize = 10_000;
-
-/// A relation as one of its two threads sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Relationship {
-    /// The other thread.
-    pub thread: ThreadId,
-    /// What kind of relation.
-    pub kind: RelationKind,
-    /// The role of the thread that sees it.
-    pub role: RelationshipRole,
-    /// The index of the message where it was made.
-    pub message_index: Option<u64>,
-    /// When it was made.
-    pub created: Timestamp,
-    /// A description.
-    pub comment: Option<String>,
-}
-
-/// Which end of a relation a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RelationshipRole {
-    /// The relation was made on it.
-    Parent,
-    /// It is at the other end.
-    Child,
-}
 
 /// A thread with all it is related to, directly or not.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +43,7 @@ impl Engine {
                 (relation.parent, RelationshipRole::Child)
             };
             let Relation { kind, index, created, comment, .. } = relation;
-            Relationship { thread, kind, role, message_index: index, created, comment }
+            Relationship { thread_id: thread, kind, role, message_index: index, created_at: created, comment }
         });
         let mut seen: Vec<Relationship> = seen.collect();
         seen.extend(self.origin_elsewhere(&own).await?);
@@ -80,11 +55,11 @@ impl Engine {
         let Some(origin) = own.record.origin_thread_id else { return Ok(None) };
         match self.standing(origin, Verb::Read).await {
             Ok(Standing::Visitor) => Ok(Some(Relationship {
-                thread: origin,
+                thread_id: origin,
                 kind: RelationKind::Fork,
                 role: RelationshipRole::Child,
                 message_index: own.record.fork_point_index,
-                created: own.created,
+                created_at: own.created,
                 comment: None,
             })),
             Ok(Standing::Owner) | Err(Error::ThreadNotFound { .. }) => Ok(None),
@@ -179,7 +154,7 @@ impl Engine {
             if is_told && lineage.is_some_and(|lineage| is_in_view(lineage, &head, &relation)) {
                 let Relation { parent, child, kind, index, created, comment, .. } = relation;
                 let role = RelationshipRole::Child;
-                let seen = Relationship { thread: parent, kind, role, message_index: index, created, comment };
+                let seen = Relationship { thread_id: parent, kind, role, message_index: index, created_at: created, comment };
                 above.entry(child).or_default().push(seen);
             }
         }

@@ -4,44 +4,11 @@
 //! enough: what makes slow ones needed are secrets that people choose, and nobody guesses 256 bits of chance.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Account, Actor, BlobId, Caller, Invalid, Timestamp};
+use threadkeep_calls::Scope;
+use threadkeep_model::{Account, Actor, BlobId, Caller, Timestamp};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
 use crate::{Engine, Result};
-
-/// What a key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Read.
-    Read,
-    /// Read and write.
-    Write,
-    /// Everything, upkeep and keys too.
-    Admin,
-}
-
-impl Scope {
-    /// The scope as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl std::str::FromStr for Scope {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let all = [Self::Read, Self::Write, Self::Admin];
-        let found = all.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or_else(|| Invalid::parameter("scope", "is one of read, write and admin"))
-    }
-}
 
 /// A key, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]

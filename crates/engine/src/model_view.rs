@@ -2,26 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use threadkeep_calls::ModelMessage;
 use threadkeep_model::{Content, MessageBody, MessageId, Part, Role, ThreadId, Version};
 
-use crate::calls::no_result;
+use crate::open_calls::no_result;
 use crate::{Engine, Page, Result};
 
 /// Stands for the result of a call that never had one.
 const NO_RESULT: &str = "This call has no result.";
-
-/// A message as a model is given it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelMessage {
-    /// The message of the thread it is; none for one that only closes calls.
-    pub id: Option<MessageId>,
-    /// Its role.
-    pub role: Role,
-    /// The name of the speaker or the tool.
-    pub name: Option<String>,
-    /// What it says.
-    pub content: Content,
-}
 
 impl Engine {
     /// The messages of a thread as a model is given them, now or as of a version: silent ones too, those of subagents

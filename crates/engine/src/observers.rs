@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use threadkeep_calls::{Inject, ThreadEvent, WebhookEvent};
 use threadkeep_model::{
-    Account, Actor, ActorKind, Caller, Deliver, Entry, IdempotencyKey, InjectionType, ItemKind, Json, Kind, ThreadId,
-    Timestamp, Uuid, Version,
+    Account, Actor, ActorKind, Caller, Deliver, Entry, IdempotencyKey, InjectionType, ItemKind, Json, Kind,
+    ObserverAdded, ThreadId, Timestamp, Uuid, Version,
 };
 use threadkeep_store::{
     BoxFuture, FeedCursor, FeedItem, FeedNews, Item, ItemList, Registered, RegistryKind, StoreError, StoredEntry,
@@ -19,8 +20,7 @@ use threadkeep_store::{
 use tokio::sync::Notify;
 
 use crate::engine::Shared;
-use crate::ops::observe::ThreadObserver;
-use crate::{Engine, Error, Inject, Result, ThreadEvent};
+use crate::{Engine, Error, Result};
 
 /// Entries read at once.
 const READ_AT_ONCE: usize = 200;
@@ -109,6 +109,28 @@ impl UnderWay {
     }
 }
 
+/// Who observes what, since when.
+struct Observing {
+    thread: ThreadId,
+    added: ObserverAdded,
+    at: Timestamp,
+}
+
+impl From<&Delivery> for WebhookEvent {
+    fn from(delivery: &Delivery) -> Self {
+        Self {
+            id: delivery.id.clone(),
+            event: delivery.event.as_str().to_owned(),
+            observer_id: delivery.observer,
+            thread_id: delivery.thread,
+            target: delivery.target,
+            version: delivery.version,
+            time: delivery.time,
+            data: delivery.data.clone(),
+        }
+    }
+}
+
 /// One process that delivers, or waits until it may.
 struct Follower {
     courier: Option<Arc<dyn Courier>>,
@@ -118,7 +140,7 @@ struct Follower {
     /// Where the feed was when nobody had to be told anything.
     idle: Option<FeedCursor>,
     /// Who observes each thread.
-    observers: HashMap<ThreadId, Vec<ThreadObserver>>,
+    observers: HashMap<ThreadId, Vec<Observing>>,
     under_way: Arc<UnderWay>,
     kept: Option<tokio::time::Instant>,
 }
@@ -179,7 +201,7 @@ impl Engine {
 
 fn system(shared: &Weak<Shared>) -> Option<Engine> {
     let shared = shared.upgrade()?;
-    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, validator: None, embedder: None })
+    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, envelope: None, validator: None, embedder: None })
 }
 
 impl Follower {
@@ -269,8 +291,8 @@ impl Follower {
         {
             let those = self.observers.entry(added.target).or_default();
             if those.iter().all(|observer| observer.added.id != added.id) {
-                let (by, at) = (Arc::clone(&entry.actor), entry.time);
-                those.push(ThreadObserver { thread: item.thread, added, by, at, holds: true });
+                let at = entry.time;
+                those.push(Observing { thread: item.thread, added, at });
             }
         } else if entry.kind == Kind::ObserverRemoved
             && let Some(Entry::ObserverRemoved(removed)) = engine.read_if_whole(entry).await?
@@ -346,7 +368,7 @@ impl Engine {
     }
 
     /// Whether an observer still holds: its thread lives, belongs with its target, and what asked for it is in view.
-    async fn still_observes(&self, observer: &ThreadObserver) -> Result<bool> {
+    async fn still_observes(&self, observer: &Observing) -> Result<bool> {
         let store = &self.shared.stores.store;
         let found = store.item(ItemKind::Observer, observer.added.id.to_string()).await?;
         let Some((thread, item)) = found.filter(|(thread, _)| *thread == observer.thread) else { return Ok(false) };
@@ -370,7 +392,7 @@ impl Engine {
             kind: threadkeep_model::EventKind::Result,
             data: Json::from_value("data", &data)?,
         };
-        engine.append_event(delivery.thread, crate::AppendEvent { event, expected: None }).await.map(drop)
+        engine.append_event(delivery.thread, event).await.map(drop)
     }
 }
 
@@ -391,8 +413,8 @@ async fn any_observer(engine: &Engine) -> Result<bool> {
 }
 
 /// All observers, by what they observe.
-async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadObserver>>> {
-    let mut all: HashMap<ThreadId, Vec<ThreadObserver>> = HashMap::new();
+async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<Observing>>> {
+    let mut all: HashMap<ThreadId, Vec<Observing>> = HashMap::new();
     let mut after = None;
     loop {
         let list = ItemList { kind: ItemKind::Observer, account: None, after, limit: OBSERVERS_AT_ONCE };
@@ -401,9 +423,9 @@ async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<ThreadOb
         after = Some((last.made, last.key.clone()));
         for (thread, item) in &some {
             if let Some(Entry::Observed(added)) = engine.read_if_whole(&item.entry).await? {
-                let (by, at) = (Arc::clone(&item.entry.actor), item.made);
+                let at = item.made;
                 let those = all.entry(added.target).or_default();
-                those.push(ThreadObserver { thread: *thread, added, by, at, holds: true });
+                those.push(Observing { thread: *thread, added, at });
             }
         }
     }

@@ -4,9 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "schema")]
-use threadkeep_model::schema::NOT_BLANK;
-use threadkeep_model::{Account, Invalid, Json, Timestamp, strip_nulls};
+use threadkeep_calls::{Project, Sandbox};
+use threadkeep_model::{Account, Invalid, Timestamp, strip_nulls};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
 use crate::{Engine, Result};
@@ -18,48 +17,26 @@ const NAME_BYTES_MAX: usize = 1_024;
 /// Largest configuration of a sandbox, in bytes.
 const CONFIG_BYTES_MAX: usize = 64 << 10;
 
-/// A project.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Project {
-    /// Its id within the account.
-    pub id: String,
-    /// What it says of itself.
-    pub details: ProjectDetails,
-    /// When it came into being.
-    pub created: Timestamp,
-}
-
-/// What a project says of itself.
+/// What a project says of itself, as the registry keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ProjectDetails {
+struct Details {
     /// A name for people.
-    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX), regex(pattern = NOT_BLANK)))]
-    pub name: String,
+    name: String,
     /// The name of an icon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
-    pub icon_name: Option<String>,
+    icon_name: Option<String>,
     /// The sandbox that its threads work in. It may hold passwords: only the owner ever sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Sandbox>,
+    sandbox: Option<Sandbox>,
 }
 
-/// A sandbox, as whoever runs it knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Sandbox {
-    /// Its id elsewhere.
-    #[cfg_attr(feature = "schema", schemars(length(max = NAME_BYTES_MAX)))]
-    pub external_id: String,
-    /// How it is reached and set up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config: Option<Json>,
-}
+impl Details {
+    fn of(self, id: String, created_at: Timestamp) -> Project {
+        let Self { name, icon_name, sandbox } = self;
+        Project { id, name, icon_name, sandbox, created_at }
+    }
 
-impl ProjectDetails {
     fn checked(mut self) -> Result<Self, Invalid> {
         self.name = strip_nulls(self.name);
         if self.name.trim().is_empty() {
@@ -89,18 +66,24 @@ fn place(account: &Account, id: &str) -> String {
 impl Engine {
     fn read_project(&self, document: &Registered) -> Result<Project> {
         let damaged = |what: String| StoreError::corrupt(format!("project {}: {what}", document.id));
-        let details = serde_json::from_str(&document.json).map_err(|error| damaged(error.to_string()))?;
+        let details: Details = serde_json::from_str(&document.json).map_err(|error| damaged(error.to_string()))?;
         let id = document.id.strip_prefix(&place(&self.caller.account, ""));
         let id = id.ok_or_else(|| damaged("belongs to another account".into()))?.to_owned();
-        Ok(Project { id, details, created: document.created })
+        Ok(details.of(id, document.created))
     }
 
     /// Makes a project of the account, or replaces what it says of itself. Without an id it gets one.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
-    pub async fn put_project(&self, id: Option<String>, details: ProjectDetails) -> Result<Project> {
-        let details = details.checked()?;
+    pub async fn put_project(
+        &self,
+        id: Option<String>,
+        name: String,
+        icon_name: Option<String>,
+        sandbox: Option<Sandbox>,
+    ) -> Result<Project> {
+        let details = Details { name, icon_name, sandbox }.checked()?;
         let id = strip_nulls(id.unwrap_or_else(|| format!("{:032x}", self.shared.world.chance())));
         if id.is_empty() || id.len() > ID_BYTES_MAX || id.contains('/') {
             let rule = format!("has 1 to {ID_BYTES_MAX} bytes and no slash");
@@ -112,7 +95,7 @@ impl Engine {
         let document = Registered { kind, id: place(&account, &id), account, json, created: self.shared.world.now() };
         let created = document.created;
         self.shared.stores.registry.register(document).await?;
-        Ok(self.project(&id).await?.unwrap_or(Project { id, details, created }))
+        Ok(self.project(&id).await?.unwrap_or_else(|| details.of(id, created)))
     }
 
     /// A project of the account.
@@ -163,17 +146,19 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use threadkeep_model::Json;
+
     use super::*;
 
     #[test]
     fn a_project_on_disk_looks_like_this_and_odd_ones_are_refused() {
         let config = Some(Json::parse("config", r#"{"z":1.0,"a":2}"#).expect("json"));
         let sandbox = Some(Sandbox { external_id: "s-1".into(), config });
-        let details = ProjectDetails { name: "P".into(), icon_name: Some("leaf".into()), sandbox };
+        let details = Details { name: "P".into(), icon_name: Some("leaf".into()), sandbox };
         let json = r#"{"name":"P","iconName":"leaf","sandbox":{"externalId":"s-1","config":{"z":1.0,"a":2}}}"#;
         assert_eq!(serde_json::to_string(&details).expect("json"), json);
-        assert_eq!(serde_json::from_str::<ProjectDetails>(json).expect("a project"), details);
-        let named = |name: &str| ProjectDetails { name: name.to_owned(), ..details.clone() }.checked();
+        assert_eq!(serde_json::from_str::<Details>(json).expect("a project"), details);
+        let named = |name: &str| Details { name: name.to_owned(), ..details.clone() }.checked();
         assert_eq!(named("a\0b").expect("a name").name, "ab");
         for odd in ["", " ", "\0", &"x".repeat(NAME_BYTES_MAX + 1)] {
             assert_eq!(named(odd).expect_err("refused").field, "name");

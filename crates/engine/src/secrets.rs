@@ -27,3 +27,9 @@ impl Engine {
         Ok(found().await?.pop().map_or(secret, |document| document.json))
     }
 }
+
+/// The HMAC-SHA256 of `data`, as hex digits.
+pub(crate) fn hmac_sha256(key: &[u8], data: &[u8]) -> String {
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key);
+    ring::hmac::sign(&key, data).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -39,6 +39,7 @@ impl Engine {
                 shared,
                 caller: Arc::clone(&caller),
                 writes_to: None,
+                envelope: None,
                 validator: validator.clone(),
                 embedder: None,
             })

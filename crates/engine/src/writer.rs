@@ -2,19 +2,45 @@
 
 use std::time::Duration;
 
+use threadkeep_calls::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};
 use threadkeep_model::{Invalid, Lease, ThreadId, strip_nulls};
 use threadkeep_store::LeaseAsk;
 
+use crate::carry::Carry;
 use crate::policy::Verb;
 use crate::{Engine, Result};
 
-/// Who wants to be a thread's exclusive writer, and for how long.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TakeWriter {
-    /// How long the lease lasts unless it is renewed: from 100 milliseconds to a day, 30 seconds if nothing is said.
-    pub ttl: Option<Duration>,
-    /// Who holds it, in words for others; the caller's name if nothing is said.
-    pub holder: Option<String>,
+impl Carry for GetWriter {
+    type Made = Option<Writer>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Option<Writer>> {
+        Ok(engine.writer(thread).await?.as_ref().map(Writer::seen))
+    }
+}
+
+impl Carry for TakeWriter {
+    type Made = Lease;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Lease> {
+        engine.take_writer(thread, self).await
+    }
+}
+
+impl Carry for RenewWriter {
+    type Made = Lease;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Lease> {
+        engine.renew_writer(thread, engine.own_lease(thread)?, self.ttl.map(Duration::from_millis)).await
+    }
+}
+
+impl Carry for ReleaseWriter {
+    type Made = Released;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Released> {
+        let released = engine.release_writer(thread, engine.own_lease(thread)?).await?;
+        Ok(Released { released })
+    }
 }
 
 impl Engine {
@@ -24,7 +50,7 @@ impl Engine {
     /// ```
     /// # use threadkeep_engine as threadkeep;
     /// # async fn example(keep: threadkeep::Engine, thread: threadkeep_model::ThreadId) -> threadkeep::Result<()> {
-    /// let lease = keep.take_writer(thread, threadkeep::TakeWriter::default()).await?;
+    /// let lease = keep.take_writer(thread, threadkeep_calls::TakeWriter::default()).await?;
     /// let writer = keep.writing_under(thread, lease.token);
     /// writer.append(thread, threadkeep_model::MessageBody::user("only I write here")).await?;
     /// keep.renew_writer(thread, lease.token, None).await?; // well before lease.until
@@ -36,7 +62,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WriterHeld`](crate::Error::WriterHeld) says who holds it, and until when.
     pub async fn take_writer(&self, thread: ThreadId, take: TakeWriter) -> Result<Lease> {
-        let ttl_micros = micros(take.ttl)?;
+        let ttl_micros = micros(take.ttl.map(Duration::from_millis))?;
         let holder = strip_nulls(take.holder.unwrap_or_else(|| self.caller.actor.name.clone()));
         if holder.trim().is_empty() || holder.len() > Lease::HOLDER_BYTES_MAX {
             let rule = format!("has 1 to {} bytes, and is not blank", Lease::HOLDER_BYTES_MAX);
@@ -65,6 +91,12 @@ impl Engine {
     pub async fn release_writer(&self, thread: ThreadId, token: u64) -> Result<bool> {
         self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
+    }
+
+    /// The token of the lease that a call is about.
+    fn own_lease(&self, thread: ThreadId) -> Result<u64> {
+        let missing = || Invalid::parameter("Threadkeep-Writer", "is missing: send the token of the lease");
+        self.lease_on(thread).ok_or_else(|| missing().into())
     }
 
     /// The lease on a thread, if it has an exclusive writer.

@@ -42,6 +42,17 @@ pub enum ThreadCommit {
     },
 }
 
+impl ThreadCommit {
+    /// The thread it is about.
+    pub fn thread(&self) -> ThreadId {
+        match self {
+            Self::Create(create) => create.thread,
+            Self::Write(write) => write.thread,
+            Self::Delete { thread, .. } => *thread,
+        }
+    }
+}
+
 /// A thread comes into being. A birth has no position of its own: the segment tells it.
 #[derive(Debug, Clone)]
 pub struct Create {

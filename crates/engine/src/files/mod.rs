@@ -16,8 +16,8 @@ use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Json, Spa
 use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 
 pub use referred::ReferredPage;
-pub use search::{Find, Grep, Grepped};
-pub use tree::{FileStats, Files};
+pub use search::{Find, Grep};
+pub use tree::Files;
 pub use versions::FileVersion;
 
 use crate::view::View;

@@ -1,12 +1,14 @@
 //! Files and values that a reference shows: those of its target, as they were or as they are, as far as its scope goes.
 
+use threadkeep_calls::Value;
 use threadkeep_model::{Capability, FilePath, ReferenceScope, Uuid, ValueKey, Version};
 use threadkeep_tree::Glob;
 
 use super::{FileRecord, LOOKED_AT};
 use crate::ops::reference::{Referred, gone};
 use crate::view::View;
-use crate::{Engine, Error, Files, Result, StoredValue, Values, Verb};
+use crate::ops::values::Values;
+use crate::{Engine, Error, Files, Result, Verb};
 
 /// A page of what a reference shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +116,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it shows no values.
-    pub async fn reference_value(&self, id: Uuid, key: &ValueKey) -> Result<Option<StoredValue>> {
+    pub async fn reference_value(&self, id: Uuid, key: &ValueKey) -> Result<Option<Value>> {
         let (target, version) = self.referred_values(id).await?;
         still_there(id, &target, self.value(target.target, key, version).await)
     }
@@ -123,7 +125,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionInFuture`]; otherwise as [`Engine::reference_value`].
-    pub async fn reference_values(&self, id: Uuid, which: Values) -> Result<ReferredPage<StoredValue, ValueKey>> {
+    pub async fn reference_values(&self, id: Uuid, which: Values) -> Result<ReferredPage<Value, ValueKey>> {
         let (target, version) = self.referred_values(id).await?;
         let version = match version.or(which.as_of) {
             Some(version) => version,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use threadkeep_calls::{FileMatches, Grepped, LineMatch};
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
 use threadkeep_store::{CellNames, StoreError};
 use threadkeep_tree::{BrokenOff, Case, Glob, Match, Mode};
@@ -54,15 +55,6 @@ impl Grep {
         let (mode, case) = (Mode::Literal, Case::Sensitive);
         Self { pattern: pattern.to_owned(), mode, case, glob: None, limit: None, as_of: None }
     }
-}
-
-/// What a search found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Grepped {
-    /// Files with lines that match, in the order of paths.
-    pub files: Vec<(FilePath, Vec<Match>)>,
-    /// Whether there may be more than was asked for.
-    pub truncated: bool,
 }
 
 /// Files by their names.
@@ -119,7 +111,7 @@ impl Engine {
         };
         let (mut pages, mut files, mut pieces) = (Queue::default(), VecDeque::new(), Queue::default());
         pages.push(page(prefix.clone()));
-        let (mut grepped, mut left) = (Grepped::default(), limit);
+        let (mut grepped, mut left) = (Grepped { files: Vec::new(), truncated: false }, limit);
         loop {
             // While some files are searched, the next ones and the names after them are read.
             while pieces.len() < PIECES_MAX {
@@ -142,7 +134,7 @@ impl Engine {
                 matches.truncate(left);
                 left -= matches.len();
                 if !matches.is_empty() {
-                    grepped.files.push((name.parse()?, matches));
+                    grepped.files.push(FileMatches { path: name.parse()?, matches: matches.into_iter().map(line).collect() });
                 }
                 let unsearched = found.peek().is_some() || !(pieces.is_empty() && files.is_empty() && pages.is_empty());
                 if more || left == 0 && unsearched {
@@ -252,4 +244,8 @@ fn content_of(cell: &str) -> Result<(BlobId, u64)> {
     let cell: FileCell =
         serde_json::from_str(cell).map_err(|error| StoreError::corrupt(format!("a file cannot be read: {error}")))?;
     Ok((cell.hash, cell.size))
+}
+
+fn line(found: Match) -> LineMatch {
+    LineMatch { line: found.line as u64, column: found.column as u64, text: found.text }
 }

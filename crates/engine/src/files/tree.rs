@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use threadkeep_calls::FileStats;
 use threadkeep_model::{Capability, FilePath, Space, ThreadId, Version};
 use threadkeep_store::CellNames;
 
@@ -20,17 +21,6 @@ pub struct Files {
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,
-}
-
-/// How much there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FileStats {
-    /// Files.
-    pub files: u64,
-    /// Directories, those included that are there because of what is below them.
-    pub directories: u64,
-    /// Bytes of all files.
-    pub bytes: u64,
 }
 
 impl Engine {
@@ -122,7 +112,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
     pub async fn file_stats(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<FileStats> {
         let view = self.file_view(thread, Capability::Read, as_of).await?;
-        let mut stats = FileStats::default();
+        let mut stats = FileStats { file_count: 0, directory_count: 0, total_size: 0 };
         let mut directories = std::collections::BTreeSet::new();
         let mut after = None;
         loop {
@@ -133,8 +123,8 @@ impl Engine {
                 if record.is_directory() {
                     directories.insert(record.path.to_string());
                 } else {
-                    stats.files += 1;
-                    stats.bytes += record.size();
+                    stats.file_count += 1;
+                    stats.total_size += record.size();
                 }
             }
             match next {
@@ -142,7 +132,7 @@ impl Engine {
                 None => break,
             }
         }
-        stats.directories = directories.len() as u64;
+        stats.directory_count = directories.len() as u64;
         Ok(stats)
     }
 }

@@ -11,7 +11,8 @@ use super::draft::{Draft, DraftStep};
 use crate::gate::{Change, open_for};
 use crate::ops::append::Prepared;
 use crate::ops::update::{changes, merged};
-use crate::ops::write;
+use crate::ops::edit;
+use crate::plan::write;
 use crate::view::View;
 use crate::{Engine, Error, Result};
 
@@ -82,30 +83,31 @@ impl Deciding<'_> {
                 self.blobs.extend(blobs);
             }
             DraftStep::AppendEvent(event) => {
-                let entry = NewEntry::new(&Entry::EventLogged(event.event.clone().checked()?));
+                let entry = NewEntry::new(&Entry::EventLogged(event.clone().checked()?));
                 self.engine.refuse_large(entry.bytes)?;
                 self.entries.push(entry);
             }
-            DraftStep::Insert(insert) => {
-                let (message, blobs) = self.engine.prepare_one(insert.message.clone())?;
-                let (root, _) = self.find(insert.before).await?;
-                let inserted = Inserted { before: insert.before, root, message };
+            DraftStep::Insert { before, message } => {
+                let (message, blobs) = self.engine.prepare_one(message.clone())?;
+                let (root, _) = self.find(*before).await?;
+                let inserted = Inserted { before: *before, root, message };
                 self.entries.push(NewEntry::new(&Entry::MessageInserted(inserted)));
                 self.blobs.extend(blobs);
             }
             DraftStep::EditMessage(edit) => {
-                let edit = edit.clone().checked()?;
-                let (root, mut body) = self.find(edit.message).await?;
-                let entry = NewEntry::new(&Entry::MessageEdited(edit.apply(&mut body, root)?));
+                let edit = edit::checked(edit.clone())?;
+                let message = self.engine.message_id(edit.message).await?;
+                let (root, mut body) = self.find(message).await?;
+                let entry = NewEntry::new(&Entry::MessageEdited(edit::apply(&edit, message, &mut body, root)?));
                 self.engine.refuse_large(entry.bytes)?;
                 self.entries.push(entry);
-                self.edited.insert(edit.message, body);
+                self.edited.insert(message, body);
             }
-            DraftStep::DeleteMessage(delete) => {
-                let (root, _) = self.find(delete.message).await?;
-                let targets = vec![delete.message];
+            DraftStep::DeleteMessage(message) => {
+                let (root, _) = self.find(*message).await?;
+                let targets = vec![*message];
                 self.entries.push(NewEntry::new(&Entry::MessagesDeleted(MessagesDeleted { targets, root })));
-                self.deleted.insert(delete.message);
+                self.deleted.insert(*message);
             }
         }
         Ok(())

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use threadkeep_calls::{Append, EditMessage, NewMessage, Update};
 use threadkeep_model::{Event, FieldChanges, Json, MessageId, Record};
 
-use crate::{
-    Append, AppendEvent, DeleteMessage, EditMessage, Engine, Error, Insert, NewMessage, Operation, Result, Update,
-};
+use crate::ops::edit;
+use crate::{Engine, Error, Result};
 
 /// What an update changes: steps, kept together or not at all.
 #[derive(Debug, Clone, Default)]
@@ -15,35 +15,26 @@ pub struct Draft {
     record: Arc<Record>,
 }
 
-/// One thing that an update changes. The versions that its parts may expect are not looked at: the lease keeps others
-/// away.
+/// One thing that an update changes.
 #[derive(Debug, Clone)]
 pub enum DraftStep {
     /// Appends messages.
     Append(Append),
     /// Logs an event that is not a message.
-    AppendEvent(AppendEvent),
+    AppendEvent(Event),
     /// Puts a message before another one.
-    Insert(Insert),
+    Insert {
+        /// The other one.
+        before: MessageId,
+        /// The message.
+        message: NewMessage,
+    },
     /// New content or metadata for a message.
     EditMessage(EditMessage),
     /// Deletes a message, which has to be there.
-    DeleteMessage(DeleteMessage),
+    DeleteMessage(MessageId),
     /// New values for fields of the record.
     Update(Update),
-}
-
-impl From<DraftStep> for Operation {
-    fn from(step: DraftStep) -> Self {
-        match step {
-            DraftStep::Append(append) => Self::Append(append),
-            DraftStep::AppendEvent(event) => Self::AppendEvent(event),
-            DraftStep::Insert(insert) => Self::Insert(insert),
-            DraftStep::EditMessage(edit) => Self::EditMessage(edit),
-            DraftStep::DeleteMessage(delete) => Self::DeleteMessage(delete),
-            DraftStep::Update(update) => Self::Update(update),
-        }
-    }
 }
 
 impl Draft {
@@ -69,12 +60,12 @@ impl Draft {
 
     /// Logs an event that is not a message.
     pub fn append_event(&mut self, event: Event) {
-        self.steps.push(DraftStep::AppendEvent(AppendEvent { event, expected: None }));
+        self.steps.push(DraftStep::AppendEvent(event));
     }
 
     /// Puts a message before another one.
     pub fn insert_before(&mut self, before: MessageId, message: impl Into<NewMessage>) {
-        self.steps.push(DraftStep::Insert(Insert { before, message: message.into(), expected: None }));
+        self.steps.push(DraftStep::Insert { before, message: message.into() });
     }
 
     /// Edits a message.
@@ -84,7 +75,7 @@ impl Draft {
 
     /// Deletes a message, which has to be there.
     pub fn delete(&mut self, message: MessageId) {
-        self.steps.push(DraftStep::DeleteMessage(DeleteMessage { message, expected: None }));
+        self.steps.push(DraftStep::DeleteMessage(message));
     }
 
     /// Sets a field of the record by its name on the wire; null clears it.
@@ -106,7 +97,7 @@ impl Draft {
         self.set(field, null());
     }
 
-    /// Its steps, in order. Each can be carried out by itself with [`Engine::execute`].
+    /// Its steps, in order.
     pub fn steps(&self) -> &[DraftStep] {
         &self.steps
     }
@@ -173,7 +164,7 @@ impl Draft {
     pub(crate) fn delta(&self) -> i64 {
         let delta = |step: &DraftStep| match step {
             DraftStep::Append(append) => append.messages.len() as i64,
-            DraftStep::Insert(_) => 1,
+            DraftStep::Insert { .. } => 1,
             DraftStep::DeleteMessage(_) => -1,
             DraftStep::AppendEvent(_) | DraftStep::EditMessage(_) | DraftStep::Update(_) => 0,
         };
@@ -191,14 +182,14 @@ impl Draft {
         for step in &self.steps {
             bytes += match step {
                 DraftStep::Append(append) => weigh_messages(engine, &append.messages)?,
-                DraftStep::Insert(insert) => weigh_messages(engine, std::slice::from_ref(&insert.message))?,
+                DraftStep::Insert { message, .. } => weigh_messages(engine, std::slice::from_ref(message))?,
                 DraftStep::AppendEvent(event) => {
-                    let size = event.event.clone().checked()?.data.as_str().len();
+                    let size = event.clone().checked()?.data.as_str().len();
                     engine.refuse_large(size as u64)?;
                     size
                 }
                 DraftStep::EditMessage(edit) => {
-                    let edit = edit.clone().checked()?;
+                    let edit = edit::checked(edit.clone())?;
                     let content = edit.content.as_ref().map_or(0, |content| content.as_json().as_str().len());
                     engine.refuse_large(content as u64)?;
                     content + edit.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len())

@@ -1,12 +1,10 @@
 //! Custom events: what subscribers of a thread are told, and the log is not.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use threadkeep_model::{
-    Actor, Code, Entry, ExecutionStatus, FileChange, Invalid, Json, Lifecycle, ThreadId, Timestamp, strip_nulls,
-};
+use threadkeep_calls::ThreadEvent;
+use threadkeep_model::{Actor, Code, Invalid, Json, ThreadId, Timestamp, strip_nulls};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -122,113 +120,5 @@ impl Engine {
         let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
         let receiver = listeners.entry(thread).or_insert_with(new).subscribe();
         Ok(Events { receiver, _engine: self.clone() })
-    }
-}
-
-/// The events that have a meaning of their own. Custom events may have any other name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ThreadEvent {
-    /// The thread's lifecycle or its status changed.
-    StatusChanged,
-    /// A file came into being.
-    ArtifactCreated,
-    /// A file changed.
-    ArtifactUpdated,
-    /// Something went wrong.
-    ErrorOccurred,
-    /// Somebody has to approve something.
-    ApprovalRequested,
-    /// The work is done.
-    Done,
-}
-
-impl ThreadEvent {
-    /// All of them.
-    pub const ALL: [ThreadEvent; 6] = [
-        Self::StatusChanged,
-        Self::ArtifactCreated,
-        Self::ArtifactUpdated,
-        Self::ErrorOccurred,
-        Self::ApprovalRequested,
-        Self::Done,
-    ];
-
-    /// The name, as on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::StatusChanged => "status_changed",
-            Self::ArtifactCreated => "artifact_created",
-            Self::ArtifactUpdated => "artifact_updated",
-            Self::ErrorOccurred => "error_occurred",
-            Self::ApprovalRequested => "approval_requested",
-            Self::Done => "done",
-        }
-    }
-
-    /// The events that an entry of the log stands for.
-    pub fn of(entry: &Entry) -> Vec<Self> {
-        if let Entry::LifecycleChanged(changed) = entry {
-            let done = (changed.to == Lifecycle::Completed).then_some(Self::Done);
-            return [Self::StatusChanged].into_iter().chain(done).collect();
-        }
-        if let Entry::FilesChanged(changed) = entry {
-            let is_new =
-                |change: &FileChange| matches!(change, FileChange::Write { file, .. } if file.created.is_none());
-            let created = changed.changes.iter().any(is_new).then_some(Self::ArtifactCreated);
-            let updated = (!changed.changes.iter().all(is_new)).then_some(Self::ArtifactUpdated);
-            return created.into_iter().chain(updated).collect();
-        }
-        if matches!(entry, Entry::ApprovalRequested(_)) {
-            return vec![Self::ApprovalRequested];
-        }
-        if matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed) {
-            return vec![Self::ErrorOccurred];
-        }
-        let Entry::ThreadChanged(changed) = entry else { return Vec::new() };
-        let mut events = Vec::new();
-        if changed.fields.0.contains_key("status") || changed.fields.0.contains_key("lifecycle") {
-            events.push(Self::StatusChanged);
-        }
-        let lifecycle = changed.fields.0.get("lifecycle").and_then(|json| json.read::<Lifecycle>().ok());
-        if lifecycle == Some(Lifecycle::Completed) {
-            events.push(Self::Done);
-        }
-        events
-    }
-}
-
-impl FromStr for ThreadEvent {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|event| event.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            Invalid::parameter("event", format!("'{text}' is not one of {known}"))
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use threadkeep_model::{FieldChanges, LifecycleChanged, MessageBody, ThreadChanged};
-
-    #[test]
-    fn an_entry_stands_for_the_events_it_brings_about() {
-        let changed = |field: &str, value: &str| {
-            let fields = FieldChanges([(field.to_owned(), Json::string(value))].into());
-            ThreadEvent::of(&Entry::ThreadChanged(ThreadChanged { fields }))
-        };
-        assert_eq!(changed("status", "thinking"), [ThreadEvent::StatusChanged]);
-        assert_eq!(changed("lifecycle", "suspended"), [ThreadEvent::StatusChanged]);
-        assert_eq!(changed("lifecycle", "completed"), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
-        assert_eq!(changed("title", "completed"), []);
-        let moved = |to: Lifecycle| {
-            let changed = LifecycleChanged { from: Lifecycle::Active, to, reason: None };
-            ThreadEvent::of(&Entry::LifecycleChanged(changed))
-        };
-        assert_eq!(moved(Lifecycle::Suspended), [ThreadEvent::StatusChanged]);
-        assert_eq!(moved(Lifecycle::Completed), [ThreadEvent::StatusChanged, ThreadEvent::Done]);
-        assert_eq!(ThreadEvent::of(&Entry::MessageAppended(MessageBody::user("done"))), []);
     }
 }

@@ -25,7 +25,7 @@ use threadkeep_model::ThreadId;
 
 pub use changes::{MessageChange, ThreadChanges, ThreadStep};
 pub use draft::{Draft, DraftStep, Refused};
-pub use emit::{Emitted, EmittedEvent, Events, ThreadEvent};
+pub use emit::{Emitted, EmittedEvent, Events};
 pub use observe::{Observed, Observer, Snapshot};
 pub use queue::LiveThread;
 pub use read_writer::{Exclusive, ReadWriter};

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use threadkeep_calls::TakeWriter;
 use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 
 use super::draft::{Draft, Refused, null};
 use super::queue::LiveThread;
 use super::write_behind::{Unflushed, WriteBehind};
 use crate::gate::{Change, passes};
-use crate::{Engine, Error, MessagePage, Operation, Outcome, Page, Result, TakeWriter};
+use crate::carry::Carry;
+use crate::{Engine, Error, MessagePage, Page, Result};
 
 /// How to hold a thread.
 #[derive(Clone, Default)]
@@ -63,7 +65,7 @@ impl Engine {
         let mut settings = self.shared.live.settings.clone();
         settings.lease_ttl = exclusive.ttl.unwrap_or(settings.lease_ttl);
         let taken = Instant::now();
-        let take = TakeWriter { ttl: Some(settings.lease_ttl), holder: exclusive.holder };
+        let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
         let lease = self.take_writer(thread, take).await?;
         let engine = self.writing_under(thread, lease.token);
         // Whoever is not there to release it leaves the lease to end by itself; here nobody knows of it yet.
@@ -263,15 +265,15 @@ impl ReadWriter {
         Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
     }
 
-    /// Flushes everything that waits, then carries out `operation` at once, under the lease: for what a draft cannot
-    /// record, such as a rollback. What it did is durable.
+    /// Flushes everything that waits, then carries out `call` at once, under the lease: for what a draft cannot record, such
+    /// as a rollback. What it did is durable.
     ///
     /// # Errors
-    /// As [`ReadWriter::flush_version`]; whatever the operation refuses.
-    pub async fn execute(&self, operation: Operation) -> Result<Outcome> {
+    /// As [`ReadWriter::flush_version`]; whatever the call refuses.
+    pub async fn call<C: Carry>(&self, call: C) -> Result<C::Made> {
         self.usable()?;
         self.flush_version(self.version()).await?;
-        let outcome = self.behind.engine.execute(self.behind.thread, operation).await;
+        let outcome = self.behind.engine.call(self.behind.thread, call).await;
         if let Ok(found) = self.behind.engine.thread(self.behind.thread).await {
             let mut state = self.behind.state();
             if state.queue.len() == 0 {

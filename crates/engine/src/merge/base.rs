@@ -114,7 +114,7 @@ impl Engine {
             if !view.holds(place) {
                 continue;
             }
-            let merged = self.read_merge(into.id, &item).await?.merged;
+            let (merged, _) = self.read_merge(&item).await?;
             let source = merged.sources.iter().find(|source| source.thread_id == of);
             if let (MergeStatus::Merged, Some(source)) = (merged.status, source) {
                 let (version, made, time) = (source.version, item.entry.position, item.entry.time);

@@ -13,50 +13,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use threadkeep_calls::{GetMerge, ListMerges, Merge, MergeTold, Page};
 use threadkeep_model::{
     ApprovalAsked, ApprovalState, BlobId, Capability, ConflictType, Entry, FilePath, Invalid, ItemKind, MergeConflict,
-    MergePlan, MergeStatus, Merged, NewEntry, Thread, ThreadId, Timestamp, Uuid, Validation, ValidationResult, Version,
+    MergePlan, MergeStatus, Merged, Thread, ThreadId, Timestamp, Uuid, Validation, ValidationResult, Version,
 };
 use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
 
 use self::plan::Planned;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
-use crate::ops::write;
+use crate::plan::Plan;
+use crate::policy::Verb;
 use crate::{Engine, Error, Result};
 
 /// Most threads that are merged at once.
 const SOURCES_MAX: usize = 16;
-
-/// Merges what other threads made into a thread.
-#[derive(Debug, Clone, Default)]
-pub struct Merge {
-    /// The threads, in the order in which they are merged.
-    pub sources: Vec<ThreadId>,
-    /// How.
-    pub plan: MergePlan,
-    /// Whether to say only what would happen.
-    pub dry_run: bool,
-    /// The version the caller expects the target to be at.
-    pub expected: Option<Version>,
-}
-
-impl Merge {
-    /// Merges one thread, line by line where both sides changed a file.
-    pub fn from(source: ThreadId) -> Self {
-        Self { sources: vec![source], ..Self::default() }
-    }
-}
-
-/// A merge, as far as it came.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ThreadMerge {
-    /// The thread it was, or would be, merged into.
-    pub thread: ThreadId,
-    /// What is known of it.
-    pub merged: Merged,
-    /// The version and the time of its newest record; none for a dry run.
-    pub at: Option<(Version, Timestamp)>,
-}
 
 /// Runs the commands that check the result of a merge. Whoever runs the program says which those are; a request never does.
 pub trait Validate: Send + Sync {
@@ -97,8 +69,79 @@ impl MergedTree {
 /// Entries that a merge adds to a commit, with the contents they name.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    pub(crate) entries: Vec<NewEntry>,
+    pub(crate) entries: Vec<Entry>,
     pub(crate) blobs: Vec<(BlobId, Bytes)>,
+}
+
+impl Carry for Merge {
+    type Made = MergeTold;
+
+    async fn carry(self, engine: &Engine, target: ThreadId) -> Result<MergeTold> {
+        let plan = plan::checked(self.plan()?)?;
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            sources.push(engine.seen(*source, Verb::ReadFile).await?.0.id);
+        }
+        check_sources(target, &sources)?;
+        if plan.validation != Validation::None {
+            engine.authorize(target, Capability::ExecuteCommand).await?;
+        }
+        let sources: Vec<(ThreadId, Option<Version>)> = sources.into_iter().map(|source| (source, None)).collect();
+        if self.dry_run {
+            return engine.try_merge(target, &sources, plan).await;
+        }
+        engine.authorize(target, Capability::CodeEdit).await?;
+        let id = Uuid::from_chance(engine.shared.world.chance());
+        let told = engine
+            .tell(target, || async {
+                let thread = engine.thread(target).await?;
+                open_for(&thread, Change::Content)?;
+                let planned = engine.validated(engine.plan_merge(&thread, &sources, &plan).await?, &plan).await?;
+                let status = planned.status(plan.requires_approval).unwrap_or(MergeStatus::Merged);
+                let (told, _) = engine.tell_merge(&thread, id, status, planned, plan.clone())?;
+                Ok(Plan::new(thread, told.entries).bringing(told.blobs))
+            })
+            .await?;
+        let version = told.position(told.entries.len().saturating_sub(1));
+        match told.entries.into_iter().next_back() {
+            Some(Entry::Merged(merged)) => Ok(shown(*merged, Some((version, told.place.time)))),
+            _ => Err(Error::broken("a merge ends with its record")),
+        }
+    }
+}
+
+/// A merge as it is told; `at` is the version and the time of its newest record, none for a dry run.
+fn shown(merged: Merged, at: Option<(Version, Timestamp)>) -> MergeTold {
+    let Merged { id, status, sources, plan: _, files, values, conflicts, validation, approval, by } = merged;
+    MergeTold {
+        merge_id: at.map(|_| id),
+        status,
+        sources,
+        files,
+        values,
+        conflicts,
+        validation,
+        approval_id: approval,
+        by,
+        version: at.map(|(version, _)| version),
+        created_at: at.map(|(_, time)| time),
+    }
+}
+
+impl Carry for ListMerges {
+    type Made = Page<MergeTold>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<MergeTold>> {
+        Ok(Page::all(engine.merges(thread).await?))
+    }
+}
+
+impl Carry for GetMerge {
+    type Made = MergeTold;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<MergeTold> {
+        engine.merge_record(thread, self.merge).await
+    }
 }
 
 impl Engine {
@@ -108,72 +151,45 @@ impl Engine {
         Self { validator: Some(validator), ..self.clone() }
     }
 
-    /// Merges files and values of other threads into `target`, and says how far that came.
-    ///
-    /// Conflicts that no strategy and no choice resolves, and a check that fails, are no error: the answer says what they
-    /// are, and nothing changed but the record of the merge.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`] for a thread the caller cannot see; a plan that breaks a rule;
-    /// [`Error::ValidationNotConfigured`]; [`Error::ApprovalRequired`] for an agent that may not edit here;
-    /// [`Error::ThreadClosed`]; [`Error::QuotaExceeded`]; [`Error::VersionConflict`].
-    pub async fn merge(&self, target: ThreadId, merge: Merge) -> Result<ThreadMerge> {
-        let Merge { sources, plan, dry_run, expected } = merge;
-        check_sources(target, &sources)?;
-        let plan = plan::checked(plan)?;
-        if plan.validation != Validation::None {
-            self.authorize(target, Capability::ExecuteCommand).await?;
+    /// What a merge would come to. Nothing is kept of it.
+    async fn try_merge(
+        &self,
+        target: ThreadId,
+        sources: &[(ThreadId, Option<Version>)],
+        plan: MergePlan,
+    ) -> Result<MergeTold> {
+        let thread = self.thread(target).await?;
+        let current = thread.head.version;
+        if let Some(expected) = self.expects_of(target).filter(|expected| *expected != current) {
+            return Err(Error::VersionConflict { expected, current });
         }
-        let sources: Vec<(ThreadId, Option<Version>)> = sources.into_iter().map(|source| (source, None)).collect();
-        if dry_run {
-            let thread = self.thread(target).await?;
-            let current = thread.head.version;
-            if let Some(expected) = expected.filter(|expected| *expected != current) {
-                return Err(Error::VersionConflict { expected, current });
-            }
-            let planned = self.validated(self.plan_merge(&thread, &sources, &plan).await?, &plan).await?;
-            let status = planned.status(false).unwrap_or(MergeStatus::Clean);
-            let merged = self.record_of(Uuid::from_chance(0), status, planned, plan, None);
-            return Ok(ThreadMerge { thread: target, merged, at: None });
-        }
-        self.authorize(target, Capability::CodeEdit).await?;
-        let id = Uuid::from_chance(self.shared.world.chance());
-        let (committed, merged) = self
-            .settle(target, || async {
-                let thread = self.thread(target).await?;
-                open_for(&thread, Change::Content)?;
-                let planned = self.validated(self.plan_merge(&thread, &sources, &plan).await?, &plan).await?;
-                let status = planned.status(plan.requires_approval).unwrap_or(MergeStatus::Merged);
-                let (told, merged) = self.tell_merge(&thread, id, status, planned, plan.clone())?;
-                let mut commit = self.commit(vec![write(&thread, expected, None, told.entries, None)]);
-                commit.blobs.extend(told.blobs);
-                Ok((commit, merged))
-            })
-            .await?;
-        let place = committed.threads.first().map(|place| (place.head.version, place.time));
-        Ok(ThreadMerge { thread: target, merged, at: place })
+        let planned = self.validated(self.plan_merge(&thread, sources, &plan).await?, &plan).await?;
+        let status = planned.status(false).unwrap_or(MergeStatus::Clean);
+        Ok(shown(self.record_of(Uuid::from_chance(0), status, planned, plan, None), None))
     }
 
     /// A merge into `thread` by its id.
     ///
     /// # Errors
     /// [`Error::MergeNotFound`] if there is none; [`Error::ThreadNotFound`].
-    pub async fn merge_record(&self, thread: ThreadId, id: Uuid) -> Result<ThreadMerge> {
+    pub async fn merge_record(&self, thread: ThreadId, id: Uuid) -> Result<MergeTold> {
         let thread = self.thread(thread).await?;
         let found = self.merge_items(thread.id, Some(id)).await?.pop();
         let item = found.ok_or(Error::MergeNotFound { merge: id })?;
-        self.read_merge(thread.id, &item).await
+        let (merged, at) = self.read_merge(&item).await?;
+        Ok(shown(merged, Some(at)))
     }
 
     /// The merges into a thread, in the order in which they were asked for.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn merges(&self, thread: ThreadId) -> Result<Vec<ThreadMerge>> {
+    pub async fn merges(&self, thread: ThreadId) -> Result<Vec<MergeTold>> {
         let thread = self.thread(thread).await?;
         let mut merges = Vec::new();
         for item in self.merge_items(thread.id, None).await? {
-            merges.push(self.read_merge(thread.id, &item).await?);
+            let (merged, at) = self.read_merge(&item).await?;
+            merges.push(shown(merged, Some(at)));
         }
         Ok(merges)
     }
@@ -184,11 +200,10 @@ impl Engine {
         Ok(self.shared.stores.store.items(query).await?)
     }
 
-    pub(crate) async fn read_merge(&self, thread: ThreadId, item: &Item) -> Result<ThreadMerge> {
+    /// The newest record of a merge, with its version and its time.
+    pub(crate) async fn read_merge(&self, item: &Item) -> Result<(Merged, (Version, Timestamp))> {
         match self.decode(&item.entry).await? {
-            Entry::Merged(merged) => {
-                Ok(ThreadMerge { thread, merged: *merged, at: Some((item.entry.position, item.entry.time)) })
-            }
+            Entry::Merged(merged) => Ok((*merged, (item.entry.position, item.entry.time))),
             other => Err(StoreError::corrupt(format!("merge {} is a {}", item.key, other.kind().as_str())).into()),
         }
     }
@@ -203,12 +218,12 @@ impl Engine {
     ) -> Result<Told> {
         let Some(id) = asked.merge else { return Ok(Told::default()) };
         let Some(item) = self.merge_items(thread.id, Some(id)).await?.pop() else { return Ok(Told::default()) };
-        let merged = self.read_merge(thread.id, &item).await?.merged;
+        let (merged, _) = self.read_merge(&item).await?;
         if merged.status != MergeStatus::PendingApproval {
             return Ok(Told::default());
         }
         let again = |status| {
-            let entry = NewEntry::new(&Entry::Merged(Box::new(Merged { status, ..merged.clone() })));
+            let entry = Entry::Merged(Box::new(Merged { status, ..merged.clone() }));
             Told { entries: vec![entry], blobs: Vec::new() }
         };
         match state {
@@ -225,7 +240,7 @@ impl Engine {
                 // It is still the merge that somebody else asked for.
                 let new = Merged { by: merged.by, approval: merged.approval, ..new };
                 told.entries.pop();
-                told.entries.push(NewEntry::new(&Entry::Merged(Box::new(new))));
+                told.entries.push(Entry::Merged(Box::new(new)));
                 Ok(told)
             }
         }
@@ -274,18 +289,18 @@ impl Engine {
                         self.check_quota(&thread.head.tally, changed.bytes())?;
                     }
                 }
-                told.entries.extend(entries.iter().map(NewEntry::new));
+                told.entries.extend(entries);
                 told.blobs.extend(planned.fresh.iter().map(|(hash, bytes)| (*hash, bytes.clone())));
             }
             MergeStatus::PendingApproval => {
                 let asked = ApprovalAsked { merge: Some(id), ..self.asked_for(Capability::ApproveMerge) };
                 approval = Some(asked.id);
-                told.entries.push(NewEntry::new(&Entry::ApprovalRequested(asked)));
+                told.entries.push(Entry::ApprovalRequested(asked));
             }
             MergeStatus::Clean | MergeStatus::Conflicted | MergeStatus::Failed | MergeStatus::Rejected => {}
         }
         let merged = self.record_of(id, status, planned, plan, approval);
-        told.entries.push(NewEntry::new(&Entry::Merged(Box::new(merged.clone()))));
+        told.entries.push(Entry::Merged(Box::new(merged.clone())));
         Ok((told, merged))
     }
 

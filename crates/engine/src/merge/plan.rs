@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
+use threadkeep_calls::Decision;
 use threadkeep_model::{
     BlobId, Choice, ConflictType, Decided, DecisionStrategy, DiffStats, Entry, FileCell, FileChange, FilePath,
     FilesChanged, Invalid, Json, MergeConflict, MergePlan, MergeSource, MergeStatus, MergedFile, MergedValue, Resolved,
@@ -12,7 +13,7 @@ use threadkeep_model::{
 use super::files::Files;
 use super::scope::Scope;
 use super::values::Held;
-use crate::{Decision, Engine, Result, Standing, Verb};
+use crate::{Engine, Result, Standing, Verb};
 
 /// What a merge would do.
 #[derive(Debug, Default)]

@@ -1,108 +1,65 @@
 //! `assign` and `skill`: who works on a thread, and with what. A rollback restores both, and a fork inherits them.
 
+use threadkeep_calls::{ActivateSkill, Assign};
 use threadkeep_model::{
     AgentAssigned, AgentState, Code, Entry, Invalid, Segment, SegmentId, Skill, SkillActivated, Thread, ThreadId,
-    Version, strip_nulls,
 };
 use threadkeep_store::StoreError;
 
-use super::tell_one;
+use super::text::not_blank;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::view::View;
 use crate::{Engine, Result};
 
-/// The thread is handed to another agent. Its history stays.
-#[derive(Debug, Clone)]
-pub struct Assign {
-    /// The agent.
-    pub agent_id: String,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
+impl Carry for Assign {
+    type Made = Thread;
 
-impl Assign {
-    /// To `agent_id`.
-    pub fn to(agent_id: &str) -> Self {
-        Self { agent_id: agent_id.to_owned(), expected: None }
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        let agent_id = not_blank("agentId", self.agent_id)?;
+        let told = engine.tell(thread, || async { assign(engine.thread(thread).await?, &agent_id) }).await?;
+        Ok(told.thread)
     }
 }
 
-/// A skill is activated, once for each name.
-#[derive(Debug, Clone)]
-pub struct ActivateSkill {
-    /// The skill.
-    pub skill: Skill,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
+impl Carry for ActivateSkill {
+    type Made = Thread;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        let skill = self.skill.checked()?;
+        let told = engine.tell(thread, || async { activate(engine.thread(thread).await?, &skill) }).await?;
+        Ok(told.thread)
+    }
+}
+
+/// The plan that hands `thread` to an agent; nothing if it has it already.
+fn assign(thread: Thread, agent_id: &str) -> Result<Plan> {
+    let state = thread.record.state();
+    if state.agent_id.as_deref() == Some(agent_id) {
+        return Ok(Plan::new(thread, Vec::new()));
+    }
+    open_for(&thread, Change::Content)?;
+    let state = AgentState { agent_id: Some(agent_id.to_owned()), ..state };
+    Ok(Plan::new(thread, vec![Entry::AgentAssigned(AgentAssigned { state })]))
+}
+
+/// The plan that activates a skill; nothing if it is active.
+fn activate(thread: Thread, skill: &Skill) -> Result<Plan> {
+    let mut state = thread.record.state();
+    if state.skills.iter().any(|active| active.name == skill.name) {
+        return Ok(Plan::new(thread, Vec::new()));
+    }
+    open_for(&thread, Change::Content)?;
+    if state.skills.len() >= Skill::COUNT_MAX {
+        let rule = format!("a thread has at most {} skills", Skill::COUNT_MAX);
+        return Err(Invalid::new(Code::TooLarge, "skill", rule).into());
+    }
+    state.skills.push(skill.clone());
+    Ok(Plan::new(thread, vec![Entry::SkillActivated(SkillActivated { name: skill.name.clone(), state })]))
 }
 
 impl Engine {
-    /// Assigns the thread to an agent, and gives the thread as it is now. The same agent again changes nothing.
-    ///
-    /// # Errors
-    /// A blank name; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
-    pub async fn assign(&self, thread: ThreadId, assign: Assign) -> Result<Thread> {
-        let agent_id = strip_nulls(assign.agent_id);
-        if agent_id.trim().is_empty() {
-            return Err(Invalid::body("agentId", "must not be blank").into());
-        }
-        self.change_state(thread, assign.expected, |state| {
-            if state.agent_id.as_ref() == Some(&agent_id) {
-                return Ok(None);
-            }
-            let state = AgentState { agent_id: Some(agent_id.clone()), ..state };
-            Ok(Some(Entry::AgentAssigned(AgentAssigned { state })))
-        })
-        .await
-    }
-
-    /// Activates a skill, and gives the thread as it is now. A skill that is active already changes nothing.
-    ///
-    /// # Errors
-    /// A blank name, arguments that are no object; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
-    pub async fn activate_skill(&self, thread: ThreadId, activate: ActivateSkill) -> Result<Thread> {
-        let skill = activate.skill.checked()?;
-        self.change_state(thread, activate.expected, |mut state| {
-            if state.skills.iter().any(|active| active.name == skill.name) {
-                return Ok(None);
-            }
-            if state.skills.len() >= Skill::COUNT_MAX {
-                let rule = format!("a thread has at most {} skills", Skill::COUNT_MAX);
-                return Err(Invalid::new(Code::TooLarge, "skill", rule).into());
-            }
-            state.skills.push(skill.clone());
-            Ok(Some(Entry::SkillActivated(SkillActivated { name: skill.name.clone(), state })))
-        })
-        .await
-    }
-
-    async fn change_state(
-        &self,
-        thread: ThreadId,
-        expected: Option<Version>,
-        change: impl Fn(AgentState) -> Result<Option<Entry>>,
-    ) -> Result<Thread> {
-        let before = self.thread(thread).await?;
-        let unmoved = expected.is_none_or(|expected| expected == before.head.version);
-        if unmoved && change(before.record.state())?.is_none() {
-            return Ok(before);
-        }
-        let (committed, mut after) = self
-            .settle(thread, || async {
-                let mut thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                let entries: Vec<Entry> = change(thread.record.state())?.into_iter().collect();
-                let (write, record) = tell_one(&thread, expected, &entries)?;
-                thread.record = record;
-                Ok((self.commit(vec![write]), thread))
-            })
-            .await?;
-        if let Some(committed) = committed.threads.first() {
-            after.head = committed.head;
-        }
-        Ok(after)
-    }
-
     /// Agent and skills as they hold in a view of `thread`, which may be of the past.
     pub(crate) async fn state_in(&self, thread: &Thread, view: &View) -> Result<AgentState> {
         let at = view.tally.last_state;
@@ -174,5 +131,22 @@ impl Engine {
         let rows = self.shared.stores.upkeep.all_segments(Some(before), 1).await?;
         let origin = rows.into_iter().next().filter(|row| row.segment.id == birth).and_then(|row| row.origin);
         Ok(origin.map(|(_, record)| record.state()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::testing::thread;
+
+    #[test]
+    fn the_same_agent_or_skill_again_changes_nothing() {
+        let mut working = thread();
+        let skill = Skill { name: "pdf".into(), arguments: None };
+        working.record = working.record.with_state(AgentState { agent_id: Some("a".into()), skills: vec![skill.clone()] });
+        assert!(assign(working.clone(), "a").expect("a plan").entries.is_empty());
+        assert!(activate(working.clone(), &skill).expect("a plan").entries.is_empty());
+        let assigned = assign(working, "b").expect("a plan").entries;
+        assert!(matches!(&assigned[..], [Entry::AgentAssigned(told)] if told.state.skills == [skill]));
     }
 }

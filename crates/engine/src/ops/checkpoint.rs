@@ -1,50 +1,54 @@
 //! `checkpoint`: a name for a version.
 
-use threadkeep_model::{Checkpoint, CheckpointSet, Entry, Invalid, NewEntry, ThreadId, Version, strip_nulls};
+use threadkeep_calls::{Checkpoint, ListCheckpoints, Page, SetCheckpoint};
+use threadkeep_model::{CheckpointSet, Entry, Invalid, ThreadId, strip_nulls};
 
-use super::write;
+use crate::carry::Carry;
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// A name for a version. Setting a name again moves it.
-#[derive(Debug, Clone)]
-pub struct SetCheckpoint {
-    /// The name: 1 to 255 bytes, not blank.
-    pub name: String,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
+impl Carry for SetCheckpoint {
+    type Made = Checkpoint;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Checkpoint> {
+        let name = strip_nulls(self.name);
+        if name.trim().is_empty() || name.len() > Self::NAME_BYTES_MAX {
+            let rule = format!("has 1 to {} bytes and is not blank", Self::NAME_BYTES_MAX);
+            return Err(Invalid::body("name", rule).into());
+        }
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                let version = thread.head.version;
+                // What is appended meanwhile comes after the version that gets the name.
+                Ok(Plan::new(thread, vec![Entry::CheckpointSet(CheckpointSet { name: name.clone(), version })]))
+            })
+            .await?;
+        match told.entries.into_iter().next() {
+            Some(Entry::CheckpointSet(CheckpointSet { name, version })) => {
+                Ok(Checkpoint { name, version, created_at: told.place.time })
+            }
+            _ => Err(Error::broken("a checkpoint is one entry")),
+        }
+    }
 }
 
-impl SetCheckpoint {
-    /// Longest name, in bytes.
-    pub const NAME_BYTES_MAX: usize = 255;
+impl Carry for ListCheckpoints {
+    type Made = Page<Checkpoint>;
 
-    /// Names the present version.
-    pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), expected: None }
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Checkpoint>> {
+        Ok(Page::all(engine.checkpoints(thread).await?))
     }
 }
 
 impl Engine {
-    /// Names the present version of a thread.
+    /// The named versions of a thread, oldest first.
     ///
     /// # Errors
-    /// A blank or too long name; [`Error::VersionConflict`].
-    pub async fn checkpoint(&self, thread: ThreadId, set: SetCheckpoint) -> Result<Checkpoint> {
-        let name = strip_nulls(set.name);
-        if name.trim().is_empty() || name.len() > SetCheckpoint::NAME_BYTES_MAX {
-            let rule = format!("has 1 to {} bytes and is not blank", SetCheckpoint::NAME_BYTES_MAX);
-            return Err(Invalid::body("name", rule).into());
-        }
-        let (committed, version) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                let version = thread.head.version;
-                let entry = NewEntry::new(&Entry::CheckpointSet(CheckpointSet { name: name.clone(), version }));
-                // What is appended meanwhile comes after the version that gets the name.
-                Ok((self.commit(vec![write(&thread, set.expected, None, vec![entry], None)]), version))
-            })
-            .await?;
-        let created = committed.threads.first().map(|committed| committed.time).ok_or(Error::Busy)?;
-        Ok(Checkpoint { name, version, created })
+    /// [`Error::ThreadNotFound`].
+    pub async fn checkpoints(&self, thread: ThreadId) -> Result<Vec<Checkpoint>> {
+        self.thread(thread).await?;
+        let found = self.shared.stores.store.checkpoints(thread).await?;
+        Ok(found.into_iter().map(Checkpoint::from).collect())
     }
 }

@@ -1,42 +1,38 @@
 //! `create`: a new thread, with its first messages if there are any.
 
-use threadkeep_model::{FieldChanges, Json, NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId};
+use threadkeep_calls::{At, Create};
+use threadkeep_model::{NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId};
 
-use super::append::NewMessage;
-use crate::{Engine, Error, Result};
+use crate::carry::Carry;
+use crate::plan::Settled;
+use crate::{Engine, Result};
 
-/// A new thread.
-#[derive(Debug, Clone, Default)]
-pub struct Create {
-    /// Fields of its record, by their names on the wire.
-    pub fields: FieldChanges,
-    /// Its first messages, in the same commit.
-    pub messages: Vec<NewMessage>,
-}
+impl Carry for Create {
+    type Made = Thread;
 
-impl Create {
-    /// A thread without a title.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A thread called `title`.
-    pub fn titled(title: &str) -> Self {
-        Self::new().field("title", Json::string(title))
-    }
-
-    /// Sets a field of the record.
-    #[must_use]
-    pub fn field(mut self, name: &str, value: Json) -> Self {
-        self.fields.0.insert(name.to_owned(), value);
-        self
-    }
-
-    /// Begins with `message`.
-    #[must_use]
-    pub fn message(mut self, message: impl Into<NewMessage>) -> Self {
-        self.messages.push(message.into());
-        self
+    async fn carry(self, engine: &Engine, no_thread: ThreadId) -> Result<Thread> {
+        let record = Record::default().merge(&self.fields.checked()?)?;
+        let prepared = engine.prepare(self.messages)?;
+        // Ids are drawn anew for each try: a short id that is taken is no reason to refuse.
+        let settled = engine
+            .settle(no_thread, || async {
+                let id = ThreadId::from_chance(engine.shared.world.chance());
+                let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
+                let (account, entries) = (engine.caller.account.clone(), prepared.entries.clone());
+                let birth = threadkeep_model::Create { thread: id, account, record: record.clone(), segment, entries };
+                let mut commit = engine.commit(vec![ThreadCommit::Create(birth)]);
+                commit.blobs.extend(prepared.blobs.iter().cloned());
+                Ok((Some(commit), record.clone()))
+            })
+            .await?;
+        let place = settled.place()?.clone();
+        match settled {
+            Settled { kept: Some(record), .. } => {
+                let account = engine.caller.account.clone();
+                Ok(Thread { id: place.thread, account, created: place.time, head: place.head, record })
+            }
+            Settled { kept: None, .. } => engine.thread(place.thread).await,
+        }
     }
 }
 
@@ -46,29 +42,7 @@ impl Engine {
     /// # Errors
     /// A field or a message that breaks a rule.
     pub async fn create(&self, create: Create) -> Result<Thread> {
-        let record = Record::default().merge(&create.fields.checked()?)?;
-        let prepared = self.prepare(create.messages)?;
-        // Ids are drawn anew for each try: a short id that is taken is no reason to refuse.
-        let (committed, mut thread) = self
-            .settle(ThreadId::from_bits(0), || async {
-                let id = ThreadId::from_chance(self.shared.world.chance());
-                let segment = NewSegment { id: self.new_segment(), link: None, birth: Tally::default() };
-                let birth = threadkeep_model::Create {
-                    thread: id,
-                    account: self.caller.account.clone(),
-                    record: record.clone(),
-                    segment,
-                    entries: prepared.entries.clone(),
-                };
-                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
-                let mut commit = self.commit(vec![ThreadCommit::Create(birth)]);
-                commit.blobs.extend(prepared.blobs.iter().cloned());
-                let account = self.caller.account.clone();
-                Ok((commit, Thread { id, account, created: head.updated, head, record: record.clone() }))
-            })
-            .await?;
-        let committed = committed.threads.first().ok_or(Error::Busy)?;
-        (thread.head, thread.created) = (committed.head, committed.time);
-        Ok(thread)
+        self.call(At::none(), create).await
     }
 }
+

@@ -5,96 +5,75 @@
 //! before it counts again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use threadkeep_model::{
-    Actor, Code, Decided, Entry, Invalid, ItemKind, NewEntry, ThreadId, Timestamp, Version, strip_nulls,
-};
+use threadkeep_calls::{Decide, Decision, ListDecisions, Page};
+use threadkeep_model::{Decided, Entry, ItemKind, Thread, ThreadId, Version};
 use threadkeep_store::{ItemQuery, StoreError};
 
-use super::write;
+use super::text::checked_text;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// Longest question, answer or reason, in bytes.
-const TEXT_BYTES_MAX: usize = 64 << 10;
+impl Carry for Decide {
+    type Made = Decision;
 
-/// Answers a question.
-#[derive(Debug, Clone, Default)]
-pub struct Decide {
-    /// The question. White space and case make no difference between two of them.
-    pub question: String,
-    /// The answer, which counts from now on.
-    pub answer: String,
-    /// Why, in words for people.
-    pub reason: Option<String>,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
-
-impl Decide {
-    /// This answer to this question.
-    pub fn new(question: &str, answer: &str) -> Self {
-        Self { question: question.to_owned(), answer: answer.to_owned(), ..Self::default() }
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Decision> {
+        let decided = checked(self)?;
+        let max = engine.shared.limits.decisions_max;
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                let query = ItemQuery { thread: thread.id, kind: ItemKind::Decision, key: None, limit: max };
+                let recorded = engine.shared.stores.store.items(query).await?.len();
+                decide(thread, decided.clone(), recorded, max)
+            })
+            .await?;
+        match &told.entries[..] {
+            [Entry::Decided(decided)] => {
+                let (actor, created_at, version) = ((*told.by).clone(), told.place.time, told.place.first);
+                Ok(decision(decided.clone(), actor, created_at, version))
+            }
+            _ => Err(Error::broken("a decision is one entry")),
+        }
     }
 }
 
-/// An answer that counts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decision {
-    /// The question, as it was last asked.
-    pub question: String,
-    /// The answer.
-    pub answer: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// Who decided.
-    pub actor: Arc<Actor>,
-    /// When.
-    pub created: Timestamp,
-    /// Where it stands in the thread's history.
-    pub version: Version,
+fn checked(Decide { question, answer, reason }: Decide) -> Result<Decided> {
+    let (question, answer) = (checked_text("question", question)?, checked_text("answer", answer)?);
+    let reason = reason.map(|reason| checked_text("reason", reason)).transpose()?;
+    Ok(Decided { question, answer, reason })
 }
 
-impl Decision {
-    /// What tells questions apart: without white space at the ends, with one space wherever there is some, in lower case.
-    pub fn key(&self) -> String {
-        same_question(&self.question)
+/// The plan, on a thread that has `recorded` decisions.
+fn decide(thread: Thread, decided: Decided, recorded: usize, max: usize) -> Result<Plan> {
+    open_for(&thread, Change::Content)?;
+    if recorded >= max {
+        return Err(Error::DecisionsFull { max });
     }
+    Ok(Plan::new(thread, vec![Entry::Decided(decided)]))
 }
 
-fn same_question(question: &str) -> String {
-    question.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+fn decision(
+    decided: Decided,
+    actor: threadkeep_model::Actor,
+    created_at: threadkeep_model::Timestamp,
+    version: Version,
+) -> Decision {
+    let Decided { question, answer, reason } = decided;
+    Decision { question, answer, reason, actor, created_at, version }
+}
+
+impl Carry for ListDecisions {
+    type Made = Page<Decision>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Decision>> {
+        Ok(Page::all(engine.decisions(thread, self.as_of).await?))
+    }
 }
 
 impl Engine {
-    /// Records the answer to a question. The same question answered again gets the new answer; the old one stays in the
-    /// history.
-    ///
-    /// # Errors
-    /// A blank or too long text; [`Error::ThreadClosed`]; [`Error::DecisionsFull`]; [`Error::VersionConflict`].
-    pub async fn decide(&self, thread: ThreadId, decide: Decide) -> Result<Decision> {
-        let (question, answer) = (text("question", decide.question)?, text("answer", decide.answer)?);
-        let reason = decide.reason.map(|reason| text("reason", reason)).transpose()?;
-        let decided = Decided { question: question.clone(), answer: answer.clone(), reason: reason.clone() };
-        let entry = NewEntry::new(&Entry::Decided(decided));
-        let (committed, ()) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                let max = self.shared.limits.decisions_max;
-                let query = ItemQuery { thread: thread.id, kind: ItemKind::Decision, key: None, limit: max };
-                if self.shared.stores.store.items(query).await?.len() >= max {
-                    return Err(Error::DecisionsFull { max });
-                }
-                Ok((self.commit(vec![write(&thread, decide.expected, None, vec![entry.clone()], None)]), ()))
-            })
-            .await?;
-        let place = committed.threads.first().ok_or(Error::Busy)?;
-        let actor = Arc::new(self.caller.actor.clone());
-        Ok(Decision { question, answer, reason, actor, created: place.time, version: place.first })
-    }
-
     /// The answers that count on a thread, now or as of a version, in the order in which they were given.
     ///
     /// # Errors
@@ -108,11 +87,11 @@ impl Engine {
             if !view.holds(item.born) {
                 continue;
             }
-            let Entry::Decided(Decided { question, answer, reason }) = self.decode(&item.entry).await? else {
+            let Entry::Decided(decided) = self.decode(&item.entry).await? else {
                 return Err(StoreError::corrupt(format!("item {} is no decision", item.key)).into());
             };
-            let (actor, created, version) = (item.entry.actor, item.entry.time, item.entry.position);
-            let decision = Decision { question, answer, reason, actor, created, version };
+            let (actor, created, version) = ((*item.entry.actor).clone(), item.entry.time, item.entry.position);
+            let decision = decision(decided, actor, created, version);
             // They come in the order of their places.
             newest.insert(decision.key(), decision);
         }
@@ -122,25 +101,26 @@ impl Engine {
     }
 }
 
-fn text(field: &str, text: String) -> Result<String, Invalid> {
-    let text = strip_nulls(text);
-    if text.trim().is_empty() {
-        return Err(Invalid::body(field, "must not be blank"));
-    }
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(Invalid::new(Code::TooLarge, field, format!("has at most {TEXT_BYTES_MAX} bytes")));
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::same_question;
+    use threadkeep_model::Lifecycle;
+
+    use super::*;
+    use crate::plan::testing::thread;
 
     #[test]
-    fn white_space_and_case_make_no_other_question() {
-        assert_eq!(same_question("  Which\n store?\t"), "which store?");
-        assert_eq!(same_question("WELCHE FARBE, ÜBRIGENS?"), same_question("Welche Farbe, übrigens?"));
-        assert_ne!(same_question("Which store"), same_question("Which store?"));
+    fn a_decision_needs_an_open_thread_with_room() {
+        let decided = || checked(Decide::new("Which store?", "SQLite")).expect("a decision");
+        let plan = decide(thread(), decided(), 0, 1).expect("a plan");
+        assert_eq!(plan.entries, [Entry::Decided(decided())]);
+        assert!(matches!(decide(thread(), decided(), 1, 1), Err(Error::DecisionsFull { max: 1 })));
+        let mut closed = thread();
+        closed.record.lifecycle = Lifecycle::Completed;
+        assert!(matches!(decide(closed, decided(), 0, 1), Err(Error::ThreadClosed { .. })));
+    }
+
+    #[test]
+    fn a_decision_has_a_question_and_an_answer() {
+        assert!(checked(Decide::new(" ", "yes")).is_err() && checked(Decide::new("really?", "\0")).is_err());
     }
 }

@@ -1,25 +1,59 @@
 //! `delete`, `delete-message`.
 
-use threadkeep_model::{Entry, Expect, MessageId, MessagesDeleted, NewEntry, ThreadCommit, ThreadId, Version};
+use threadkeep_calls::{At, Delete, DeleteMessage, Deleted};
+use threadkeep_model::{Entry, Expect, MessagesDeleted, ThreadCommit, ThreadId};
 
-use super::write;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// Deletes a thread: it is gone at once, and its id is never used again.
-#[derive(Debug, Clone, Default)]
-pub struct Delete {
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
+impl Carry for Delete {
+    type Made = Deleted;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
+        let deleted = engine
+            .settle(thread, || async {
+                let going = engine.with_subagents(engine.thread(thread).await?).await?;
+                let ids: Vec<ThreadId> = going.iter().map(|thread| thread.id).collect();
+                let gone = |thread: &threadkeep_model::Thread| {
+                    let expect = Expect::at(thread.head.era, None);
+                    ThreadCommit::Delete { thread: thread.id, expect }
+                };
+                let mut threads: Vec<ThreadCommit> = going.iter().map(gone).collect();
+                threads.extend(engine.unregister(&going[0], &ids).await?);
+                Ok((Some(engine.commit(threads)), ()))
+            })
+            .await;
+        match deleted {
+            Ok(_) => Ok(Deleted { deleted: true }),
+            Err(Error::ThreadNotFound { .. }) => Ok(Deleted { deleted: false }),
+            Err(error) => Err(error),
+        }
+    }
 }
 
-/// Deletes a message: a logged change, so as-of reads still show it.
-#[derive(Debug, Clone)]
-pub struct DeleteMessage {
-    /// Which one.
-    pub message: MessageId,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
+impl Carry for DeleteMessage {
+    type Made = Deleted;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
+        let deleted = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                open_for(&thread, Change::Content)?;
+                let message = engine.message_id(self.message).await?;
+                let view = engine.view(thread.id, &thread.head, None).await?;
+                let root = engine.locate(&view, message).await?.root;
+                let entry = Entry::MessagesDeleted(MessagesDeleted { targets: vec![message], root });
+                Ok(Plan::new(thread, vec![entry]))
+            })
+            .await;
+        match deleted {
+            Ok(_) => Ok(Deleted { deleted: true }),
+            Err(Error::MessageNotFound { .. }) => Ok(Deleted { deleted: false }),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Engine {
@@ -28,23 +62,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionConflict`].
-    pub async fn delete(&self, thread: ThreadId, delete: Delete) -> Result<bool> {
-        let deleted = self
-            .settle(thread, || async {
-                let going = self.with_subagents(self.thread(thread).await?).await?;
-                let ids: Vec<ThreadId> = going.iter().map(|thread| thread.id).collect();
-                let mut threads: Vec<ThreadCommit> = Vec::with_capacity(going.len() + 1);
-                for (n, thread) in going.iter().enumerate() {
-                    let expected = delete.expected.filter(|_| n == 0);
-                    let expect = Expect::at(thread.head.era, expected);
-                    threads.push(ThreadCommit::Delete { thread: thread.id, expect });
-                }
-                threads.extend(self.unregister(&going[0], &ids).await?);
-                Ok((self.commit(threads), ()))
-            })
-            .await;
-        match deleted {
-            Ok(_) => Ok(true),
+    pub async fn delete(&self, at: impl Into<At>, delete: Delete) -> Result<bool> {
+        match self.call(at, delete).await {
+            Ok(Deleted { deleted }) => Ok(deleted),
+            // A short id that names nothing is found out before the call.
             Err(Error::ThreadNotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -54,22 +75,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn delete_message(&self, thread: ThreadId, delete: DeleteMessage) -> Result<bool> {
-        let deleted = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                let view = self.view(thread.id, &thread.head, None).await?;
-                let root = self.locate(&view, delete.message).await?.root;
-                let entry = Entry::MessagesDeleted(MessagesDeleted { targets: vec![delete.message], root });
-                let entries = vec![NewEntry::new(&entry)];
-                Ok((self.commit(vec![write(&thread, delete.expected, None, entries, None)]), ()))
-            })
-            .await;
-        match deleted {
-            Ok(_) => Ok(true),
-            Err(Error::MessageNotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+    pub async fn delete_message(&self, at: impl Into<At>, delete: DeleteMessage) -> Result<bool> {
+        Ok(self.call(at, delete).await?.deleted)
     }
 }

@@ -1,11 +1,13 @@
 //! `handoff`: a new thread that goes on from a summary of this one.
 
+use threadkeep_calls::{GetSummary, Handoff, Summary};
 use threadkeep_model::{
-    Entry, Invalid, MessageBody, NewEntry, NewSegment, Record, Related, RelationKind, Role, Tally, Thread,
-    ThreadCommit, ThreadId, Version, strip_nulls,
+    Entry, MessageBody, NewSegment, Position, Record, Related, RelationKind, Role, Tally, Thread, ThreadCommit, ThreadId,
 };
 
-use super::write;
+use super::text::checked_text;
+use crate::carry::Carry;
+use crate::plan::Plan;
 use crate::summary::summarize;
 use crate::{Engine, Page, Result};
 
@@ -14,70 +16,47 @@ const FIRST_READ: usize = 20;
 const LAST_READ: usize = 200;
 /// Longest title that is made of a goal, in characters.
 const TITLE_CHARS_MAX: usize = 80;
-/// Longest goal or comment, in bytes.
-const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// A new thread that goes on from a summary of another one.
-#[derive(Debug, Clone, Default)]
-pub struct Handoff {
-    /// What the new thread is for.
-    pub goal: String,
-    /// What it should know; without it, the built-in summary of the conversation so far.
-    pub summary: Option<String>,
-    /// A description of the relation; without it, the goal.
-    pub comment: Option<String>,
-    /// Whose thread it is; without it, the same agent's.
-    pub agent_id: Option<String>,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
+impl Carry for Handoff {
+    type Made = Thread;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        let goal = checked_text("goal", self.goal)?;
+        let comment = self.comment.map_or(Ok(goal.clone()), |comment| checked_text("comment", comment))?;
+        let summary = self.summary.map(|summary| checked_text("summary", summary)).transpose()?;
+        let told = engine
+            .tell(thread, || async {
+                let parent = engine.thread(thread).await?;
+                let summary = match &summary {
+                    Some(summary) => summary.clone(),
+                    None => engine.summary_of(&parent).await?,
+                };
+                let id = ThreadId::from_chance(engine.shared.world.chance());
+                let record = inherit(&parent, title(&goal), self.agent_id.clone()).checked()?;
+                let messages = [MessageBody::new(Role::Info, &summary), MessageBody::user(&goal)];
+                let entries = engine.prepare(messages.map(Into::into).to_vec())?.entries;
+                let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
+                let account = engine.caller.account.clone();
+                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+                let (index, anchor) = engine.last_place(&parent).await?;
+                let comment = Some(comment.clone());
+                let related = Related { child: id, kind: RelationKind::Handoff, index, anchor, comment };
+                Ok(Plan::new(parent, vec![Entry::Related(related)]).with(ThreadCommit::Create(birth)))
+            })
+            .await?;
+        told.only_made()
+    }
 }
 
-impl Handoff {
-    /// For this goal, with the built-in summary.
-    pub fn to(goal: &str) -> Self {
-        Self { goal: goal.to_owned(), ..Self::default() }
+impl Carry for GetSummary {
+    type Made = Summary;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Summary> {
+        Ok(Summary { summary: engine.summary(thread).await? })
     }
 }
 
 impl Engine {
-    /// Makes a new thread that begins with a summary of this one (as `info`) and the goal (as `user`). Both threads show
-    /// the relation from then on.
-    ///
-    /// # Errors
-    /// A blank goal; [`crate::Error::VersionConflict`].
-    pub async fn handoff(&self, thread: ThreadId, handoff: Handoff) -> Result<Thread> {
-        let goal = text("goal", &handoff.goal)?;
-        let comment = handoff.comment.as_deref().map_or(Ok(goal.clone()), |comment| text("comment", comment))?;
-        let (committed, mut child) = self
-            .settle(thread, || async {
-                let parent = self.thread(thread).await?;
-                let summary = match &handoff.summary {
-                    Some(summary) => text("summary", summary)?,
-                    None => self.summary_of(&parent).await?,
-                };
-                let id = ThreadId::from_chance(self.shared.world.chance());
-                let record = inherit(&parent, title(&goal), handoff.agent_id.clone()).checked()?;
-                let messages = [MessageBody::new(Role::Info, &summary), MessageBody::user(&goal)];
-                let entries = self.prepare(messages.map(Into::into).to_vec())?.entries;
-                let segment = NewSegment { id: self.new_segment(), link: None, birth: Tally::default() };
-                let account = self.caller.account.clone();
-                let birth = threadkeep_model::Create { thread: id, account, record: record.clone(), segment, entries };
-                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
-                let (index, anchor) = self.last_place(&parent).await?;
-                let comment = Some(comment.clone());
-                let told = Entry::Related(Related { child: id, kind: RelationKind::Handoff, index, anchor, comment });
-                let told = write(&parent, handoff.expected, None, vec![NewEntry::new(&told)], None);
-                let commit = self.commit(vec![told, ThreadCommit::Create(birth)]);
-                let account = self.caller.account.clone();
-                Ok((commit, Thread { id, account, created: head.updated, head, record }))
-            })
-            .await?;
-        if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
-            (child.head, child.created) = (committed.head, committed.time);
-        }
-        Ok(child)
-    }
-
     /// The built-in summary of what a thread shows: its goal, decisions, files and open questions.
     ///
     /// # Errors
@@ -95,10 +74,7 @@ impl Engine {
     }
 
     /// The index and the position of the last message a thread shows.
-    pub(crate) async fn last_place(
-        &self,
-        thread: &Thread,
-    ) -> Result<(Option<u64>, Option<threadkeep_model::Position>)> {
+    pub(crate) async fn last_place(&self, thread: &Thread) -> Result<(Option<u64>, Option<Position>)> {
         let Some(index) = thread.head.tally.messages().checked_sub(1) else { return Ok((None, None)) };
         let view = self.view(thread.id, &thread.head, None).await?;
         let located = self.locate_index(&view, index).await?;
@@ -128,16 +104,4 @@ pub(super) fn title(goal: &str) -> String {
         Some((at, _)) => format!("{}…", line[..at].trim_end()),
         None => line.to_owned(),
     }
-}
-
-pub(super) fn text(field: &str, text: &str) -> Result<String, Invalid> {
-    let text = strip_nulls(text.to_owned());
-    if text.trim().is_empty() {
-        return Err(Invalid::body(field, "must not be blank"));
-    }
-    if text.len() > TEXT_BYTES_MAX {
-        let rule = format!("has at most {TEXT_BYTES_MAX} bytes");
-        return Err(Invalid::new(threadkeep_model::Code::TooLarge, field, rule));
-    }
-    Ok(text)
 }

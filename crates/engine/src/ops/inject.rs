@@ -5,97 +5,20 @@
 //! holds while the entry that made it is in view, so one that was undone waits no more until that is taken back. What was
 //! taken up stays so, whatever is rolled back.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
+use threadkeep_calls as calls;
+use threadkeep_calls::{Acknowledge, At, Inject, Injection, InjectionState, ListInjections, Page};
 use threadkeep_model::{
-    Actor, Code, Entry, Idempotency, IdempotencyKey, Injected, InjectionTaken, InjectionType, Invalid, ItemKind, Json,
-    MessageId, NewEntry, Thread, ThreadId, Timestamp, Urgency, Uuid, Version,
+    Actor, Code, Entry, IdempotencyKey, Injected, InjectionTaken, Invalid, ItemKind, MessageId, Thread, ThreadId,
+    Timestamp, Urgency, Uuid, Version,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError};
+use threadkeep_store::{Item, ItemQuery, StoreError, StoredEntry};
 
-use super::append::hash;
-use super::write;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
+use crate::show::Shown;
 use crate::view::View;
 use crate::{Engine, Error, Result};
-
-/// Something for whoever works on a thread.
-#[derive(Debug, Clone)]
-pub struct Inject {
-    /// What it is.
-    pub kind: InjectionType,
-    /// What it says: any JSON.
-    pub content: Json,
-    /// How soon it shall be taken up.
-    pub urgency: Urgency,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
-
-impl Inject {
-    /// `content`, with the next step.
-    pub fn new(kind: InjectionType, content: Json) -> Self {
-        Self { kind, content, urgency: Urgency::default(), expected: None }
-    }
-
-    /// The same before everything else that waits.
-    #[must_use]
-    pub fn immediate(self) -> Self {
-        Self { urgency: Urgency::Immediate, ..self }
-    }
-}
-
-/// Takes up an injection by hand.
-#[derive(Debug, Clone, Copy)]
-pub struct Acknowledge {
-    /// Which one.
-    pub injection: Uuid,
-}
-
-/// Something that was injected.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Injection {
-    /// Its identity.
-    pub id: Uuid,
-    /// What it is.
-    pub kind: InjectionType,
-    /// What it says.
-    pub content: Json,
-    /// How soon it shall be taken up.
-    pub urgency: Urgency,
-    /// Who injected it.
-    pub actor: Arc<Actor>,
-    /// When.
-    pub created: Timestamp,
-    /// Where it stands in the thread's history.
-    pub version: Version,
-    /// How it was taken up; none while it waits.
-    pub taken: Option<Taken>,
-}
-
-/// How an injection was taken up.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Taken {
-    /// By the execution that began or stepped then; none if it was acknowledged by hand.
-    pub execution: Option<Uuid>,
-    /// By whom.
-    pub by: Arc<Actor>,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Which injections to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InjectionState {
-    /// Those that nobody took up yet.
-    #[default]
-    Waiting,
-    /// Those that were taken up.
-    Taken,
-    /// All.
-    All,
-}
 
 /// An injection that waits, and the place of the entry that made it.
 #[derive(Debug, Clone)]
@@ -111,60 +34,80 @@ impl Waiting {
     }
 }
 
-impl Engine {
-    /// Puts something before whoever works on a thread. The next `begin` or `step` of an execution takes it up; until then
-    /// it waits, also across restarts. Whoever follows the thread sees it at once.
-    ///
-    /// # Errors
-    /// [`Error::InjectionsFull`]; [`Error::ThreadClosed`]; [`Error::ThreadTerminated`]; [`Error::VersionConflict`];
-    /// content that is too large.
-    pub async fn inject(&self, thread: ThreadId, inject: Inject) -> Result<Injection> {
-        self.inject_as(thread, Uuid::from_chance(self.shared.world.chance()), inject, None).await
+impl Carry for Inject {
+    type Made = Injection;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Injection> {
+        engine.inject_as(thread, Uuid::from_chance(engine.shared.world.chance()), self).await
     }
 
-    /// The same, once: however often it is tried with this key, it is injected the first time.
+    async fn told(made: Injection, _: &Engine) -> Result<Shown> {
+        Shown::plain(&calls::Injected { injection_id: made.id })
+    }
+}
+
+impl Carry for ListInjections {
+    type Made = Page<Injection>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Injection>> {
+        Ok(Page::all(engine.injections(thread, self.state).await?))
+    }
+}
+
+impl Carry for Acknowledge {
+    type Made = Injection;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Injection> {
+        let id = self.injection;
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                if engine.found_taken(&thread, id).await?.is_some() {
+                    return Ok(Plan::new(thread, Vec::new()));
+                }
+                let view = engine.view(thread.id, &thread.head, None).await?;
+                let found = engine.injected(&thread, ItemKind::Injection, Some(id)).await?;
+                let Some(item) = found.into_iter().find(|item| view.holds(item.born)) else {
+                    return Err(Error::InjectionNotFound { injection: id });
+                };
+                let taken = engine.read_waiting(&item).await?.taken_by(None);
+                Ok(Plan::new(thread, vec![taken]))
+            })
+            .await?;
+        let taken = engine.found_taken(&told.thread, id).await?;
+        taken.ok_or(Error::InjectionNotFound { injection: id })
+    }
+}
+
+impl Engine {
+    /// Injects something once: however often it is tried with this key, it is injected the first time.
     pub(crate) async fn inject_once(&self, thread: ThreadId, inject: Inject, key: IdempotencyKey) -> Result<Injection> {
         // A repeat is the same in everything, its identity too.
         let mut bits = [0; 16];
         blake3::Hasher::new().update(key.as_str().as_bytes()).finalize_xof().fill(&mut bits);
-        self.inject_as(thread, Uuid::from_chance(u128::from_be_bytes(bits)), inject, Some(key)).await
+        let request = [inject.content.as_str().as_bytes()];
+        let (engine, thread) = self.enter(At::of(thread).keyed(key), "inject", &request).await?;
+        engine.inject_as(thread, Uuid::from_chance(u128::from_be_bytes(bits)), inject).await
     }
 
-    async fn inject_as(
-        &self,
-        thread: ThreadId,
-        id: Uuid,
-        inject: Inject,
-        key: Option<IdempotencyKey>,
-    ) -> Result<Injection> {
-        let Inject { kind, content, urgency, expected } = inject;
+    async fn inject_as(&self, thread: ThreadId, id: Uuid, inject: Inject) -> Result<Injection> {
+        let Inject { kind, content, urgency } = inject;
         let max = self.shared.limits.message_bytes_max;
         if content.as_str().len() > max {
             return Err(Invalid::new(Code::TooLarge, "content", format!("has at most {max} bytes of JSON")).into());
         }
-        let injected = Entry::Injected(Injected { id, kind, content: content.clone(), urgency });
-        let entry = NewEntry::new(&injected);
-        let hash = || hash(&[Bytes::from_static(b"inject"), injected.encode()]);
-        let idempotency = key.map(|key| Idempotency { key, hash: hash() });
-        let (committed, ()) = self
-            .settle(thread, || async {
+        let injected = Injected { id, kind, content, urgency };
+        let told = self
+            .tell(thread, || async {
                 let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                if thread.record.terminated {
-                    return Err(Error::ThreadTerminated);
-                }
-                let max = self.shared.limits.injections_max;
-                if self.waiting_places(&thread).await?.len() >= max {
-                    return Err(Error::InjectionsFull { max });
-                }
-                let mut commit = self.commit(vec![write(&thread, expected, None, vec![entry.clone()], None)]);
-                commit.idempotency = idempotency.clone();
-                Ok((commit, ()))
+                let waiting = self.waiting_places(&thread).await?.len();
+                decide(thread, injected.clone(), waiting, self.shared.limits.injections_max)
             })
             .await?;
-        let place = committed.threads.first().ok_or(Error::Busy)?;
-        let (actor, created) = (Arc::new(self.caller.actor.clone()), place.time);
-        Ok(Injection { id, kind, content, urgency, actor, created, version: place.first, taken: None })
+        match told.entries.into_iter().next() {
+            Some(Entry::Injected(injected)) => Ok(waiting(injected, &told.by, told.place.time, told.place.first)),
+            _ => Err(Error::broken("an injection is one entry")),
+        }
     }
 
     /// The injections of a thread that hold, in the order they were made.
@@ -189,41 +132,23 @@ impl Engine {
         Ok(found)
     }
 
-    /// Takes up an injection by hand. Once more changes nothing, and says who took it up.
-    ///
-    /// # Errors
-    /// [`Error::InjectionNotFound`] if there is none, or it was undone.
-    pub async fn acknowledge(&self, thread: ThreadId, acknowledge: Acknowledge) -> Result<Injection> {
-        let id = acknowledge.injection;
-        if let Some(taken) = self.found_taken(&self.thread(thread).await?, id).await? {
-            return Ok(taken);
-        }
-        let settled = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                let view = self.view(thread.id, &thread.head, None).await?;
-                let found = self.injected(&thread, ItemKind::Injection, Some(id)).await?;
-                let Some(item) = found.into_iter().find(|item| view.holds(item.born)) else {
-                    return Err(Error::InjectionNotFound { injection: id });
-                };
-                let waiting = self.read_waiting(&item).await?;
-                let entry = NewEntry::new(&waiting.taken_by(None));
-                Ok((self.commit(vec![write(&thread, None, None, vec![entry], None)]), waiting.injection))
-            })
-            .await;
-        match settled {
-            Ok((committed, injection)) => {
-                let at = committed.threads.first().map(|place| place.time).ok_or(Error::Busy)?;
-                let taken = Some(Taken { execution: None, by: Arc::new(self.caller.actor.clone()), at });
-                Ok(Injection { taken, ..injection })
-            }
-            // Somebody else may have been faster.
-            Err(Error::InjectionNotFound { .. }) => {
-                let taken = self.found_taken(&self.thread(thread).await?, id).await?;
-                taken.ok_or(Error::InjectionNotFound { injection: id })
-            }
-            Err(error) => Err(error),
-        }
+    /// An injection that an entry at this time says was taken up.
+    pub(crate) async fn taken_injection(
+        &self,
+        taken: &InjectionTaken,
+        by: &Actor,
+        at: Timestamp,
+    ) -> Result<Injection> {
+        let missing = || StoreError::corrupt(format!("injection {} is not where it was taken up from", taken.id));
+        let entry = self.entry_at(taken.injected).await?.ok_or_else(missing)?;
+        let injection = self.read_injected(&entry, &taken.id.to_string()).await?;
+        Ok(Injection {
+            state: InjectionState::Taken,
+            taken_by: Some(by.clone()),
+            taken_at: Some(at),
+            execution_id: taken.execution,
+            ..injection
+        })
     }
 
     /// What an execution takes up next: immediate ones first, then in order; the rest waits where they are too many for
@@ -268,13 +193,13 @@ impl Engine {
     }
 
     async fn read_waiting(&self, item: &Item) -> Result<Waiting> {
-        match self.decode(&item.entry).await? {
-            Entry::Injected(Injected { id, kind, content, urgency }) => {
-                let (actor, created, version) = (Arc::clone(&item.entry.actor), item.entry.time, item.entry.position);
-                let injection = Injection { id, kind, content, urgency, actor, created, version, taken: None };
-                Ok(Waiting { injection, place: item.born })
-            }
-            other => Err(odd(&item.key, &other)),
+        Ok(Waiting { injection: self.read_injected(&item.entry, &item.key).await?, place: item.born })
+    }
+
+    async fn read_injected(&self, entry: &StoredEntry, key: &str) -> Result<Injection> {
+        match self.decode(entry).await? {
+            Entry::Injected(injected) => Ok(waiting(injected, &entry.actor, entry.time, entry.position)),
+            other => Err(odd(key, &other)),
         }
     }
 
@@ -287,11 +212,37 @@ impl Engine {
         if !view.holds(taken.injected) {
             return Ok(None);
         }
-        let missing = || StoreError::corrupt(format!("injection {} is not where it was taken up from", taken.id));
-        let entry = self.entry_at(taken.injected).await?.ok_or_else(missing)?;
-        let waiting = self.read_waiting(&Item { born: taken.injected, entry, ..item.clone() }).await?;
-        let (execution, by, at) = (taken.execution, Arc::clone(&item.entry.actor), item.entry.time);
-        Ok(Some(Injection { taken: Some(Taken { execution, by, at }), ..waiting.injection }))
+        self.taken_injection(&taken, &item.entry.actor, item.entry.time).await.map(Some)
+    }
+}
+
+/// The plan, on a thread on which `waiting` injections wait.
+fn decide(thread: Thread, injected: Injected, waiting: usize, max: usize) -> Result<Plan> {
+    open_for(&thread, Change::Content)?;
+    if thread.record.terminated {
+        return Err(Error::ThreadTerminated);
+    }
+    if waiting >= max {
+        return Err(Error::InjectionsFull { max });
+    }
+    Ok(Plan::new(thread, vec![Entry::Injected(injected)]))
+}
+
+/// An injection that waits.
+fn waiting(injected: Injected, by: &Actor, created_at: Timestamp, version: Version) -> Injection {
+    let Injected { id, kind, content, urgency } = injected;
+    Injection {
+        id,
+        kind,
+        content,
+        urgency,
+        state: InjectionState::Waiting,
+        actor: by.clone(),
+        created_at,
+        version,
+        taken_by: None,
+        taken_at: None,
+        execution_id: None,
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use threadkeep_calls::{Changed, DiffStats, Project, Relationship};
 use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Error, Project, Relationship, Result};
+use crate::{Engine, Error, Result};
 
 /// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
@@ -70,34 +71,13 @@ impl ThreadSummary {
     }
 }
 
-/// What a thread did to its files. A thread without files did nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DiffStats {
-    /// Whole files.
-    pub files: Changed,
-    /// Lines of files.
-    pub lines: Changed,
-}
-
-impl From<threadkeep_model::DiffStats> for DiffStats {
-    fn from(stats: threadkeep_model::DiffStats) -> Self {
-        let changed = |added, changed, removed| Changed { added, changed, removed };
-        Self {
-            files: changed(stats.files_added, stats.files_changed, stats.files_removed),
-            lines: changed(stats.lines_added, stats.lines_changed, stats.lines_removed),
-        }
+/// What a thread did to its files, as it is told.
+fn diff_stats(stats: threadkeep_model::DiffStats) -> DiffStats {
+    let changed = |added, changed, removed| Changed { added, changed, removed };
+    DiffStats {
+        files: changed(stats.files_added, stats.files_changed, stats.files_removed),
+        lines: changed(stats.lines_added, stats.lines_changed, stats.lines_removed),
     }
-}
-
-/// How many were added, changed and removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Changed {
-    /// New ones.
-    pub added: u64,
-    /// Ones that are different now.
-    pub changed: u64,
-    /// Ones that are gone.
-    pub removed: u64,
 }
 
 /// Some threads, and how to go on.
@@ -121,12 +101,7 @@ impl Engine {
     /// A limit out of range, metadata that are no object, a cursor together with an offset; a cursor that is malformed,
     /// or that another list gave ([`invalid_cursor`](Code::InvalidCursor)).
     pub async fn list(&self, list: List) -> Result<ThreadPage> {
-        let limits = &self.shared.limits;
-        let limit = list.limit.unwrap_or(limits.page);
-        if limit == 0 || limit > limits.page_max {
-            let rule = format!("a page has 1 to {} threads", limits.page_max);
-            return Err(Invalid::parameter("limit", rule).into());
-        }
+        let limit = self.page_limit(list.limit)?;
         if list.cursor.is_some() && list.offset.is_some() {
             return Err(
                 Invalid::parameter("offset", "cannot stand beside a cursor: both say where the page begins").into()
@@ -184,7 +159,7 @@ impl Engine {
         let summary = |thread: Thread| {
             let parent_relationships = above.remove(&thread.id).unwrap_or_default();
             let project = thread.record.project_id.as_deref().and_then(|id| projects.get(id)).map(Arc::clone);
-            let diff_stats = DiffStats::from(thread.head.tally.work.stats);
+            let diff_stats = diff_stats(thread.head.tally.work.stats);
             ThreadSummary { thread, parent_relationships, diff_stats, project }
         };
         Ok(threads.into_iter().map(summary).collect())

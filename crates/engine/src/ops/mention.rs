@@ -1,51 +1,69 @@
 //! `mention`: this thread names another one.
 
-use threadkeep_model::{Entry, Invalid, NewEntry, Related, RelationKind, ThreadId, ThreadName, strip_nulls};
+use threadkeep_calls::{Mention, Relationship, RelationshipRole};
+use threadkeep_model::{Entry, Invalid, Position, Related, RelationKind, Thread, ThreadId, strip_nulls};
 
-use super::write;
-use crate::{Engine, Error, Relationship, RelationshipRole, Result};
+use crate::carry::Carry;
+use crate::plan::Plan;
+use crate::{Engine, Error, Result};
 
-/// Another thread is named in this one.
-#[derive(Debug, Clone)]
-pub struct Mention {
-    /// Which one.
-    pub target: ThreadName,
-    /// A description of the relation.
-    pub comment: Option<String>,
+impl Carry for Mention {
+    type Made = Relationship;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Relationship> {
+        let comment = self.comment.map(strip_nulls);
+        engine
+            .tell(thread, || async {
+                let named_in = engine.thread(thread).await?;
+                let target = engine.thread(self.target).await?.id;
+                let holds = engine.mention_of(thread, target).await?.is_some();
+                let place = engine.last_place(&named_in).await?;
+                decide(named_in, target, comment.clone(), holds, place)
+            })
+            .await?;
+        let target = engine.thread(self.target).await?.id;
+        engine.mention_of(thread, target).await?.ok_or(Error::ThreadNotFound { thread: target.into() })
+    }
+}
+
+/// The plan; `holds` says whether the mention is there already. A relation leaves the era alone, so the plan names the
+/// version: two that are decided at once are one.
+fn decide(
+    thread: Thread,
+    target: ThreadId,
+    comment: Option<String>,
+    holds: bool,
+    (index, anchor): (Option<u64>, Option<Position>),
+) -> Result<Plan> {
+    if target == thread.id {
+        return Err(Invalid::body("target", "is the thread itself; name another one").into());
+    }
+    let related = Related { child: target, kind: RelationKind::Mention, index, anchor, comment };
+    let entries = if holds { Vec::new() } else { vec![Entry::Related(related)] };
+    Ok(Plan::new(thread, entries).at_version())
 }
 
 impl Engine {
-    /// Records that `thread` names another one. Both show the relation from then on; while it holds, naming it again
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`], of either; a thread does not mention itself.
-    pub async fn mention(&self, thread: ThreadId, mention: Mention) -> Result<Relationship> {
-        let target = self.thread(mention.target).await?.id;
-        if target == thread {
-            return Err(Invalid::body("target", "is the thread itself; name another one").into());
-        }
-        let comment = mention.comment.map(strip_nulls);
-        if let Some(holds) = self.mention_of(thread, target).await? {
-            return Ok(holds);
-        }
-        self.settle(thread, || async {
-            let named_in = self.thread(thread).await?;
-            let (index, anchor) = self.last_place(&named_in).await?;
-            let (kind, comment) = (RelationKind::Mention, comment.clone());
-            let told = NewEntry::new(&Entry::Related(Related { child: target, kind, index, anchor, comment }));
-            Ok((self.commit(vec![write(&named_in, None, None, vec![told], None)]), ()))
-        })
-        .await?;
-        let gone = Error::ThreadNotFound { thread: target.into() };
-        self.mention_of(thread, target).await?.ok_or(gone)
-    }
-
     async fn mention_of(&self, thread: ThreadId, target: ThreadId) -> Result<Option<Relationship>> {
         let holding = self.relationships(thread).await?;
         let is_it = |held: &Relationship| {
-            held.kind == RelationKind::Mention && held.role == RelationshipRole::Parent && held.thread == target
+            held.kind == RelationKind::Mention && held.role == RelationshipRole::Parent && held.thread_id == target
         };
         Ok(holding.into_iter().find(is_it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::testing::{other, thread};
+
+    #[test]
+    fn a_mention_that_holds_changes_nothing_and_none_names_the_thread_itself() {
+        let at = (Some(0), Some(Position(1)));
+        let told = decide(thread(), other().id, None, false, at).expect("a plan");
+        assert!(told.at_version && matches!(&told.entries[..], [Entry::Related(related)] if related.child == other().id));
+        assert!(decide(thread(), other().id, None, true, at).expect("a plan").entries.is_empty());
+        assert_eq!(decide(thread(), thread().id, None, false, at).expect_err("itself").code(), "invalid_body");
     }
 }

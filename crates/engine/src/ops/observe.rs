@@ -2,101 +2,121 @@
 //!
 //! Who is told, and when, is next door, in `observers`.
 
-use std::sync::Arc;
-
+use threadkeep_calls::{At, Deleted, Deliver, GetObserver, ListObservers, Observe, Observer, Page, ThreadEvent, Unobserve};
 use threadkeep_model::{
-    Actor, Deliver, Entry, Head, Invalid, ItemKind, NewEntry, ObserverAdded, ObserverRemoved, ThreadId, ThreadName,
-    Timestamp, Uuid,
+    Actor, Entry, Head, Invalid, ItemKind, ObserverAdded, ObserverRemoved, Thread, ThreadId, Timestamp, Uuid,
 };
 use threadkeep_store::{Item, ItemQuery};
 
-use super::write;
 use crate::approvals::not_an_item;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
-use crate::{Engine, Error, Result, ThreadEvent};
+use crate::plan::Plan;
+use crate::secrets::hmac_sha256;
+use crate::{Engine, Error, Result};
 
+/// The name of the secret from which those of webhooks are made.
+const WEBHOOK_SECRET: &str = "webhooks";
 /// Longest address of a webhook, in bytes.
 const URL_BYTES_MAX: usize = 2_048;
 /// Most observers of a thread.
 const OBSERVERS_MAX: usize = 100;
 
-/// Another thread that this one shall be told of.
-#[derive(Debug, Clone)]
-pub struct Observe {
-    /// Which one. It belongs to the same account.
-    pub target: ThreadName,
-    /// Of what; of everything if nothing is said.
-    pub events: Vec<ThreadEvent>,
-    /// Where that goes.
-    pub deliver: Deliver,
+impl Carry for Observe {
+    type Made = Observer;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Observer> {
+        let asked = |event: &ThreadEvent| self.events.is_empty() || self.events.contains(event);
+        let events = ThreadEvent::ALL.into_iter().filter(asked);
+        let events: Vec<String> = events.map(|event| event.as_str().to_owned()).collect();
+        if let Deliver::Webhook(url) = &self.deliver {
+            check_url(url)?;
+        }
+        let id = Uuid::from_chance(engine.shared.world.chance());
+        let told = engine
+            .tell(thread, || async {
+                let own = engine.thread(thread).await?;
+                let target = engine.thread(self.target).await?.id;
+                let query = ItemQuery { thread, kind: ItemKind::Observer, key: None, limit: OBSERVERS_MAX };
+                let observing = engine.shared.stores.store.items(query).await?.len();
+                let (events, deliver) = (events.clone(), self.deliver.clone().into());
+                decide(own, ObserverAdded { id, target, events, deliver }, observing)
+            })
+            .await?;
+        match told.entries.into_iter().next() {
+            Some(Entry::Observed(added)) => {
+                let secret = engine.webhook_secret(&added).await?;
+                Ok(Observer { secret, ..shown(thread, added, &told.by, told.place.time, true) })
+            }
+            _ => Err(Error::broken("an observer is one entry")),
+        }
+    }
 }
 
-/// Tells a thread no more of another one.
-#[derive(Debug, Clone, Copy)]
-pub struct Unobserve {
-    /// The observer.
-    pub id: Uuid,
+/// The plan, for a thread that observes `observing` others.
+fn decide(own: Thread, added: ObserverAdded, observing: usize) -> Result<Plan> {
+    open_for(&own, Change::Content)?;
+    if observing >= OBSERVERS_MAX {
+        let rule = format!("the thread has {OBSERVERS_MAX} observers, the maximum; remove one first");
+        return Err(Invalid::body("target", rule).into());
+    }
+    Ok(Plan::new(own, vec![Entry::Observed(added)]))
 }
 
-/// What a thread is told of another one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ThreadObserver {
-    /// The thread that is told.
-    pub thread: ThreadId,
-    /// What it is told.
-    pub added: ObserverAdded,
-    /// Who asked for it.
-    pub by: Arc<Actor>,
-    /// When.
-    pub at: Timestamp,
-    /// Whether what asked for it is in view: a rollback undoes it, and an undo brings it back.
-    pub holds: bool,
+/// An observer as it is told.
+fn shown(thread: ThreadId, added: ObserverAdded, by: &Actor, created_at: Timestamp, holds: bool) -> Observer {
+    let ObserverAdded { id, target, events, deliver } = added;
+    let (deliver, created_by) = (deliver.into(), by.clone());
+    Observer { id, thread_id: thread, target, events, deliver, secret: None, created_by, created_at, holds }
+}
+
+impl Carry for ListObservers {
+    type Made = Page<Observer>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Observer>> {
+        Ok(Page::all(engine.observers(thread).await?))
+    }
+}
+
+impl Carry for GetObserver {
+    type Made = Observer;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Observer> {
+        engine.observer(thread, self.observer).await
+    }
+}
+
+impl Carry for Unobserve {
+    type Made = Deleted;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
+        Ok(Deleted { deleted: engine.remove_observer(thread, self.observer, None).await? })
+    }
 }
 
 impl Engine {
-    /// Has `thread` told of what happens to another one from now on; what comes of it is delivered by whoever runs
-    /// [`Engine::run_observers`].
+    /// What signs the posts of an observer: made from one secret of the store and the observer's id, so none is kept.
+    pub(crate) async fn webhook_secret(&self, added: &ObserverAdded) -> Result<Option<String>> {
+        match &added.deliver {
+            threadkeep_model::Deliver::Thread => Ok(None),
+            threadkeep_model::Deliver::Webhook(_) => self.observer_secret(added.id).await.map(Some),
+        }
+    }
+
+    /// The secret that signs the posts of this observer.
     ///
     /// # Errors
-    /// [`Error::ThreadNotFound`], of either: both belong to the caller; [`Error::ThreadClosed`]; an address that is no
-    /// http or https URL, or holds credentials; more than 100 observers.
-    pub async fn observe_thread(&self, thread: ThreadId, observe: Observe) -> Result<ThreadObserver> {
-        let mut events = observe.events;
-        if events.is_empty() {
-            events = ThreadEvent::ALL.to_vec();
-        }
-        let named = |event: ThreadEvent| event.as_str().to_owned();
-        let events: Vec<String> =
-            ThreadEvent::ALL.into_iter().filter(|event| events.contains(event)).map(named).collect();
-        if let Deliver::Webhook(url) = &observe.deliver {
-            check_url(url)?;
-        }
-        let id = Uuid::from_chance(self.shared.world.chance());
-        let (committed, added) = self
-            .settle(thread, || async {
-                let own = self.thread(thread).await?;
-                open_for(&own, Change::Content)?;
-                let target = self.thread(observe.target).await?.id;
-                let query = ItemQuery { thread, kind: ItemKind::Observer, key: None, limit: OBSERVERS_MAX };
-                if self.shared.stores.store.items(query).await?.len() >= OBSERVERS_MAX {
-                    let rule =
-                        format!("the thread has {OBSERVERS_MAX} observers, which is as many as it may; remove one");
-                    return Err(Invalid::body("target", rule).into());
-                }
-                let added = ObserverAdded { id, target, events: events.clone(), deliver: observe.deliver.clone() };
-                let entry = NewEntry::new(&Entry::Observed(added.clone()));
-                Ok((self.commit(vec![write(&own, None, None, vec![entry], None)]), added))
-            })
-            .await?;
-        let at = committed.threads.first().ok_or(Error::Busy)?.time;
-        Ok(ThreadObserver { thread, added, by: Arc::new(self.caller.actor.clone()), at, holds: true })
+    /// If the store cannot be read or written.
+    pub async fn observer_secret(&self, observer: Uuid) -> Result<String> {
+        let of_all = self.service_secret(WEBHOOK_SECRET).await?;
+        Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
     }
 
     /// What a thread is told of others, as far as it holds, in the order in which that was asked.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn observers(&self, thread: ThreadId) -> Result<Vec<ThreadObserver>> {
+    pub async fn observers(&self, thread: ThreadId) -> Result<Vec<Observer>> {
         let own = self.thread(thread).await?;
         let query = ItemQuery { thread, kind: ItemKind::Observer, key: None, limit: usize::MAX };
         let mut observers = Vec::new();
@@ -111,7 +131,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::ObserverNotFound`].
-    pub async fn observer(&self, thread: ThreadId, id: Uuid) -> Result<ThreadObserver> {
+    pub async fn observer(&self, thread: ThreadId, id: Uuid) -> Result<Observer> {
         let own = self.thread(thread).await?;
         let query = ItemQuery { thread, kind: ItemKind::Observer, key: Some(id.to_string()), limit: 1 };
         let found = self.shared.stores.store.items(query).await?.into_iter().next();
@@ -119,21 +139,21 @@ impl Engine {
         self.read_observer(thread, &own.head, &item).await
     }
 
-    /// Takes an observer away; false if there is none.
+    /// Stops telling a thread of another one; false if there is no such observer.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn unobserve(&self, thread: ThreadId, unobserve: Unobserve) -> Result<bool> {
-        self.remove_observer(thread, unobserve.id, None).await
+    pub async fn unobserve(&self, at: impl Into<At>, unobserve: Unobserve) -> Result<bool> {
+        Ok(self.call(at, unobserve).await?.deleted)
     }
 
     pub(crate) async fn remove_observer(&self, thread: ThreadId, id: Uuid, reason: Option<String>) -> Result<bool> {
         let removed = self
-            .settle(thread, || async {
+            .tell(thread, || async {
                 let own = self.thread(thread).await?;
                 self.observer(thread, id).await?;
-                let entry = NewEntry::new(&Entry::ObserverRemoved(ObserverRemoved { id, reason: reason.clone() }));
-                Ok((self.commit(vec![write(&own, None, None, vec![entry], None)]), ()))
+                let removed = ObserverRemoved { id, reason: reason.clone() };
+                Ok(Plan::new(own, vec![Entry::ObserverRemoved(removed)]))
             })
             .await;
         match removed {
@@ -143,11 +163,11 @@ impl Engine {
         }
     }
 
-    pub(crate) async fn read_observer(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<ThreadObserver> {
+    pub(crate) async fn read_observer(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Observer> {
         match self.decode(&item.entry).await? {
             Entry::Observed(added) => {
                 let holds = self.is_in_view(head, item.born).await?;
-                Ok(ThreadObserver { thread, added, by: Arc::clone(&item.entry.actor), at: item.made, holds })
+                Ok(shown(thread, added, &item.entry.actor, item.made, holds))
             }
             other => Err(not_an_item(item, &other)),
         }

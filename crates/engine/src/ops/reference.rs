@@ -3,52 +3,19 @@
 //! A reference shows and never changes. Whether the caller may see the target is asked at each read, and a reference
 //! keeps nothing alive.
 
-use std::sync::Arc;
-
+use threadkeep_calls::{GetReference, ListReferences, Refer, Reference, References};
 use threadkeep_model::{
-    Actor, Binding, Entry, Head, Invalid, ItemKind, NewEntry, ReferenceScope, Referenced, Related, RelationKind,
-    ThreadId, ThreadName, Timestamp, Uuid, Version,
+    Actor, Binding, Entry, Head, Invalid, ItemKind, ReferenceScope, Referenced, Related, RelationKind, Thread, ThreadId,
+    Timestamp, Uuid, Version,
 };
 use threadkeep_store::{Item, ItemQuery};
 use threadkeep_tree::Glob;
 
-use super::write;
 use crate::approvals::not_an_item;
+use crate::carry::Carry;
+use crate::plan::Plan;
 use crate::policy::Verb;
 use crate::{Engine, Error, MessagePage, Page, Result};
-
-/// Another thread that this one shall read.
-#[derive(Debug, Clone)]
-pub struct Reference {
-    /// Which one.
-    pub target: ThreadName,
-    /// What of it; everything if nothing is said.
-    pub scope: Vec<ReferenceScope>,
-    /// Whether it follows the target.
-    pub binding: Binding,
-}
-
-impl Reference {
-    /// A reference to all of `target` as it is now, which stays as it is.
-    pub fn to(target: impl Into<ThreadName>) -> Self {
-        Self { target: target.into(), scope: Vec::new(), binding: Binding::Frozen }
-    }
-}
-
-/// What a thread reads of another one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ThreadReference {
-    /// The thread that reads.
-    pub thread: ThreadId,
-    /// What it reads.
-    pub referenced: Referenced,
-    /// Who made it.
-    pub by: Arc<Actor>,
-    /// When.
-    pub at: Timestamp,
-    /// Whether what made it is in view: a rollback undoes it, and an undo brings it back.
-    pub holds: bool,
-}
 
 /// What a reference reads.
 pub(crate) struct Referred {
@@ -60,54 +27,67 @@ pub(crate) struct Referred {
     pub(crate) scope: Vec<ReferenceScope>,
 }
 
-/// The references of a thread that hold, from both sides.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct References {
-    /// What it reads.
-    pub outgoing: Vec<ThreadReference>,
-    /// What reads it, as far as the caller may see that.
-    pub incoming: Vec<ThreadReference>,
-}
+impl Carry for Refer {
+    type Made = Reference;
 
-impl Engine {
-    /// Makes a reference from `thread` to another one, which may be a public one of another account. Both threads show
-    /// the relation from then on, to those who may see them.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
-    pub async fn reference(&self, thread: ThreadId, reference: Reference) -> Result<ThreadReference> {
-        let scope = ReferenceScope::checked(reference.scope)?;
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Reference> {
+        let scope = ReferenceScope::checked(self.scope)?;
         for part in &scope {
             if let ReferenceScope::Paths(pattern) = part {
                 Glob::new(pattern).map_err(|error| Invalid::body("scope", format!("{pattern}: {error}")))?;
             }
         }
-        let id = Uuid::from_chance(self.shared.world.chance());
-        let (committed, referenced) = self
-            .settle(thread, || async {
-                let own = self.thread(thread).await?;
-                let (target, _) = self.seen(reference.target, Verb::Reference).await?;
-                if target.id == own.id {
-                    return Err(Invalid::body("target", "is the thread itself; name another one").into());
-                }
-                let referenced = Referenced {
-                    id,
-                    target: target.id,
-                    scope: scope.clone(),
-                    binding: reference.binding,
-                    snapshot_version: target.head.version,
-                };
-                let (child, kind) = (target.id, RelationKind::Reference);
-                let related = Related { child, kind, index: None, anchor: None, comment: None };
-                let entries = [Entry::Referenced(referenced.clone()), Entry::Related(related)];
-                let entries = entries.iter().map(NewEntry::new).collect();
-                Ok((self.commit(vec![write(&own, None, None, entries, None)]), referenced))
+        let id = Uuid::from_chance(engine.shared.world.chance());
+        let told = engine
+            .tell(thread, || async {
+                let own = engine.thread(thread).await?;
+                let (target, _) = engine.seen(self.target, Verb::Reference).await?;
+                let (snapshot_version, target) = (target.head.version, target.id);
+                let (scope, binding) = (scope.clone(), self.binding);
+                decide(own, Referenced { id, target, scope, binding, snapshot_version })
             })
             .await?;
-        let at = committed.threads.first().ok_or(Error::Busy)?.time;
-        Ok(ThreadReference { thread, referenced, by: Arc::new(self.caller.actor.clone()), at, holds: true })
+        match told.entries.into_iter().next() {
+            Some(Entry::Referenced(referenced)) => Ok(shown(thread, referenced, &told.by, told.place.time, true)),
+            _ => Err(Error::broken("a reference begins with its entry")),
+        }
     }
+}
 
+/// The plan: the reference, and the relation by which both threads see it.
+fn decide(own: Thread, referenced: Referenced) -> Result<Plan> {
+    if referenced.target == own.id {
+        return Err(Invalid::body("target", "is the thread itself; name another one").into());
+    }
+    let (child, kind) = (referenced.target, RelationKind::Reference);
+    let related = Related { child, kind, index: None, anchor: None, comment: None };
+    Ok(Plan::new(own, vec![Entry::Referenced(referenced), Entry::Related(related)]))
+}
+
+/// A reference as it is told.
+fn shown(thread: ThreadId, referenced: Referenced, by: &Actor, created_at: Timestamp, holds: bool) -> Reference {
+    let Referenced { id, target, scope, binding, snapshot_version } = referenced;
+    let created_by = by.clone();
+    Reference { ref_id: id, thread_id: thread, target, scope, binding, snapshot_version, created_by, created_at, holds }
+}
+
+impl Carry for ListReferences {
+    type Made = References;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<References> {
+        engine.references(thread).await
+    }
+}
+
+impl Carry for GetReference {
+    type Made = Reference;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Reference> {
+        engine.reference_by_id(self.reference).await
+    }
+}
+
+impl Engine {
     /// The references of a thread that hold, from both sides, each in the order in which they were made.
     ///
     /// # Errors
@@ -128,13 +108,13 @@ impl Engine {
             match self.thread(reader).await {
                 Ok(reader) => {
                     let made = self.references_of(reader.id, &reader.head).await?;
-                    references.incoming.extend(made.into_iter().filter(|made| made.referenced.target == thread));
+                    references.incoming.extend(made.into_iter().filter(|made| made.target == thread));
                 }
                 Err(Error::ThreadNotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        references.incoming.sort_by_key(|reference| reference.at);
+        references.incoming.sort_by_key(|reference| reference.created_at);
         Ok(references)
     }
 
@@ -142,7 +122,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`].
-    pub async fn reference_by_id(&self, id: Uuid) -> Result<ThreadReference> {
+    pub async fn reference_by_id(&self, id: Uuid) -> Result<Reference> {
         let missing = || Error::ReferenceNotFound { reference: id };
         let (thread, item) = self.own_item(ItemKind::Reference, id).await?.ok_or_else(missing)?;
         self.read_reference(thread.id, &thread.head, &item).await
@@ -170,9 +150,8 @@ impl Engine {
         wanted: &str,
         shows: impl Fn(&ReferenceScope) -> bool,
     ) -> Result<Referred> {
-        let reference = self.reference_by_id(id).await?;
-        let Referenced { target, scope, binding, snapshot_version, .. } = reference.referenced;
-        if !reference.holds {
+        let Reference { target, scope, binding, snapshot_version, holds, .. } = self.reference_by_id(id).await?;
+        if !holds {
             let what = "what made it was rolled back; it holds again once that is undone".to_owned();
             return Err(Error::ReferenceGone { reference: id, what });
         }
@@ -190,7 +169,7 @@ impl Engine {
     }
 
     /// The references made on a thread that hold.
-    async fn references_of(&self, thread: ThreadId, head: &Head) -> Result<Vec<ThreadReference>> {
+    async fn references_of(&self, thread: ThreadId, head: &Head) -> Result<Vec<Reference>> {
         let query = ItemQuery { thread, kind: ItemKind::Reference, key: None, limit: usize::MAX };
         let mut references = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
@@ -200,17 +179,11 @@ impl Engine {
         Ok(references)
     }
 
-    async fn read_reference(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<ThreadReference> {
+    async fn read_reference(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Reference> {
         match self.decode(&item.entry).await? {
             Entry::Referenced(referenced) => {
                 let holds = self.is_in_view(head, item.born).await?;
-                Ok(ThreadReference {
-                    thread,
-                    referenced,
-                    by: Arc::clone(&item.entry.actor),
-                    at: item.entry.time,
-                    holds,
-                })
+                Ok(shown(thread, referenced, &item.entry.actor, item.entry.time, holds))
             }
             other => Err(not_an_item(item, &other)),
         }

@@ -1,92 +1,43 @@
 //! `rollback`: back to an earlier version, and `undo`. Nothing is lost: what was undone stays readable as of its
 //! version.
 
+use threadkeep_calls::{ArtifactVersion, Rollback, RollbackTo, StepName};
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, FilePath, Invalid, MessageBody, MessageId, NewSegment, Part, Position, Role,
-    RolledBack, Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, Invalid, MessageBody, NewSegment, Part, Position, Role, RolledBack, Segment, Thread,
+    ThreadChanged, ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;
-use super::tell;
-use crate::calls::Interrupted;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::open_calls::Interrupted;
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
-
-/// Where to go back to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RollbackTo {
-    /// This version.
-    Version(Version),
-    /// The last entry at or before this time.
-    Timestamp(Timestamp),
-    /// The version with this name.
-    Checkpoint(String),
-    /// One file only: what it was at this version. Everything else stays.
-    ArtifactVersion {
-        /// Which file.
-        path: FilePath,
-        /// The version of the thread at which it was so.
-        version: Version,
-    },
-    /// Just after this step: a message of the assistant with the results of its calls.
-    Step(StepName),
-    /// Before the last rollback or truncation.
-    Undo,
-}
-
-/// A step, by the message of the assistant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepName {
-    /// By its id.
-    Message(MessageId),
-    /// By its index.
-    Index(u64),
-}
 
 /// How many messages after a step its results are looked for in. They stand right after it.
 const RESULTS_LOOK_AHEAD: u64 = 64;
 
-/// Back to an earlier version.
-#[derive(Debug, Clone)]
-pub struct Rollback {
-    /// Which one.
-    pub to: RollbackTo,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
+impl Carry for Rollback {
+    type Made = Thread;
 
-impl From<RollbackTo> for Rollback {
-    fn from(to: RollbackTo) -> Self {
-        Self { to, expected: None }
-    }
-}
-
-impl Engine {
-    /// Rolls a thread back: it shows again what it showed then. Its version goes on counting.
-    ///
-    /// # Errors
-    /// [`Error::VersionInFuture`], [`Error::BeforeBirth`], [`Error::CheckpointNotFound`], [`Error::NothingToUndo`];
-    /// [`Error::MessageNotFound`], [`Error::IndexOutOfRange`], a message that is not the assistant's;
-    /// [`Error::ThreadClosed`] or [`Error::ThreadSuspended`] unless the thread is active; [`Error::VersionConflict`].
-    pub async fn rollback(&self, thread: ThreadId, rollback: impl Into<Rollback>) -> Result<Thread> {
-        let rollback = rollback.into();
-        if let RollbackTo::ArtifactVersion { path, version } = &rollback.to {
-            self.restore_file(thread, path, *version, rollback.expected).await?;
-            return self.thread(thread).await;
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        if let RollbackTo::ArtifactVersion(ArtifactVersion { path, version }) = &self.to {
+            engine.restore_file(thread, path, *version).await?;
+            return engine.thread(thread).await;
         }
-        let (committed, mut after) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Work)?;
-                let to = self.version_of(&thread, &rollback.to).await?;
-                let view = self.view(thread.id, &thread.head, Some(to)).await?;
+                let to = engine.version_of(&thread, &self.to).await?;
+                let view = engine.view(thread.id, &thread.head, Some(to)).await?;
                 let mut birth = view.tally;
                 // What was written stays written: it can be brought back.
                 birth.work.written = thread.head.tally.work.written;
-                let segment = NewSegment { id: self.new_segment(), link: link(&view, view.bounds), birth };
-                let undo = rollback.to == RollbackTo::Undo;
+                let segment = NewSegment { id: engine.new_segment(), link: link(&view, view.bounds), birth };
+                let undo = self.to == RollbackTo::Undo;
                 let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
-                let state = self.state_in(&thread, &view).await?;
+                let state = engine.state_in(&thread, &view).await?;
                 let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
                 if !leads_to_agents && state != AgentState::default() {
                     // Nothing leads from here to the thread's birth, which may be freed one day.
@@ -96,21 +47,19 @@ impl Engine {
                     let changed = (!fields.0.is_empty()).then_some(ThreadChanged { fields });
                     entries.extend(changed.map(Entry::ThreadChanged));
                 }
-                entries.extend(self.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
-                let (write, record) = tell(&thread, rollback.expected, Some(segment), &entries)?;
-                Ok((self.commit(vec![write]), Thread { record, ..thread }))
+                entries.extend(engine.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
+                Ok(Plan::new(thread, entries).on(segment))
             })
             .await?;
-        self.shared.live.rewound.notify_one();
-        if let Some(committed) = committed.threads.first() {
-            after.head = committed.head;
-        }
-        Ok(after)
+        engine.shared.live.rewound.notify_one();
+        Ok(told.thread)
     }
+}
 
+impl Engine {
     async fn version_of(&self, thread: &Thread, to: &RollbackTo) -> Result<Version> {
         match to {
-            RollbackTo::Version(version) | RollbackTo::ArtifactVersion { version, .. } => Ok(*version),
+            RollbackTo::Version(version) | RollbackTo::ArtifactVersion(ArtifactVersion { version, .. }) => Ok(*version),
             RollbackTo::Timestamp(time) => self.version_at(thread, *time).await,
             RollbackTo::Checkpoint(name) => {
                 let checkpoints = self.shared.stores.store.checkpoints(thread.id).await?;
@@ -134,7 +83,7 @@ impl Engine {
         let view = self.view(thread.id, &thread.head, None).await?;
         let located = match step {
             StepName::Index(index) => self.locate_index(&view, index).await?,
-            StepName::Message(message) => self.locate(&view, message).await?,
+            StepName::Message(name) => self.locate(&view, self.message_id(name).await?).await?,
         };
         let said = self.assemble(&located.base, located.item()).await?;
         let body = said.body()?;

@@ -4,175 +4,100 @@
 //! link, which costs the same however many there are. A part of them is told again instead, in the first entries of the new
 //! thread: a link shows all of a kind from its beginning. The content of files is never copied.
 
-use std::str::FromStr;
-
+use threadkeep_calls::{Inherit, InheritItem, Spawn, Spawned, Value};
 use threadkeep_model::{
-    AgentAssigned, AgentState, Bounds, DiffStats, Entry, FileCell, FileChange, FilesChanged, Invalid, MessageBody,
-    NewEntry, NewSegment, Position, Record, Related, RelationKind, Tally, Thread, ThreadCommit, ThreadId, ValueChange,
-    ValuesChanged, Version, Work,
+    Account, AgentAssigned, AgentState, Bounds, DiffStats, Entry, FileCell, FileChange, FilesChanged, Invalid,
+    MessageBody, NewEntry, NewSegment, Position, Record, Related, RelationKind, Tally, Thread, ThreadCommit, ThreadId,
+    ValueChange, ValuesChanged, Work,
 };
 use threadkeep_tree::Glob;
 
 use super::cut::link;
-use super::fork::{Decided, ForkPoint};
-use super::handoff::{text, title};
-use super::write;
-use crate::calls::Interrupted;
+use super::fork::{Decided, Point};
+use super::handoff::title;
+use super::text::checked_text;
+use crate::carry::Carry;
+use crate::open_calls::Interrupted;
+use crate::plan::Plan;
+use crate::show::Shown;
 use crate::view::View;
-use crate::{Engine, FileIs, FileRecord, Result, StoredValue};
-
-/// A new thread for an intent of its own.
-#[derive(Debug, Clone, Default)]
-pub struct Spawn {
-    /// What the new thread is for.
-    pub intent: String,
-    /// What it inherits.
-    pub inherit: Inherit,
-    /// Whose thread it is; without it, the same agent's.
-    pub agent_id: Option<String>,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
-
-impl Spawn {
-    /// For this intent, with nothing of what the thread holds.
-    pub fn new(intent: &str) -> Self {
-        Self { intent: intent.to_owned(), ..Self::default() }
-    }
-
-    /// The same, inheriting this.
-    #[must_use]
-    pub fn inherit(self, inherit: Inherit) -> Self {
-        Self { inherit, ..self }
-    }
-}
-
-/// What a spawned thread inherits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Inherit {
-    /// Messages, files, values, skills and the workspace it began in.
-    Full,
-    /// What these name.
-    Partial(Vec<InheritItem>),
-    /// Nothing.
-    #[default]
-    None,
-}
-
-/// Something that a thread inherits in part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InheritItem {
-    /// `messages`: the conversation.
-    Messages,
-    /// `messages:last=N`: the end of the conversation, copied.
-    LastMessages(u64),
-    /// `files` or `files:GLOB`: the files that fit.
-    Files(String),
-    /// `kv` or `kv:PREFIX`: the values whose keys begin like that.
-    Values(String),
-    /// `env`: the workspace it began in.
-    Env,
-    /// `skills`: the skills that are active.
-    Skills,
-}
+use crate::{Engine, Error, FileIs, FileRecord, Result};
 
 /// Files that are read at once to be told again.
 const TOLD_AT_ONCE: usize = 1_000;
 /// Fits every file.
 const ALL_FILES: &str = "**";
 
-impl FromStr for InheritItem {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let refused = |why: &str| {
-            let known = "messages, messages:last=N, files:GLOB, kv:PREFIX, env, skills";
-            Invalid::body("inheritScope", format!("'{text}' {why}; it is one of {known}"))
-        };
-        let (name, what) = text.split_once(':').map_or((text, None), |(name, what)| (name, Some(what)));
-        match (name, what) {
-            ("messages", None) => Ok(Self::Messages),
-            ("messages", Some(what)) => {
-                let last = what.strip_prefix("last=").and_then(|last| last.parse().ok());
-                last.filter(|last| *last > 0)
-                    .map(Self::LastMessages)
-                    .ok_or_else(|| refused("names no number of messages"))
-            }
-            ("files", None) => Ok(Self::Files(ALL_FILES.to_owned())),
-            ("files", Some("")) => Err(refused("names no files")),
-            ("files", Some(glob)) => Ok(Self::Files(glob.to_owned())),
-            ("kv", prefix) => Ok(Self::Values(prefix.unwrap_or_default().to_owned())),
-            ("env", None) => Ok(Self::Env),
-            ("skills", None) => Ok(Self::Skills),
-            _ => Err(refused("is not known")),
-        }
+fn includes(inherit: &Inherit, item: &InheritItem) -> bool {
+    match inherit {
+        Inherit::Full => true,
+        Inherit::Partial(scope) => scope.contains(item),
+        Inherit::None => false,
     }
 }
 
-impl Inherit {
-    fn includes(&self, item: &InheritItem) -> bool {
-        match self {
-            Self::Full => true,
-            Self::Partial(scope) => scope.contains(item),
-            Self::None => false,
-        }
+impl Carry for Spawn {
+    type Made = Thread;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        let intent = checked_text("intent", self.intent)?;
+        refuse_scope(&self.inherit, engine.shared.limits.batch_max as u64)?;
+        let told = engine
+            .tell(thread, || async {
+                let parent = engine.thread(thread).await?;
+                let decided = match &self.inherit {
+                    Inherit::Full => engine.decide_fork(&parent, Point::Now, Interrupted::Spawn).await?,
+                    Inherit::Partial(scope) => engine.decide_partial(&parent, scope).await?,
+                    Inherit::None => engine.decide_partial(&parent, &[]).await?,
+                };
+                let (index, anchor) = engine.last_place(&parent).await?;
+                let child = ThreadId::from_chance(engine.shared.world.chance());
+                let (kind, comment) = (RelationKind::Spawn, Some(intent.clone()));
+                let related = Related { child, kind, index, anchor, comment };
+                let account = engine.caller.account.clone();
+                decide(parent, decided, &self.inherit, self.agent_id.clone(), related, account)
+            })
+            .await?;
+        told.only_made()
     }
+
+    async fn told(made: Thread, _: &Engine) -> Result<Shown> {
+        let parent_id = made.record.parent_id.ok_or(Error::broken("a spawned thread names its parent"))?;
+        Shown::plain(&Spawned { thread_id: made.id, parent_id })
+    }
+}
+
+/// The plan: the child with what it inherits, and what the parent is told of it.
+fn decide(
+    parent: Thread,
+    decided: Decided,
+    inherits: &Inherit,
+    agent_id: Option<String>,
+    related: Related,
+    account: Account,
+) -> Result<Plan> {
+    let Decided { segment, first, state, .. } = decided;
+    let inherited = match inherits {
+        Inherit::Full | Inherit::None => state.clone(),
+        Inherit::Partial(_) => parent.record.state(),
+    };
+    let agent_id = agent_id.or_else(|| parent.record.agent_id.clone());
+    let state = AgentState { agent_id, ..state };
+    let mut entries = first;
+    let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
+    if leads_to_agents && state != inherited {
+        // What the link leads to says otherwise, and a rollback goes by it.
+        entries.insert(0, Entry::AgentAssigned(AgentAssigned { state: state.clone() }));
+    }
+    let intent = related.comment.clone().unwrap_or_default();
+    let record = inherit(&parent, &intent, inherits).with_state(state).checked()?;
+    let entries = entries.iter().map(NewEntry::new).collect();
+    let birth = threadkeep_model::Create { thread: related.child, account, record, segment, entries };
+    let birth = ThreadCommit::Create(birth.with_birth_recorded());
+    Ok(Plan::new(parent, vec![Entry::Related(related)]).with(birth))
 }
 
 impl Engine {
-    /// Makes a new thread for an intent of its own. Both threads show from the same commit on where it came from
-    /// ([`Engine::family`]); only owners spawn.
-    ///
-    /// # Errors
-    /// A blank intent; a scope that breaks a rule; [`crate::Error::VersionConflict`].
-    pub async fn spawn(&self, thread: ThreadId, spawn: Spawn) -> Result<Thread> {
-        let intent = text("intent", &spawn.intent)?;
-        self.refuse_scope(&spawn.inherit)?;
-        let (committed, mut child) = self
-            .settle(thread, || async {
-                let parent = self.thread(thread).await?;
-                let Decided { segment, first, state, .. } = match &spawn.inherit {
-                    Inherit::Full => self.decide_fork(&parent, ForkPoint::Now, Interrupted::Spawn).await?,
-                    Inherit::Partial(scope) => self.decide_partial(&parent, scope).await?,
-                    Inherit::None => self.decide_partial(&parent, &[]).await?,
-                };
-                let inherited = match &spawn.inherit {
-                    Inherit::Full | Inherit::None => state.clone(),
-                    Inherit::Partial(_) => parent.record.state(),
-                };
-                let agent_id = spawn.agent_id.clone().or_else(|| parent.record.agent_id.clone());
-                let state = AgentState { agent_id, ..state };
-                let mut entries = first;
-                let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
-                if leads_to_agents && state != inherited {
-                    // What the link leads to says otherwise, and a rollback goes by it.
-                    let told = Entry::AgentAssigned(AgentAssigned { state: state.clone() });
-                    entries.insert(0, NewEntry::new(&told));
-                }
-                let id = ThreadId::from_chance(self.shared.world.chance());
-                let record = inherit(&parent, &intent, &spawn.inherit).with_state(state).checked()?;
-                let account = self.caller.account.clone();
-                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
-                let birth = birth.with_birth_recorded();
-                let record = birth.record.clone();
-                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
-                let (index, anchor) = self.last_place(&parent).await?;
-                let (kind, comment) = (RelationKind::Spawn, Some(intent.clone()));
-                let told = NewEntry::new(&Entry::Related(Related { child: id, kind, index, anchor, comment }));
-                let told = write(&parent, spawn.expected, None, vec![told], None);
-                let mut commit = self.commit(vec![told, ThreadCommit::Create(birth)]);
-                // Times never go back along a lineage, whatever the clock does.
-                commit.time = commit.time.max(parent.head.updated);
-                let account = self.caller.account.clone();
-                Ok((commit, Thread { id, account, created: head.updated, head, record }))
-            })
-            .await?;
-        if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
-            (child.head, child.created) = (committed.head, committed.time);
-        }
-        Ok(child)
-    }
-
     /// What a thread with a part of its parent sees, and is told first.
     async fn decide_partial(&self, parent: &Thread, scope: &[InheritItem]) -> Result<Decided> {
         let view = self.view(parent.id, &parent.head, None).await?;
@@ -210,7 +135,6 @@ impl Engine {
         let link = if bounds == Bounds::all(Position::START) { None } else { link(&view, bounds) };
         let birth = if link.is_some() { tally } else { Tally::default() };
         let segment = NewSegment { id: self.new_segment(), link, birth };
-        let first = first.iter().map(NewEntry::new).collect();
         let state = AgentState { agent_id: parent.record.agent_id.clone(), skills };
         Ok(Decided { segment, first, state, index: None, anchor: None })
     }
@@ -260,32 +184,31 @@ impl Engine {
     /// The values of `view` whose keys begin with `prefix`, to be told again.
     async fn values_told(&self, view: &View, prefix: &str) -> Result<Option<Entry>> {
         let (found, _) = self.values_in(view, prefix, None, usize::MAX - 1).await?;
-        let change = |found: StoredValue| ValueChange { key: found.key, value: Some(found.value) };
+        let change = |found: Value| ValueChange { key: found.key, value: Some(found.value) };
         let told = ValuesChanged { changes: found.into_iter().map(change).collect() };
         Ok((!told.changes.is_empty()).then_some(Entry::ValuesChanged(told)))
     }
+}
 
-    fn refuse_scope(&self, inherit: &Inherit) -> Result<(), Invalid> {
-        let Inherit::Partial(scope) = inherit else { return Ok(()) };
-        let refused = |rule: String| Err(Invalid::body("inheritScope", rule));
-        if scope.is_empty() {
-            return refused("names what is inherited; with inherit none nothing is".to_owned());
-        }
-        let max = self.shared.limits.batch_max as u64;
-        let said = |item: &&InheritItem| matches!(item, InheritItem::Messages | InheritItem::LastMessages(_));
-        if scope.iter().filter(said).count() > 1 {
-            return refused("names messages more than once".to_owned());
-        }
-        for item in scope {
-            if let InheritItem::Files(glob) = item {
-                fitting(glob)?;
-            }
-        }
-        if scope.iter().any(|item| matches!(item, InheritItem::LastMessages(last) if *last > max)) {
-            return refused(format!("copies at most {max} messages; all of them are shared with 'messages'"));
-        }
-        Ok(())
+fn refuse_scope(inherit: &Inherit, max: u64) -> Result<(), Invalid> {
+    let Inherit::Partial(scope) = inherit else { return Ok(()) };
+    let refused = |rule: String| Err(Invalid::body("inheritScope", rule));
+    if scope.is_empty() {
+        return refused("names what is inherited; with inherit none nothing is".to_owned());
     }
+    let said = |item: &&InheritItem| matches!(item, InheritItem::Messages | InheritItem::LastMessages(_));
+    if scope.iter().filter(said).count() > 1 {
+        return refused("names messages more than once".to_owned());
+    }
+    for item in scope {
+        if let InheritItem::Files(glob) = item {
+            fitting(glob)?;
+        }
+    }
+    if scope.iter().any(|item| matches!(item, InheritItem::LastMessages(last) if *last > max)) {
+        return refused(format!("copies at most {max} messages; all of them are shared with 'messages'"));
+    }
+    Ok(())
 }
 
 fn fitting(glob: &str) -> Result<Glob, Invalid> {
@@ -302,7 +225,7 @@ fn inherit(parent: &Thread, intent: &str, inherit: &Inherit) -> Record {
         task_id: record.task_id.clone(),
         project_id: record.project_id.clone(),
         user_id: record.user_id.clone(),
-        env: record.env.clone().filter(|_| inherit.includes(&InheritItem::Env)),
+        env: record.env.clone().filter(|_| includes(inherit, &InheritItem::Env)),
         parent_id: Some(parent.id),
         ..Record::default()
     }

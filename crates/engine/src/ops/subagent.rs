@@ -5,48 +5,22 @@
 
 use std::collections::HashSet;
 
+use threadkeep_calls::{
+    GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent, ThreadEvent,
+};
 use threadkeep_model::{
-    Attachment, Capability, Child, Entry, FieldChanges, FilePath, Invalid, ItemKind, Json, MessageBody, NewEntry,
-    NewSegment, ParentCommunication, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName,
-    strip_nulls,
+    Attachment, Capability, Child, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
+    Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
-use super::append::NewMessage;
-use super::queue::Queued;
-use super::tell_one;
+use super::queue::queued;
+use super::text::not_blank;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
-use crate::{Engine, Error, Result, ThreadEvent};
-
-/// A new thread for a subagent of this one.
-#[derive(Debug, Clone, Default)]
-pub struct Subagent {
-    /// The name of the subagent.
-    pub name: String,
-    /// A title for people.
-    pub title: Option<String>,
-    /// What it is for.
-    pub description: String,
-    /// The agent that works on the new thread.
-    pub agent_id: Option<String>,
-    /// Whether it stays after its work, and can be spoken to again.
-    pub resumable: Option<bool>,
-    /// Whether its parent waits for it.
-    pub blocking: Option<bool>,
-    /// A name for the thread.
-    pub thread_name: Option<String>,
-    /// Shared by the children that one message made.
-    pub spawn_group_id: Option<String>,
-    /// Whether it reports to its parent by itself.
-    pub parent_communication: Option<ParentCommunication>,
-    /// What it is doing at first; `created` if nothing is said.
-    pub status: Option<String>,
-    /// The first messages of the new thread.
-    pub messages: Vec<NewMessage>,
-    /// Files of this thread that the new one gets with the last of its messages, and knows as `/attachments/NAME`. Where
-    /// an image or a file in a message names one of them, it names the new thread's.
-    pub attachments: Vec<FilePath>,
-}
+use crate::plan::{Plan, tell_other, write};
+use crate::policy::Verb;
+use crate::{Engine, Error, Result};
 
 /// The thread of a new subagent, and what it was given.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,84 +31,163 @@ pub struct SubagentThread {
     pub attachments: Vec<Attachment>,
 }
 
-/// Tells the thread this one works for.
-#[derive(Debug, Clone, Default)]
-pub struct NotifyParent {
-    /// What to tell.
-    pub content: String,
-    /// Files of this thread that the parent gets with the message, and knows as `/attachments/NAME`.
-    pub attachments: Vec<FilePath>,
-}
+impl Carry for Subagent {
+    type Made = SubagentThread;
 
-/// What this thread is doing, in its own words.
-#[derive(Debug, Clone)]
-pub struct SetStatus {
-    /// The words.
-    pub status: String,
-}
-
-impl Engine {
-    /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files that
-    /// it is given.
-    ///
-    /// # Errors
-    /// A field or a message that breaks a rule; [`Error::FileNotFound`] and [`Error::IsADirectory`] of an attachment;
-    /// [`Error::QuotaExceeded`]; [`Error::ThreadClosed`]; [`Error::ThreadTerminated`].
-    pub async fn subagent(&self, thread: ThreadId, subagent: Subagent) -> Result<SubagentThread> {
-        let sent = self.sent_files(thread, &subagent.attachments).await?;
-        let received = self.receive(None, &Tally::default(), &sent).await?;
-        let mut messages = subagent.messages;
+    async fn carry(mut self, engine: &Engine, thread: ThreadId) -> Result<SubagentThread> {
+        let sent = engine.sent_files(thread, &self.attachments).await?;
+        let received = engine.receive(None, &Tally::default(), &sent).await?;
+        let mut messages = std::mem::take(&mut self.messages);
         messages.iter_mut().try_for_each(|message| received.repoint(&mut message.body))?;
         if let Some(last) = messages.last_mut() {
             last.body.attachments.extend(received.attachments.iter().cloned());
         }
-        let prepared = self.prepare(messages)?;
+        let prepared = engine.prepare(messages)?;
         let told = received.told().as_ref().map(NewEntry::new);
         let first: Vec<NewEntry> = told.into_iter().chain(prepared.entries).collect();
-        let (committed, mut child) = self
-            .settle(thread, || async {
-                let parent = self.thread(thread).await?;
-                open_for(&parent, Change::Content)?;
-                if parent.record.terminated {
-                    return Err(Error::ThreadTerminated);
-                }
-                let id = ThreadId::from_chance(self.shared.world.chance());
-                let child = Child {
-                    reference: id,
-                    name: subagent.name.clone(),
-                    title: subagent.title.clone(),
-                    description: subagent.description.clone(),
-                    resumable: subagent.resumable,
-                    blocking: subagent.blocking,
-                    thread_name: subagent.thread_name.clone(),
-                    spawn_group_id: subagent.spawn_group_id.clone(),
-                    created_at: self.shared.world.now(),
-                    status: subagent.status.clone().unwrap_or_else(|| "created".to_owned()),
-                    parent_communication: subagent.parent_communication,
-                }
-                .checked()?;
-                let record = begin_with(&parent, &child, subagent.agent_id.clone()).checked()?;
-                let birth = threadkeep_model::Create {
-                    thread: id,
-                    account: self.caller.account.clone(),
-                    record,
-                    segment: NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
-                    entries: first.clone(),
-                }
-                .with_birth_recorded();
-                let record = birth.record.clone();
-                let head = threadkeep_model::born(&birth, self.shared.world.now()).head;
-                let (told, _) = tell_one(&parent, None, &[Entry::ChildChanged(child)])?;
-                let mut commit = self.commit(vec![told, ThreadCommit::Create(birth)]);
-                commit.blobs.extend(prepared.blobs.iter().cloned());
-                let account = self.caller.account.clone();
-                Ok((commit, Thread { id, account, created: head.updated, head, record }))
+        let told = engine
+            .tell(thread, || async {
+                let parent = engine.thread(thread).await?;
+                let id = ThreadId::from_chance(engine.shared.world.chance());
+                let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
+                let account = engine.caller.account.clone();
+                let child = registered(&self, id, engine.shared.world.now()).checked()?;
+                let record = begin_with(&parent, &child, self.agent_id.clone()).checked()?;
+                let entries = first.clone();
+                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+                Ok(decide(parent, child, birth)?.bringing(prepared.blobs.iter().cloned()))
             })
             .await?;
-        if let Some(committed) = committed.threads.iter().find(|committed| committed.thread == child.id) {
-            (child.head, child.created) = (committed.head, committed.time);
+        Ok(SubagentThread { thread: told.only_made()?, attachments: received.attachments })
+    }
+}
+
+/// The plan: the child, and what its parent's registry says of it.
+fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Result<Plan> {
+    open_for(&parent, Change::Content)?;
+    if parent.record.terminated {
+        return Err(Error::ThreadTerminated);
+    }
+    let birth = ThreadCommit::Create(birth.with_birth_recorded());
+    Ok(Plan::new(parent, vec![Entry::ChildChanged(child)]).with(birth))
+}
+
+/// What the registry of its parent says of a new subagent.
+fn registered(subagent: &Subagent, id: ThreadId, created_at: Timestamp) -> Child {
+    Child {
+        reference: id,
+        name: subagent.name.clone(),
+        title: subagent.title.clone(),
+        description: subagent.description.clone(),
+        resumable: subagent.resumable,
+        blocking: subagent.blocking,
+        thread_name: subagent.thread_name.clone(),
+        spawn_group_id: subagent.spawn_group_id.clone(),
+        created_at,
+        status: subagent.status.clone().unwrap_or_else(|| "created".to_owned()),
+        parent_communication: subagent.parent_communication,
+    }
+}
+
+impl Carry for ListSubagents {
+    type Made = Page<Child>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Child>> {
+        Ok(Page::all(engine.children(thread).await?))
+    }
+}
+
+impl Carry for GetParent {
+    type Made = Option<Thread>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Option<Thread>> {
+        engine.parent_thread(thread).await
+    }
+}
+
+impl Carry for NotifyParent {
+    type Made = Notified;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Notified> {
+        let content = not_blank("content", self.content)?;
+        let Some(parent) = engine.parent_thread(thread).await? else {
+            engine.check_expected(thread).await?;
+            return Ok(Notified { notified: false, queued: None });
+        };
+        let metadata = Json::from_value("metadata", &serde_json::json!({ "subagent_id": thread.to_string() }))?;
+        let mut message = MessageBody::user(&content).silent().metadata(metadata);
+        message.name = engine.find_child(parent.id, thread).await?.map(|child| child.name);
+        let message = message.checked()?;
+        let sent = if self.attachments.is_empty() {
+            Vec::new()
+        } else {
+            engine.refuse_queueing(&parent, message.silent).await?;
+            engine.authorize(parent.id, Capability::CodeEdit).await?;
+            engine.sent_files(thread, &self.attachments).await?
+        };
+        // The key lies under the parent, which gets the message; this thread is only looked at.
+        let told = engine
+            .tell(parent.id, || async {
+                let parent = engine.thread(parent.id).await?;
+                engine.refuse_queueing(&parent, message.silent).await?;
+                let mut message = message.clone();
+                let mut entries = Vec::new();
+                if !sent.is_empty() {
+                    let view = engine.view(parent.id, &parent.head, None).await?;
+                    let received = engine.receive(Some(&view), &parent.head.tally, &sent).await?;
+                    received.repoint(&mut message)?;
+                    message.attachments.extend(received.attachments.iter().cloned());
+                    entries.extend(received.told());
+                }
+                // Invariant: the message is the last entry, which its name is made of.
+                entries.push(Entry::MessageQueued(MessageQueued { message }));
+                entries.iter().try_for_each(|entry| engine.refuse_large(NewEntry::new(entry).bytes))?;
+                let plan = Plan::new(parent, entries);
+                if engine.expects().is_none() {
+                    return Ok(plan);
+                }
+                let own = engine.thread(thread).await?;
+                Ok(plan.with(write(&own, None, None, Vec::new(), None)))
+            })
+            .await?;
+        Ok(Notified { notified: true, queued: Some(queued(told)?) })
+    }
+}
+
+impl Carry for SetStatus {
+    type Made = StatusSet;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<StatusSet> {
+        let status = not_blank("status", self.status)?;
+        if engine.parent_thread(thread).await?.is_none() {
+            engine.check_expected(thread).await?;
+            return Ok(StatusSet { set: false });
         }
-        Ok(SubagentThread { thread: child, attachments: received.attachments })
+        engine
+            .tell(thread, || async {
+                let own = engine.thread(thread).await?;
+                let gone = || Error::ThreadNotFound { thread: thread.into() };
+                let parent = engine.parent_thread(thread).await?.ok_or_else(gone)?;
+                let fields = FieldChanges([("status".to_owned(), Json::string(&status))].into());
+                let plan = Plan::new(own, vec![Entry::ThreadChanged(ThreadChanged { fields })]);
+                let Some(child) = engine.find_child(parent.id, thread).await? else { return Ok(plan) };
+                let child = Child { status: status.clone(), ..child }.checked()?;
+                Ok(plan.with(tell_other(&parent, &[Entry::ChildChanged(child)])?))
+            })
+            .await?;
+        engine.announce(thread, ThreadEvent::StatusChanged, &serde_json::json!({ "status": status }));
+        Ok(StatusSet { set: true })
+    }
+}
+
+impl Engine {
+    /// Refuses a thread that is not at the version that the caller expects, where nothing is written to it.
+    async fn check_expected(&self, thread: ThreadId) -> Result<()> {
+        let current = self.head(thread, Verb::Change).await?.version;
+        match self.expects_of(thread).filter(|expected| *expected != current) {
+            Some(expected) => Err(Error::VersionConflict { expected, current }),
+            None => Ok(()),
+        }
     }
 
     /// A thread, and after it the threads of its subagents and of theirs, as far as they are the caller's.
@@ -192,59 +245,6 @@ impl Engine {
         }
     }
 
-    /// Queues a silent message for the thread this one works for; none if it works for none. The files that go with it are
-    /// there from the same commit on: so an agent needs what writing files there needs, and while somebody holds the
-    /// parent's lease it is refused.
-    ///
-    /// # Errors
-    /// A blank text; [`Error::QueueFull`]; [`Error::ThreadClosed`] of the parent. With attachments also
-    /// [`Error::FileNotFound`] and [`Error::IsADirectory`] of this thread; [`Error::QuotaExceeded`],
-    /// [`Error::ApprovalRequired`], [`Error::WriterHeld`] and [`Error::NotADirectory`] of the parent.
-    pub async fn notify_parent(&self, thread: ThreadId, notify: NotifyParent) -> Result<Option<Queued>> {
-        let content = not_blank("content", notify.content)?;
-        let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
-        let metadata = Json::from_value("metadata", &serde_json::json!({ "subagent_id": thread.to_string() }))?;
-        let mut message = MessageBody::user(&content).silent().metadata(metadata);
-        message.name = self.find_child(parent.id, thread).await?.map(|child| child.name);
-        if notify.attachments.is_empty() {
-            return self.queue(parent.id, message).await.map(Some);
-        }
-        self.refuse_queueing(&parent, message.silent).await?;
-        let sent = self.sent_files(thread, &notify.attachments).await?;
-        self.authorize(parent.id, Capability::CodeEdit).await?;
-        self.queue_with(parent.id, message, &sent).await.map(Some)
-    }
-
-    /// Sets what a thread is doing, in its own record and in its parent's registry, in one commit; false if it works
-    /// for no thread: nothing changes then.
-    ///
-    /// # Errors
-    /// A blank status.
-    pub async fn set_status(&self, thread: ThreadId, set: SetStatus) -> Result<bool> {
-        let status = not_blank("status", set.status)?;
-        if self.parent_thread(thread).await?.is_none() {
-            return Ok(false);
-        }
-        let done = self
-            .settle(thread, || async {
-                let own = self.thread(thread).await?;
-                let gone = || Error::ThreadNotFound { thread: thread.into() };
-                let parent = self.parent_thread(thread).await?.ok_or_else(gone)?;
-                let fields = FieldChanges([("status".to_owned(), Json::string(&status))].into());
-                let (told, _) = tell_one(&own, None, &[Entry::ThreadChanged(ThreadChanged { fields })])?;
-                let mut threads = vec![told];
-                if let Some(child) = self.find_child(parent.id, thread).await? {
-                    let child = Child { status: status.clone(), ..child }.checked()?;
-                    threads.push(tell_one(&parent, None, &[Entry::ChildChanged(child)])?.0);
-                }
-                Ok((self.commit(threads), ()))
-            })
-            .await;
-        done?;
-        self.announce(thread, ThreadEvent::StatusChanged, &serde_json::json!({ "status": status }));
-        Ok(true)
-    }
-
     async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {
         let query = ItemQuery { thread: parent, kind: ItemKind::Child, key: Some(child.to_string()), limit: 1 };
         match self.shared.stores.store.items(query).await?.first() {
@@ -266,7 +266,7 @@ impl Engine {
             return Ok(None);
         }
         let removed = threadkeep_model::ChildRemoved { reference: child.id };
-        Ok(Some(tell_one(&parent, None, &[Entry::ChildRemoved(removed)])?.0))
+        Ok(Some(tell_other(&parent, &[Entry::ChildRemoved(removed)])?))
     }
 
     async fn read_child(&self, item: &Item) -> Result<Child> {
@@ -296,12 +296,4 @@ fn begin_with(parent: &Thread, child: &Child, agent_id: Option<String>) -> Recor
         parent_id: Some(parent.id),
         ..Record::default()
     }
-}
-
-fn not_blank(field: &str, text: String) -> Result<String> {
-    let text = strip_nulls(text);
-    if text.trim().is_empty() {
-        return Err(Invalid::body(field, "must not be blank").into());
-    }
-    Ok(text)
 }

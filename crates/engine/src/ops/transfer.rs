@@ -4,170 +4,134 @@
 
 use std::time::Duration;
 
+use threadkeep_calls::{Direction, Transfer, Transferred};
 use threadkeep_model::{
-    ActorKind, ApprovalAsked, Capability, Delegation, Entry, Fallback, Invalid, NewEntry, Thread, ThreadId, Timestamp,
-    Uuid, checked_agent, checked_reason,
+    Actor, ActorKind, ApprovalAsked, Capability, Delegation, Entry, Invalid, Thread, ThreadId, Timestamp, Uuid,
+    checked_agent, checked_reason,
 };
 
-use super::write;
-use crate::approvals::Approval;
-use crate::delegations::Delegated;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// Longest time that something waits for an answer, or holds: a hundred years.
 const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 366 * 86_400);
 
-/// Asks for authority, or gives it.
-#[derive(Debug, Clone)]
-pub struct Transfer {
-    /// Which of the two.
-    pub direction: Direction,
-    /// What it is about.
-    pub scope: Vec<Capability>,
-    /// For a delegation, the agent, by its name; every agent if nothing is said.
-    pub to: Option<String>,
-    /// What for, in words.
-    pub reason: Option<String>,
-    /// How long to wait for an answer; for a delegation, how long it holds.
-    pub timeout: Option<Duration>,
-    /// What happens when nobody answers in time; `block` if nothing is said.
-    pub fallback: Option<Fallback>,
-    /// Whether it can be revoked later; yes if nothing is said.
-    pub can_revoke: Option<bool>,
-}
+impl Carry for Transfer {
+    type Made = Transferred;
 
-/// Which way authority goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Somebody asks a human.
-    RequestApproval,
-    /// A human gives it to agents.
-    Delegate,
-}
-
-/// What a transfer made.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Transferred {
-    /// An approval that waits for an answer.
-    Approval(Box<Approval>),
-    /// A delegation that holds.
-    Delegation(Box<Delegated>),
-}
-
-impl Transfer {
-    /// Asks to be allowed `scope`.
-    pub fn request_approval(scope: impl IntoIterator<Item = Capability>) -> Self {
-        Self::new(Direction::RequestApproval, scope)
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Transferred> {
+        let transfer = checked(self)?;
+        let (id, now) = (Uuid::from_chance(engine.shared.world.chance()), engine.shared.world.now());
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                decide(thread, &transfer, id, &engine.caller.actor, now)
+            })
+            .await?;
+        match &told.entries[..] {
+            [Entry::ApprovalRequested(asked)] => Ok(Transferred { approval_id: Some(asked.id), delegation_id: None }),
+            [Entry::Delegated(given)] => Ok(Transferred { approval_id: None, delegation_id: Some(given.id) }),
+            _ => Err(Error::broken("a transfer is one entry")),
+        }
     }
+}
 
-    /// Lets agents do `scope` without asking.
-    pub fn delegate(scope: impl IntoIterator<Item = Capability>) -> Self {
-        Self::new(Direction::Delegate, scope)
-    }
+/// The plan: what `by` asks for or gives, under this id.
+fn decide(thread: Thread, transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> Result<Plan> {
+    let entry = match transfer.direction {
+        Direction::RequestApproval => Entry::ApprovalRequested(asked(transfer, id, by, now)),
+        Direction::Delegate if by.kind != ActorKind::Human => {
+            let what = "only a human delegates: ask for an approval instead".to_owned();
+            return Err(Error::NotAllowed { what });
+        }
+        Direction::Delegate => Entry::Delegated(Delegation {
+            id,
+            scope: transfer.scope.clone(),
+            to: transfer.to.clone(),
+            reason: transfer.reason.clone(),
+            until: transfer.timeout.map(|timeout| after(now, timeout)),
+            can_revoke: transfer.can_revoke.unwrap_or(true),
+        }),
+    };
+    open_for(&thread, Change::Content)?;
+    Ok(Plan::new(thread, vec![entry]))
+}
 
-    fn new(direction: Direction, scope: impl IntoIterator<Item = Capability>) -> Self {
-        let scope = scope.into_iter().collect();
-        Self { direction, scope, to: None, reason: None, timeout: None, fallback: None, can_revoke: None }
+fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalAsked {
+    ApprovalAsked {
+        id,
+        scope: transfer.scope.clone(),
+        reason: transfer.reason.clone(),
+        timeout_at: transfer.timeout.map(|timeout| after(now, timeout)),
+        fallback: transfer.fallback.unwrap_or_default(),
+        can_revoke: transfer.can_revoke.unwrap_or(true),
+        merge: None,
+        asked_by: by.clone(),
+        asked_at: now,
     }
 }
 
 impl Engine {
-    /// Asks for authority on a thread, or gives it to agents. It needs no lease.
-    ///
-    /// # Errors
-    /// A parameter that breaks a rule or does not go with the direction; [`Error::ThreadClosed`];
-    /// [`Error::NotAllowed`] if somebody else than a human delegates.
-    pub async fn transfer(&self, thread: ThreadId, transfer: Transfer) -> Result<Transferred> {
-        let transfer = transfer.checked()?;
-        match transfer.direction {
-            Direction::RequestApproval => {
-                let asked = self.asked(&transfer);
-                let made = self.tell_transfer(thread, Entry::ApprovalRequested(asked.clone())).await?;
-                Ok(Transferred::Approval(Box::new(Approval::pending(made.id, asked))))
-            }
-            Direction::Delegate => {
-                if self.caller.actor.kind != ActorKind::Human {
-                    let what = "only a human delegates: ask for an approval instead".to_owned();
-                    return Err(Error::NotAllowed { what });
-                }
-                let delegation = Delegation {
-                    id: Uuid::from_chance(self.shared.world.chance()),
-                    scope: transfer.scope,
-                    to: transfer.to,
-                    reason: transfer.reason,
-                    until: transfer.timeout.map(|timeout| after(self.shared.world.now(), timeout)),
-                    can_revoke: transfer.can_revoke.unwrap_or(true),
-                };
-                let thread = self.tell_transfer(thread, Entry::Delegated(delegation.clone())).await?;
-                let (by, at) = (self.caller.actor.clone(), thread.head.updated);
-                Ok(Transferred::Delegation(Box::new(Delegated { thread: thread.id, delegation, by, at, holds: true })))
-            }
-        }
-    }
-
-    /// What the caller asks for with `transfer`.
-    fn asked(&self, transfer: &Transfer) -> ApprovalAsked {
-        let now = self.shared.world.now();
-        ApprovalAsked {
-            id: Uuid::from_chance(self.shared.world.chance()),
-            scope: transfer.scope.clone(),
-            reason: transfer.reason.clone(),
-            timeout_at: transfer.timeout.map(|timeout| after(now, timeout)),
-            fallback: transfer.fallback.unwrap_or_default(),
-            can_revoke: transfer.can_revoke.unwrap_or(true),
-            merge: None,
-            asked_by: self.caller.actor.clone(),
-            asked_at: now,
-        }
-    }
-
-    /// What the caller asks for when it needs `capability` and nobody allowed it.
+    /// What the caller asks for when it needs `capability` and has no authority for it.
     pub(crate) fn asked_for(&self, capability: Capability) -> ApprovalAsked {
-        self.asked(&Transfer::request_approval([capability]))
-    }
-
-    /// Writes `entry` to a thread that is open, and says where that is then.
-    async fn tell_transfer(&self, thread: ThreadId, entry: Entry) -> Result<Thread> {
-        let entry = NewEntry::new(&entry);
-        let (committed, mut told) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                Ok((self.commit(vec![write(&thread, None, None, vec![entry.clone()], None)]), thread))
-            })
-            .await?;
-        if let Some(committed) = committed.threads.first() {
-            told.head = committed.head;
-        }
-        Ok(told)
+        let world = &self.shared.world;
+        let id = Uuid::from_chance(world.chance());
+        asked(&Transfer::request_approval([capability]), id, &self.caller.actor, world.now())
     }
 }
 
-impl Transfer {
-    fn checked(self) -> Result<Self, Invalid> {
-        if self.timeout.is_some_and(|timeout| timeout > TIMEOUT_MAX) {
-            return Err(Invalid::body("timeout", "is at most a hundred years"));
-        }
-        match self.direction {
-            Direction::RequestApproval if self.to.is_some() => {
-                return Err(Invalid::body("to", "goes with delegate: whoever may answer an approval does"));
-            }
-            Direction::Delegate if self.fallback.is_some() => {
-                return Err(Invalid::body("fallback", "goes with request_approval: a delegation just ends"));
-            }
-            Direction::RequestApproval | Direction::Delegate => {}
-        }
-        Ok(Self {
-            scope: Capability::scope(self.scope)?,
-            reason: checked_reason(self.reason)?,
-            to: self.to.map(checked_agent).transpose()?,
-            ..self
-        })
+fn checked(transfer: Transfer) -> Result<Transfer, Invalid> {
+    if transfer.timeout.is_some_and(|timeout| timeout > TIMEOUT_MAX) {
+        return Err(Invalid::body("timeout", "is at most a hundred years"));
     }
+    match transfer.direction {
+        Direction::RequestApproval if transfer.to.is_some() => {
+            return Err(Invalid::body("to", "goes with delegate: whoever may answer an approval does"));
+        }
+        Direction::Delegate if transfer.fallback.is_some() => {
+            return Err(Invalid::body("fallback", "goes with request_approval: a delegation just ends"));
+        }
+        Direction::RequestApproval | Direction::Delegate => {}
+    }
+    Ok(Transfer {
+        scope: Capability::scope(transfer.scope)?,
+        reason: checked_reason(transfer.reason)?,
+        to: transfer.to.map(checked_agent).transpose()?,
+        ..transfer
+    })
 }
 
 /// The time `length` after `now`.
 fn after(now: Timestamp, length: Duration) -> Timestamp {
     now.plus_micros(i64::try_from(length.as_micros()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::testing::{agent, human, thread};
+
+    #[test]
+    fn agents_ask_and_humans_give() {
+        let (id, now) = (Uuid::from_chance(1), Timestamp::from_micros(0));
+        let plan = |transfer: &Transfer, by: &Actor| decide(thread(), transfer, id, by, now);
+        let give = Transfer { timeout: Some(Duration::from_secs(60)), ..Transfer::delegate([Capability::Deploy]) };
+        let given = plan(&give, &human()).expect("a plan").entries;
+        assert!(matches!(&given[..], [Entry::Delegated(given)] if given.until == Some(now.plus_micros(60_000_000))));
+        assert_eq!(plan(&give, &agent()).expect_err("refused").code(), "forbidden");
+        let ask = Transfer::request_approval([Capability::Deploy]);
+        let asked = plan(&ask, &agent()).expect("a plan").entries;
+        assert!(matches!(&asked[..], [Entry::ApprovalRequested(asked)] if asked.asked_by == agent()));
+    }
+
+    #[test]
+    fn what_does_not_go_with_the_direction_is_refused() {
+        let ask = Transfer { to: Some("a".into()), ..Transfer::request_approval([Capability::Deploy]) };
+        assert_eq!(checked(ask).expect_err("refused").field, "to");
+        let fallback = Some(threadkeep_model::Fallback::Skip);
+        let give = Transfer { fallback, ..Transfer::delegate([Capability::Deploy]) };
+        assert_eq!(checked(give).expect_err("refused").field, "fallback");
+    }
 }

@@ -1,73 +1,32 @@
 //! `update`: new values for fields of the record.
 
-use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, FieldChanges, Json, Lifecycle, Record, Thread, ThreadChanged, ThreadId, Version,
-};
+use threadkeep_calls::Update;
+use threadkeep_model::{AgentAssigned, AgentState, Entry, FieldChanges, Lifecycle, Record, Thread, ThreadChanged, ThreadId};
 
-use super::tell_one;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// New values for fields of the record: a shallow merge, arrays and objects replaced whole, null clears.
-#[derive(Debug, Clone, Default)]
-pub struct Update {
-    /// The fields, by their names on the wire.
-    pub fields: FieldChanges,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
+impl Carry for Update {
+    type Made = Thread;
 
-impl Update {
-    /// Sets nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets `name` to `value`; null clears it.
-    #[must_use]
-    pub fn field(mut self, name: &str, value: Json) -> Self {
-        self.fields.0.insert(name.to_owned(), value);
-        self
-    }
-
-    /// Sets the title.
-    #[must_use]
-    pub fn title(self, title: &str) -> Self {
-        self.field("title", Json::string(title))
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        let asked = self.fields.checked()?;
+        let told = engine.tell(thread, || async { decide(engine.thread(thread).await?, &asked) }).await?;
+        Ok(told.thread)
     }
 }
 
-impl Engine {
-    /// Updates the record. Values that are already there change nothing, not even the version.
-    ///
-    /// # Errors
-    /// [`crate::Error::VersionConflict`]; [`crate::Error::ThreadClosed`] where another agent is named; a field that breaks
-    /// a rule. Nothing has changed then.
-    pub async fn update(&self, thread: ThreadId, update: Update) -> Result<Thread> {
-        let asked = update.fields.checked()?;
-        let before = self.thread(thread).await?;
-        let unchanged = merged(&before, &asked)? == before.record;
-        if unchanged && update.expected.is_none_or(|expected| expected == before.head.version) {
-            return Ok(before);
-        }
-        let (committed, mut after) = self
-            .settle(thread, || async {
-                let mut thread = self.thread(thread).await?;
-                let entries = changes(&thread.record, &merged(&thread, &asked)?);
-                let (write, record) = tell_one(&thread, update.expected, &entries)?;
-                thread.record = record;
-                Ok((self.commit(vec![write]), thread))
-            })
-            .await?;
-        if let Some(committed) = committed.threads.first() {
-            after.head = committed.head;
-        }
-        Ok(after)
-    }
+/// The plan; values that are already there change nothing.
+fn decide(thread: Thread, asked: &FieldChanges) -> Result<Plan> {
+    let record = merged(&thread, asked)?;
+    let entries = if record == thread.record { Vec::new() } else { changes(&thread.record, &record) };
+    Ok(Plan::new(thread, entries))
 }
 
-/// The record after `asked`. A thread that is put away for good is not brought back, and who works on a thread is its
-/// content: it does not change once that is closed.
+/// The record after `asked`. A thread that is archived for good is not brought back, and its agent is content: it does not
+/// change once the thread is closed.
 pub(crate) fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
     let record = thread.record.merge(asked)?;
     if record.agent_id != thread.record.agent_id {
@@ -86,7 +45,35 @@ pub(crate) fn changes(before: &Record, after: &Record) -> Vec<Entry> {
         let state = AgentState { agent_id: after.agent_id.clone(), ..before.state() };
         Entry::AgentAssigned(AgentAssigned { state })
     });
-    // An update that changes nothing still says so where the caller expects a version.
-    let told = (!fields.0.is_empty() || assigned.is_none()).then_some(Entry::ThreadChanged(ThreadChanged { fields }));
+    let told = (!fields.0.is_empty()).then_some(Entry::ThreadChanged(ThreadChanged { fields }));
     told.into_iter().chain(assigned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::Json;
+
+    use super::*;
+    use crate::plan::testing::thread;
+
+    #[test]
+    fn only_what_changes_is_told_and_an_agent_in_its_own_words() {
+        let mut titled = thread();
+        titled.record.title = Some("Rome".into());
+        let fields = |pairs: &[(&str, &str)]| {
+            let parsed = |(name, json): &(&str, &str)| ((*name).to_owned(), Json::parse(name, json).expect("json"));
+            FieldChanges(pairs.iter().map(parsed).collect())
+        };
+        assert!(decide(titled.clone(), &fields(&[("title", "\"Rome\"")])).expect("a plan").entries.is_empty());
+        let told = decide(titled, &fields(&[("title", "\"Naples\""), ("agentId", "\"a\"")])).expect("a plan").entries;
+        assert!(matches!(&told[..], [Entry::ThreadChanged(_), Entry::AgentAssigned(_)]), "{told:?}");
+    }
+
+    #[test]
+    fn what_is_archived_for_good_stays_so() {
+        let mut gone = thread();
+        (gone.record.archived, gone.record.lifecycle) = (true, Lifecycle::Archived);
+        let asked = FieldChanges([("archived".to_owned(), Json::parse("archived", "false").expect("json"))].into());
+        assert!(matches!(decide(gone, &asked), Err(Error::ArchivedForGood)));
+    }
 }

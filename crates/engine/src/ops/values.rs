@@ -1,54 +1,22 @@
 //! `set-value`: JSON under a key, durable and versioned with the log. Nothing under a key is null.
 
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, DeleteValue, Deleted, GetValue, ListValues, SetValue, Value};
 use threadkeep_model::{
-    CellIs, Code, Entry, Invalid, Json, MessageId, NewEntry, Space, ThreadId, Timestamp, ValueChange, ValueKey,
-    ValuesChanged, Version,
+    CellIs, Code, Entry, Invalid, Json, MessageId, Space, Thread, ThreadId, ValueChange, ValueKey, ValuesChanged, Version,
 };
 use threadkeep_store::{Cell, CellNames, StoreError};
 
-use super::write;
+use crate::carry::Carry;
 use crate::gate::{Change, open_for};
+use crate::plan::{Plan, Told};
+use crate::policy::Verb;
+use crate::show::ShownValues;
 use crate::view::View;
 use crate::{Engine, Error, Result};
 
 /// Longest value, in bytes of JSON.
 const VALUE_BYTES_MAX: usize = 1 << 20;
-
-/// Sets a value, or takes it away.
-#[derive(Debug, Clone)]
-pub struct SetValue {
-    /// Under which key.
-    pub key: ValueKey,
-    /// The value; none, or null, takes away what is there.
-    pub value: Option<Json>,
-    /// The version the value must have for this to happen; 0 if there must be none.
-    pub if_version: Option<Version>,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
-}
-
-impl SetValue {
-    /// This value under this key, whatever is there.
-    ///
-    /// # Errors
-    /// If the key breaks a rule.
-    pub fn new(key: &str, value: Json) -> Result<Self, Invalid> {
-        Ok(Self { key: key.parse()?, value: Some(value), if_version: None, expected: None })
-    }
-}
-
-/// A value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredValue {
-    /// Its key.
-    pub key: ValueKey,
-    /// The JSON, exactly as it was set.
-    pub value: Json,
-    /// The version of the thread with which it was set.
-    pub version: Version,
-    /// When.
-    pub updated: Timestamp,
-}
 
 /// Which values to read.
 #[derive(Debug, Clone, Default)]
@@ -63,60 +31,127 @@ pub struct Values {
     pub as_of: Option<Version>,
 }
 
+impl Carry for SetValue {
+    type Made = Value;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Value> {
+        let Self { key, value, if_version } = self;
+        let value = Some(value).filter(|value| !value.is_null());
+        let told = engine.change_value(thread, &key, value, if_version).await?;
+        Ok(match told.entries.into_iter().next() {
+            Some(Entry::ValuesChanged(changed)) => match changed.changes.into_iter().next() {
+                Some(ValueChange { key, value: Some(value) }) => {
+                    Value { key, value, version: told.place.first, updated_at: Some(told.place.time) }
+                }
+                _ => Value::missing(key),
+            },
+            _ => Value::missing(key),
+        })
+    }
+}
+
+impl Carry for DeleteValue {
+    type Made = Deleted;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
+        let told = engine.change_value(thread, &self.key, None, self.if_version).await?;
+        Ok(Deleted { deleted: !told.entries.is_empty() })
+    }
+}
+
+impl Carry for GetValue {
+    type Made = Value;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Value> {
+        let found = engine.value(thread, &self.key, self.as_of).await?;
+        Ok(found.unwrap_or_else(|| Value::missing(self.key)))
+    }
+}
+
+impl Carry for ListValues {
+    type Made = ShownValues;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<ShownValues> {
+        let limit = engine.page_limit(self.limit)?;
+        let (version, after) = match self.cursor.as_deref() {
+            Some(cursor) => place::<ValueKey>(cursor, self.as_of)?,
+            None => match self.as_of {
+                Some(version) => (version, None),
+                None => (engine.head(thread, Verb::ReadFile).await?.version, None),
+            },
+        };
+        let which = Values { prefix: self.prefix, after, limit: Some(limit), as_of: Some(version) };
+        let (items, next) = engine.values(thread, which).await?;
+        let next_cursor = next.map(|next| cursor(version, next.as_str()));
+        Ok(ShownValues(calls::Page { items, next_cursor, total: None }, version))
+    }
+}
+
+/// The cursor of a page that ended after a name, as the thread was at a version.
+pub fn cursor(version: Version, name: &str) -> String {
+    format!("{version}.{name}")
+}
+
+/// The version and the name of a cursor, which a list as of another version does not take.
+///
+/// # Errors
+/// [`Code::InvalidCursor`].
+pub fn place<T: std::str::FromStr + std::fmt::Display>(
+    cursor: &str,
+    as_of: Option<Version>,
+) -> Result<(Version, Option<T>), Invalid> {
+    let refused = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
+    let read = cursor.split_once('.').and_then(|(version, name)| Some((version.parse().ok()?, name.parse::<T>().ok()?)));
+    let (version, name): (Version, T) = read.ok_or_else(|| refused("is not a cursor of this list"))?;
+    if as_of.is_some_and(|as_of| as_of != version) {
+        return Err(refused("belongs to a list as of another version"));
+    }
+    Ok((version, Some(name)))
+}
+
 impl Engine {
-    /// Sets a value, and gives it as it is kept; none if it took one away, or there was none.
+    /// Sets a value, and gives it as it is kept; none if null took it away.
     ///
     /// # Errors
     /// [`Error::ValueConflict`] if the value has another version than expected; [`Code::TooLarge`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn set_value(&self, thread: ThreadId, set: SetValue) -> Result<Option<StoredValue>> {
-        Ok(self.change_value(thread, set).await?.1)
+    pub async fn set_value(&self, at: impl Into<At>, set: SetValue) -> Result<Option<Value>> {
+        Ok(Some(self.call(at, set).await?).filter(|value| !value.is_missing()))
     }
 
-    /// Takes a value away, and says whether there was one. Of `set`, the value does not matter.
+    /// Deletes a value, and says whether there was one.
     ///
     /// # Errors
     /// As [`Engine::set_value`].
-    pub async fn delete_value(&self, thread: ThreadId, set: SetValue) -> Result<bool> {
-        Ok(self.change_value(thread, SetValue { value: None, ..set }).await?.0)
+    pub async fn delete_value(&self, at: impl Into<At>, delete: DeleteValue) -> Result<bool> {
+        Ok(self.call(at, delete).await?.deleted)
     }
 
-    /// Whether anything happened, and what lies there now.
-    async fn change_value(&self, thread: ThreadId, set: SetValue) -> Result<(bool, Option<StoredValue>)> {
-        let SetValue { key, value, if_version, expected } = set;
-        let value = value.filter(|value| !value.is_null());
+    async fn change_value(
+        &self,
+        thread: ThreadId,
+        key: &ValueKey,
+        value: Option<Json>,
+        if_version: Option<Version>,
+    ) -> Result<Told> {
         if value.as_ref().is_some_and(|value| value.as_str().len() > VALUE_BYTES_MAX) {
             return Err(Invalid::new(Code::TooLarge, "value", format!("has at most {VALUE_BYTES_MAX} bytes")).into());
         }
-        let (committed, changes) = self
-            .settle(thread, || async {
-                let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                let view = self.view(thread.id, &thread.head, None).await?;
-                let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
-                let there = found.filter(|cell| cell.is != CellIs::Gone);
-                let current = there.as_ref().map_or(Version::START, |cell| cell.position);
-                if let Some(expected) = if_version.filter(|expected| *expected != current) {
-                    return Err(Error::ValueConflict { key: key.clone(), expected, current });
-                }
-                let change = ValueChange { key: key.clone(), value: value.clone() };
-                let changed = Entry::ValuesChanged(ValuesChanged { changes: vec![change] });
-                let changes = value.is_some() || there.is_some();
-                let entries = if changes { vec![NewEntry::new(&changed)] } else { Vec::new() };
-                Ok((self.commit(vec![write(&thread, expected, None, entries, None)]), changes))
-            })
-            .await?;
-        let place = committed.threads.first().filter(|_| changes);
-        let stored = value.zip(place);
-        let stored = stored.map(|(value, place)| StoredValue { key, value, version: place.first, updated: place.time });
-        Ok((changes, stored))
+        self.tell(thread, || async {
+            let thread = self.thread(thread).await?;
+            let view = self.view(thread.id, &thread.head, None).await?;
+            let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
+            let there = found.filter(|cell| cell.is != CellIs::Gone);
+            decide(thread, ValueChange { key: key.clone(), value: value.clone() }, there.as_ref(), if_version)
+        })
+        .await
     }
 
     /// The value under `key`, now or as of a version; none if there is none.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn value(&self, thread: ThreadId, key: &ValueKey, as_of: Option<Version>) -> Result<Option<StoredValue>> {
+    pub async fn value(&self, thread: ThreadId, key: &ValueKey, as_of: Option<Version>) -> Result<Option<Value>> {
         let view = self.held_view(thread, as_of).await?;
         let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
         match found {
@@ -129,7 +164,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn values(&self, thread: ThreadId, which: Values) -> Result<(Vec<StoredValue>, Option<ValueKey>)> {
+    pub async fn values(&self, thread: ThreadId, which: Values) -> Result<(Vec<Value>, Option<ValueKey>)> {
         let view = self.held_view(thread, which.as_of).await?;
         let limits = &self.shared.limits;
         let limit = which.limit.unwrap_or(limits.page).min(limits.page_max);
@@ -142,8 +177,8 @@ impl Engine {
         prefix: &str,
         after: Option<&ValueKey>,
         limit: usize,
-    ) -> Result<(Vec<StoredValue>, Option<ValueKey>)> {
-        let mut found: Vec<StoredValue> = Vec::new();
+    ) -> Result<(Vec<Value>, Option<ValueKey>)> {
+        let mut found: Vec<Value> = Vec::new();
         let start = after.map(|after| format!("{after}\u{1}")).unwrap_or_default();
         let mut from = Some(start.max(prefix.to_owned()));
         while let Some(start) = from {
@@ -168,7 +203,7 @@ impl Engine {
     }
 
     /// What a cell of a value says; none if nothing is there any more.
-    pub(crate) async fn stored_value(&self, cell: &Cell) -> Result<Option<StoredValue>> {
+    pub(crate) async fn stored_value(&self, cell: &Cell) -> Result<Option<Value>> {
         let damaged = |what: &str| StoreError::corrupt(format!("the value {} cannot be read: {what}", cell.name));
         let value = match &cell.is {
             CellIs::Gone => return Ok(None),
@@ -184,6 +219,33 @@ impl Engine {
             }
         };
         let key = cell.name.parse().map_err(|_| damaged("its key breaks a rule"))?;
-        Ok(Some(StoredValue { key, value, version: cell.position, updated: cell.time }))
+        Ok(Some(Value { key, value, version: cell.position, updated_at: Some(cell.time) }))
+    }
+}
+
+/// The plan, where `there` is what the key holds.
+fn decide(thread: Thread, change: ValueChange, there: Option<&Cell>, if_version: Option<Version>) -> Result<Plan> {
+    open_for(&thread, Change::Content)?;
+    let current = there.map_or(Version::START, |cell| cell.position);
+    if let Some(expected) = if_version.filter(|expected| *expected != current) {
+        return Err(Error::ValueConflict { key: change.key, expected, current });
+    }
+    let changes = change.value.is_some() || there.is_some();
+    let changed = Entry::ValuesChanged(ValuesChanged { changes: vec![change] });
+    Ok(Plan::new(thread, if changes { vec![changed] } else { Vec::new() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::testing::thread;
+
+    #[test]
+    fn a_missing_key_is_version_0_and_deleting_it_changes_nothing() {
+        let change = |value: Option<&str>| ValueChange { key: "k".parse().expect("a key"), value: value.map(Json::string) };
+        let plan = |value, if_version| decide(thread(), change(value), None, if_version);
+        assert!(plan(None, None).expect("a plan").entries.is_empty());
+        assert_eq!(plan(Some("v"), Some(Version::START)).expect("a plan").entries.len(), 1);
+        assert!(matches!(plan(Some("v"), Some(Version::START.next())), Err(Error::ValueConflict { .. })));
     }
 }

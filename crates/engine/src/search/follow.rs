@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use threadkeep_calls::Backfilled;
 use threadkeep_embed::Embedder;
 use threadkeep_model::{Account, Caller};
 use threadkeep_store::{FeedCursor, Progress, Reshelving, Signal};
@@ -26,15 +27,6 @@ const TIDY_SHARE: u32 = 20;
 const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
 const BEHIND_COUNTED_MAX: usize = 1_000;
-
-/// What [`Engine::backfill`] did, for the account and the agent that asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Backfilled {
-    /// Messages that were indexed.
-    pub embedded: u64,
-    /// Messages that were dropped from the index, because no thread is left that shows them.
-    pub cleaned: u64,
-}
 
 /// How the index stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +82,7 @@ struct Follower {
 impl Follower {
     fn engine(&self) -> Option<Engine> {
         let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
-        Some(Engine { shared: self.shared.upgrade()?, caller, writes_to: None, validator: None, embedder })
+        Some(Engine { shared: self.shared.upgrade()?, caller, writes_to: None, envelope: None, validator: None, embedder })
     }
 
     /// Indexes what comes.

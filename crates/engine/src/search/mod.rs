@@ -28,7 +28,7 @@ use threadkeep_model::Invalid;
 use tokio::runtime::Handle;
 
 pub use ask::{Hit, HitMessage, Search};
-pub use follow::{Backfilled, IndexStatus};
+pub use follow::IndexStatus;
 pub(crate) use library::Library;
 
 use crate::{Engine, Result};

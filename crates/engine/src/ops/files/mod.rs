@@ -9,16 +9,16 @@ mod stats;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use threadkeep_calls::At;
 use threadkeep_model::{
-    BlobId, Capability, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, NewEntry, ThreadId,
-    Timestamp, Version,
+    BlobId, Capability, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, ThreadId, Timestamp, Version,
 };
 
 use self::decide::Decided;
 use super::upload::FileContent;
-use super::write;
 use crate::files::{FileIs, FileRecord};
 use crate::gate::{Change, open_for};
+use crate::plan::Plan;
 use crate::{Engine, Result};
 
 /// A file to write.
@@ -75,13 +75,11 @@ pub struct WriteFiles {
     pub files: Vec<NewFile>,
     /// What they may be written over.
     pub over: Over,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
 }
 
 impl From<NewFile> for WriteFiles {
     fn from(file: NewFile) -> Self {
-        Self { files: vec![file], over: Over::Anything, expected: None }
+        Self { files: vec![file], over: Over::Anything }
     }
 }
 
@@ -90,8 +88,6 @@ impl From<NewFile> for WriteFiles {
 pub struct DeleteFile {
     /// Where.
     pub path: FilePath,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
 }
 
 /// Moves a file, or a directory with all that is below it.
@@ -101,8 +97,6 @@ pub struct MoveFile {
     pub from: FilePath,
     /// To where. A file that is there gets a new version.
     pub to: FilePath,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
 }
 
 /// Makes a directory, and those above it. That it is there is no error.
@@ -110,8 +104,6 @@ pub struct MoveFile {
 pub struct MakeDirectory {
     /// Where.
     pub path: FilePath,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
 }
 
 /// Removes an empty directory. That there is none is no error.
@@ -119,8 +111,6 @@ pub struct MakeDirectory {
 pub struct RemoveDirectory {
     /// Where.
     pub path: FilePath,
-    /// The version the caller expects the thread to be at.
-    pub expected: Option<Version>,
 }
 
 /// What is to happen.
@@ -155,14 +145,17 @@ impl Engine {
     /// # Errors
     /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
     /// new and is not; [`Error::QuotaExceeded`]; [`TooLarge`](threadkeep_model::Code::TooLarge); [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn write_files(&self, thread: ThreadId, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
-        let WriteFiles { files, over, expected } = files.into();
+    pub async fn write_files(&self, at: impl Into<At>, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
+        let WriteFiles { files, over } = files.into();
         let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
         let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let happened = self.change_files(thread, expected, Wanted::Write(&files, &cells, over)).await;
+        let request: Vec<String> = files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path)).collect();
+        let request: Vec<&[u8]> = request.iter().map(String::as_bytes).collect();
+        let (engine, thread) = self.enter(at.into(), "write-file", &request).await?;
+        let happened = engine.change_files(thread, Wanted::Write(&files, &cells, over)).await;
         for file in &files {
             file.content.let_go().await;
         }
@@ -185,8 +178,8 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::write_files`].
-    pub async fn write_file(&self, thread: ThreadId, file: NewFile) -> Result<FileRecord> {
-        let written = self.write_files(thread, file).await?.pop();
+    pub async fn write_file(&self, at: impl Into<At>, file: NewFile) -> Result<FileRecord> {
+        let written = self.write_files(at, file).await?.pop();
         written.ok_or_else(|| Invalid::body("files", "must name at least one path").into())
     }
 
@@ -195,8 +188,9 @@ impl Engine {
     /// # Errors
     /// [`Error::IsADirectory`]; [`Error::ApprovalRequired`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn delete_file(&self, thread: ThreadId, delete: DeleteFile) -> Result<bool> {
-        let happened = self.change_files(thread, delete.expected, Wanted::Delete(&delete.path)).await?;
+    pub async fn delete_file(&self, at: impl Into<At>, delete: DeleteFile) -> Result<bool> {
+        let (engine, thread) = self.enter(at.into(), "delete-file", &[delete.path.as_str().as_bytes()]).await?;
+        let happened = engine.change_files(thread, Wanted::Delete(&delete.path)).await?;
         Ok(happened.place.is_some())
     }
 
@@ -206,13 +200,15 @@ impl Engine {
     /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the target
     /// cannot hold it; [`Error::ApprovalRequired`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn move_file(&self, thread: ThreadId, moving: MoveFile) -> Result<usize> {
-        let MoveFile { from, to, expected } = moving;
+    pub async fn move_file(&self, at: impl Into<At>, moving: MoveFile) -> Result<usize> {
+        let MoveFile { from, to } = moving;
         if from.is_root() || to == from || to.as_str().starts_with(&from.prefix()) {
             let rule = format!("{from} cannot be moved to {to}: it would be inside itself");
             return Err(Invalid::parameter("moveTo", rule).into());
         }
-        let happened = self.change_files(thread, expected, Wanted::Move(&from, &to)).await?;
+        let request = [from.as_str().as_bytes(), to.as_str().as_bytes()];
+        let (engine, thread) = self.enter(at.into(), "move-file", &request).await?;
+        let happened = engine.change_files(thread, Wanted::Move(&from, &to)).await?;
         Ok(happened.changes.iter().filter(|change| matches!(change, FileChange::Write { .. })).count())
     }
 
@@ -221,8 +217,9 @@ impl Engine {
     /// # Errors
     /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ApprovalRequired`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn make_directory(&self, thread: ThreadId, make: MakeDirectory) -> Result<bool> {
-        let happened = self.change_files(thread, make.expected, Wanted::MakeDirectory(&make.path)).await?;
+    pub async fn make_directory(&self, at: impl Into<At>, make: MakeDirectory) -> Result<bool> {
+        let (engine, thread) = self.enter(at.into(), "mkdir", &[make.path.as_str().as_bytes()]).await?;
+        let happened = engine.change_files(thread, Wanted::MakeDirectory(&make.path)).await?;
         Ok(happened.place.is_some())
     }
 
@@ -231,27 +228,22 @@ impl Engine {
     /// # Errors
     /// [`Error::DirectoryNotEmpty`]; [`Error::NotADirectory`]; [`Error::ApprovalRequired`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
-    pub async fn remove_directory(&self, thread: ThreadId, remove: RemoveDirectory) -> Result<bool> {
+    pub async fn remove_directory(&self, at: impl Into<At>, remove: RemoveDirectory) -> Result<bool> {
         if remove.path.is_root() {
             return Err(Invalid::parameter("path", "the root cannot be removed").into());
         }
-        let happened = self.change_files(thread, remove.expected, Wanted::RemoveDirectory(&remove.path)).await?;
+        let (engine, thread) = self.enter(at.into(), "rmdir", &[remove.path.as_str().as_bytes()]).await?;
+        let happened = engine.change_files(thread, Wanted::RemoveDirectory(&remove.path)).await?;
         Ok(happened.place.is_some())
     }
 
     /// Brings one file back to what it was at a version: the content it had, or its absence.
-    pub(crate) async fn restore_file(
-        &self,
-        thread: ThreadId,
-        path: &FilePath,
-        to: Version,
-        expected: Option<Version>,
-    ) -> Result<()> {
-        self.change_files(thread, expected, Wanted::Restore(path, to)).await.map(drop)
+    pub(crate) async fn restore_file(&self, thread: ThreadId, path: &FilePath, to: Version) -> Result<()> {
+        self.change_files(thread, Wanted::Restore(path, to)).await.map(drop)
     }
 
     /// Decides and commits a change of files. Nothing changes where nothing is decided.
-    async fn change_files(&self, thread: ThreadId, expected: Option<Version>, wanted: Wanted<'_>) -> Result<Happened> {
+    async fn change_files(&self, thread: ThreadId, wanted: Wanted<'_>) -> Result<Happened> {
         // Nobody is asked to allow what is refused anyway.
         open_for(&self.thread(thread).await?, Change::Content)?;
         self.authorize(thread, wanted.needs()).await?;
@@ -265,25 +257,21 @@ impl Engine {
                 (Vec::new(), None)
             }
         };
-        let (committed, changes) = self
-            .settle(thread, || async {
+        let told = self
+            .tell(thread, || async {
                 let thread = self.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
                 let view = self.view(thread.id, &thread.head, None).await?;
-                let (entries, changes) = match self.decide_files(&thread, &view, &wanted).await? {
-                    Some(Decided { changes, stats }) => {
-                        let changed = FilesChanged { changes: changes.clone(), stats, restored };
-                        (vec![NewEntry::new(&Entry::FilesChanged(changed))], changes)
-                    }
-                    None => (Vec::new(), Vec::new()),
-                };
-                // Without entries, the commit still checks what the caller expects.
-                let mut commit = self.commit(vec![write(&thread, expected, None, entries, None)]);
-                commit.blobs.extend(blobs.iter().cloned());
-                Ok((commit, changes))
+                let decided = self.decide_files(&thread, &view, &wanted).await?;
+                let changed = decided.map(|Decided { changes, stats }| FilesChanged { changes, stats, restored });
+                let entries = changed.map(Entry::FilesChanged).into_iter().collect();
+                Ok(Plan::new(thread, entries).bringing(blobs.iter().cloned()))
             })
             .await?;
-        let place = committed.threads.first().filter(|_| !changes.is_empty()).map(|place| (place.first, place.time));
-        Ok(Happened { place, changes })
+        let (first, time) = (told.place.first, told.place.time);
+        Ok(match told.entries.into_iter().next() {
+            Some(Entry::FilesChanged(changed)) => Happened { place: Some((first, time)), changes: changed.changes },
+            _ => Happened { place: None, changes: Vec::new() },
+        })
     }
 }

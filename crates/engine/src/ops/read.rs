@@ -1,0 +1,190 @@
+//! Calls that read a thread: itself, its messages, its history, its family; and custom events, which leave no trace.
+
+use threadkeep_calls as calls;
+use threadkeep_calls::{
+    Archived, Emit, EmitTold, GetFamily, GetHistory, GetMessage, GetModelMessages, GetThread, ListEvents, ListMessages,
+    ListRelationships, ListSort, ListThreads, LoggedEvent, Mention, ModelMessage, Order, Relationship,
+};
+use threadkeep_model::{Invalid, Message, Position, Thread, ThreadId};
+use threadkeep_store as store;
+
+use crate::carry::Carry;
+use crate::events::Logged;
+use crate::ops::list::{List, ThreadPage};
+use crate::policy::Verb;
+use crate::show::{Seen, ShownHistory, ShownMessages, message};
+use crate::{Engine, Page, Result};
+
+impl Carry for GetThread {
+    type Made = Seen<Thread>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Seen<Thread>> {
+        let (read, standing) = engine.seen(thread, Verb::Read).await?;
+        Ok(Seen { read, standing })
+    }
+}
+
+impl Carry for ListThreads {
+    type Made = ThreadPage;
+
+    async fn carry(self, engine: &Engine, _: ThreadId) -> Result<ThreadPage> {
+        if let Some(prefix) = &self.id_prefix {
+            if (Self { id_prefix: None, limit: None, ..self.clone() }) != Self::default() {
+                return Err(Invalid::parameter("idPrefix", "goes alone, but for a limit").into());
+            }
+            let items = engine.threads_by_prefix(prefix, engine.page_limit(self.limit)?).await?;
+            return Ok(ThreadPage { items, next: None, total: None });
+        }
+        let list = List {
+            archived: match self.archived.unwrap_or_default() {
+                Archived::No => store::Archived::No,
+                Archived::Yes => store::Archived::Yes,
+                Archived::Any => store::Archived::Any,
+            },
+            agent_id: self.agent_id,
+            project_id: self.project_id,
+            lifecycle: self.lifecycle,
+            visibility: self.visibility,
+            metadata: self.metadata.map(|metadata| metadata.0),
+            tag: self.tag,
+            // A thread that is not there has no threads under it.
+            parent_id: engine.resolve(self.parent_id).await?,
+            main_thread_id: engine.resolve(self.main_thread_id).await?,
+            created_after: self.created_after,
+            created_before: self.created_before,
+            updated_after: self.updated_after,
+            updated_before: self.updated_before,
+            title: self.title,
+            sort: match self.sort.unwrap_or_default() {
+                ListSort::Updated => store::ListSort::Updated,
+                ListSort::Created => store::ListSort::Created,
+            },
+            limit: self.limit,
+            cursor: self.cursor,
+            offset: self.offset,
+            total: self.total,
+        };
+        engine.list(list).await
+    }
+}
+
+impl Page {
+    /// The page that a call asks for.
+    pub fn of(asked: &ListMessages) -> Self {
+        let page = asked.cursor.clone().map_or_else(Page::first, Page::after);
+        let page = match asked.order.unwrap_or_default() {
+            Order::Ascending => page,
+            Order::Descending => page.newest_first(),
+        };
+        let page = asked.limit.into_iter().fold(page, Page::limit);
+        let page = asked.offset.into_iter().fold(page, Page::offset);
+        let page = asked.role.into_iter().fold(page, Page::role);
+        let page = asked.max_depth.into_iter().fold(page, Page::max_depth);
+        let page = asked.as_of.into_iter().fold(page, Page::as_of);
+        if asked.include_silent { page.include_silent() } else { page }
+    }
+}
+
+impl Carry for ListMessages {
+    type Made = Seen<ShownMessages>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Seen<ShownMessages>> {
+        let standing = engine.standing(thread, Verb::Read).await?;
+        if let Some(from) = self.from {
+            engine.call(from, Mention::of(thread)).await?;
+        }
+        let page = engine.messages(thread, Page::of(&self)).await?;
+        let counted = self.role.is_none() && self.max_depth.is_none() && self.total.unwrap_or(true);
+        let total = counted.then_some(page.total);
+        let read = ShownMessages { items: page.items, next: page.next, total, version: page.version };
+        Ok(Seen { read, standing })
+    }
+}
+
+impl Carry for GetMessage {
+    type Made = Seen<Message>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Seen<Message>> {
+        let standing = engine.standing(thread, Verb::Read).await?;
+        let message = engine.message_id(self.message).await?;
+        Ok(Seen { read: engine.message(thread, message, None).await?, standing })
+    }
+}
+
+impl Carry for GetHistory {
+    type Made = Seen<ShownHistory>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Seen<ShownHistory>> {
+        let limit = engine.page_limit(self.limit)?;
+        let (found, standing) = engine.seen(thread, Verb::Read).await?;
+        let entries = engine.history_page(thread, self.after.unwrap_or(Position::START), limit).await?;
+        let last = entries.last().filter(|last| last.version < found.head.version);
+        let next = last.map(|last| last.version.to_string());
+        Ok(Seen { read: ShownHistory { entries, next }, standing })
+    }
+}
+
+impl Carry for GetModelMessages {
+    type Made = Vec<ModelMessage>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Vec<ModelMessage>> {
+        engine.standing(thread, Verb::Read).await?;
+        engine.model_messages(thread, self.as_of).await
+    }
+}
+
+impl Carry for ListEvents {
+    type Made = calls::Page<LoggedEvent>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Page<LoggedEvent>> {
+        let limit = engine.page_limit(self.limit)?;
+        let standing = engine.standing(thread, Verb::Read).await?;
+        let all = engine.events(thread).await?;
+        let begin = self.after.map_or(0, |after| {
+            let last = all.iter().position(|logged| place(logged) == after);
+            last.map_or_else(|| all.iter().take_while(|logged| place(logged) <= after).count(), |last| last + 1)
+        });
+        let mut items = Vec::new();
+        for logged in all.iter().skip(begin).take(limit) {
+            items.push(match logged {
+                Logged::Message(said) => LoggedEvent::message(place(logged), &message(said, standing)?),
+                Logged::Event { version, created, event } => LoggedEvent::event(*version, *created, event),
+            });
+        }
+        let more = all.len() > begin + items.len();
+        let next_cursor = items.last().filter(|_| more).map(|last| last.version.to_string());
+        Ok(calls::Page { items, next_cursor, total: Some(all.len() as u64) })
+    }
+}
+
+/// Where an event is: what was inserted later than others, with what it precedes.
+fn place(logged: &Logged) -> Position {
+    match logged {
+        Logged::Message(message) => message.id.position,
+        Logged::Event { version, .. } => *version,
+    }
+}
+
+impl Carry for GetFamily {
+    type Made = calls::Family;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Family> {
+        Ok(engine.family(thread).await?.shown(thread))
+    }
+}
+
+impl Carry for ListRelationships {
+    type Made = calls::Page<Relationship>;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Page<Relationship>> {
+        Ok(calls::Page::all(engine.relationships(thread).await?))
+    }
+}
+
+impl Carry for Emit {
+    type Made = EmitTold;
+
+    async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<EmitTold> {
+        Ok(EmitTold { listeners: engine.emit(thread, &self.event, self.data).await? })
+    }
+}

@@ -1,0 +1,476 @@
+//! What the engine makes, as the wire shows it: answers of calls, as JSON with the version they tell.
+
+use serde::Serialize;
+use threadkeep_calls as calls;
+use threadkeep_calls::Page;
+use threadkeep_model::{Damaged, Lease, Message, Thread, Version};
+use threadkeep_store::{GcReport, StoreError};
+
+use crate::files::{FileRecord, FileVersion};
+use crate::history::HistoryEntry;
+use crate::ops::execution::Progressed;
+use crate::ops::list::{ThreadPage, ThreadSummary};
+use crate::ops::subagent::SubagentThread;
+use crate::{CopyReport, DoctorReport, Error, Family, Hit, HitMessage, IndexStatus, Key, Result, Snapshot, Standing};
+
+/// An answer on its way to the wire.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The version of the thread that it tells.
+    pub version: Option<Version>,
+    /// Whether it is the other one of the answers that a call declares.
+    pub also: bool,
+    /// The answer.
+    pub json: Vec<u8>,
+}
+
+impl Shown {
+    /// `answer`, which tells no version.
+    pub(crate) fn plain(answer: &impl Serialize) -> Result<Self> {
+        let unwritable = |error: serde_json::Error| Error::broken_because("an answer has text keys", &error);
+        Ok(Self { version: None, also: false, json: serde_json::to_vec(answer).map_err(unwritable)? })
+    }
+
+    /// `answer`, at `version`.
+    pub(crate) fn at(version: Version, answer: &impl Serialize) -> Result<Self> {
+        Ok(Self { version: Some(version), ..Self::plain(answer)? })
+    }
+}
+
+/// Something that a call gives.
+pub trait Show {
+    /// It, as the wire shows it.
+    ///
+    /// # Errors
+    /// If a body on disk is damaged.
+    fn show(&self) -> Result<Shown>;
+}
+
+macro_rules! plain {
+    ($($type:ty),* $(,)?) => {$(
+        impl Show for $type {
+            fn show(&self) -> Result<Shown> {
+                Shown::plain(self)
+            }
+        }
+    )*};
+}
+
+plain! {
+    calls::Approval, calls::Backfilled, calls::Checkpoint, calls::CreatedKey, calls::Decision, calls::Delegation,
+    calls::Deleted, calls::Doctor, calls::EmitTold, calls::Family, calls::Gc, calls::Injection, calls::Notified,
+    calls::Observer, calls::Project, calls::Queued, calls::Reference, calls::References, calls::Relationship,
+    calls::Released, calls::Revoked, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
+    calls::Writer, Option<calls::Writer>, Vec<calls::ModelMessage>,
+    Page<calls::Approval>, Page<calls::Checkpoint>, Page<calls::Child>, Page<calls::Decision>, Page<calls::Delegation>,
+    Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::MergeTold>, Page<calls::Observer>,
+    Page<calls::Project>, Page<calls::Queued>, Page<calls::Relationship>,
+}
+
+impl Show for calls::Logged {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, self)
+    }
+}
+
+impl Show for calls::MergeTold {
+    fn show(&self) -> Result<Shown> {
+        Ok(match self.version {
+            Some(version) => Shown::at(version, self)?,
+            None => Shown { also: true, ..Shown::plain(self)? },
+        })
+    }
+}
+
+impl Show for calls::Value {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, self)
+    }
+}
+
+impl Show for Thread {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.head.version, &calls::Thread::from(self))
+    }
+}
+
+impl Show for Option<Thread> {
+    fn show(&self) -> Result<Shown> {
+        Shown::plain(&self.as_ref().map(calls::Thread::from))
+    }
+}
+
+impl Show for SubagentThread {
+    fn show(&self) -> Result<Shown> {
+        let thread = calls::Thread::from(&self.thread);
+        let told = calls::SubagentThread { thread, attachments: self.attachments.clone() };
+        Shown::at(self.thread.head.version, &told)
+    }
+}
+
+impl Show for Message {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, &calls::Message::new(self)?)
+    }
+}
+
+/// Messages that were appended, told as one or as a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppendedMessages {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// Whether they are told as a single one.
+    pub(crate) single: bool,
+}
+
+impl Show for AppendedMessages {
+    fn show(&self) -> Result<Shown> {
+        #[derive(Serialize)]
+        struct Several<'a> {
+            messages: Vec<calls::Message<'a>>,
+        }
+        let shown = self.messages.iter().map(calls::Message::new).collect::<Result<Vec<_>, _>>()?;
+        let last = self.messages.last().ok_or(Error::broken("an append has at least one message"))?.version;
+        match &shown[..] {
+            [one] if self.single => Shown::at(last, one),
+            _ => Shown::at(last, &Several { messages: shown }),
+        }
+    }
+}
+
+/// Something that visitors of a public thread may see less of.
+#[derive(Debug, Clone)]
+pub struct Seen<T> {
+    /// What was read.
+    pub read: T,
+    /// As what the caller reads it.
+    pub standing: Standing,
+}
+
+impl Show for Seen<Thread> {
+    fn show(&self) -> Result<Shown> {
+        let shown = match self.standing {
+            Standing::Owner => calls::Thread::from(&self.read),
+            Standing::Visitor => calls::Thread::for_visitors(&self.read),
+        };
+        Shown::at(self.read.head.version, &shown)
+    }
+}
+
+/// A message as somebody of this standing sees it.
+pub(crate) fn message(message: &Message, standing: Standing) -> Result<calls::Message<'_>, Damaged> {
+    match standing {
+        Standing::Owner => calls::Message::new(message),
+        Standing::Visitor => calls::Message::for_visitors(message),
+    }
+}
+
+impl Show for Seen<Message> {
+    fn show(&self) -> Result<Shown> {
+        Shown::plain(&message(&self.read, self.standing)?)
+    }
+}
+
+/// A page of messages, and the version at which it was read.
+#[derive(Debug, Clone)]
+pub struct ShownMessages {
+    pub(crate) items: Vec<Message>,
+    pub(crate) next: Option<String>,
+    pub(crate) total: Option<u64>,
+    pub(crate) version: Version,
+}
+
+impl Show for Seen<ShownMessages> {
+    fn show(&self) -> Result<Shown> {
+        let ShownMessages { items, next, total, version } = &self.read;
+        let items = items.iter().map(|item| message(item, self.standing)).collect::<Result<Vec<_>, _>>()?;
+        Shown::at(*version, &Page { items, next_cursor: next.clone(), total: *total })
+    }
+}
+
+/// A page of values, and the version at which it was read.
+#[derive(Debug, Clone)]
+pub struct ShownValues(pub(crate) Page<calls::Value>, pub(crate) Version);
+
+impl Show for ShownValues {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.1, &self.0)
+    }
+}
+
+/// A page of a history.
+#[derive(Debug, Clone)]
+pub struct ShownHistory {
+    pub(crate) entries: Vec<HistoryEntry>,
+    pub(crate) next: Option<String>,
+}
+
+impl Show for Seen<ShownHistory> {
+    fn show(&self) -> Result<Shown> {
+        let mut items = Vec::with_capacity(self.read.entries.len());
+        for entry in &self.read.entries {
+            items.extend(entry.seen_by(self.standing)?);
+        }
+        Shown::plain(&Page { items, next_cursor: self.read.next.clone(), total: None })
+    }
+}
+
+impl HistoryEntry {
+    /// The entry as the wire shows it.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::HistoryEntry<'_>> {
+        let data: &serde_json::value::RawValue = serde_json::from_slice(&self.json).map_err(|error| {
+            let place = format!("entry {} of segment {}", self.place.position, self.place.segment);
+            StoreError::corrupt(format!("{place}: {error}"))
+        })?;
+        Ok(calls::HistoryEntry {
+            thread_id: self.thread,
+            version: self.version,
+            kind: self.kind.as_str().into(),
+            time: self.time,
+            account: Some((*self.account).clone()),
+            actor: (*self.actor).clone(),
+            cause: self.cause.clone(),
+            message_id: calls::brings_message(self.kind).then_some(self.place),
+            data: std::borrow::Cow::Borrowed(data),
+        })
+    }
+
+    /// The entry as somebody of this standing sees it; none if it is not for them.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn seen_by(&self, standing: Standing) -> Result<Option<calls::HistoryEntry<'_>>> {
+        match standing {
+            Standing::Owner => self.shown().map(Some),
+            Standing::Visitor => Ok(self.shown()?.for_visitors(self.kind)),
+        }
+    }
+}
+
+impl Show for Progressed {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, &self.shown()?)
+    }
+}
+
+impl Progressed {
+    /// It, as the wire shows it.
+    ///
+    /// # Errors
+    /// If a body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::Progressed<'_>, Damaged> {
+        Ok(calls::Progressed {
+            execution_id: self.execution,
+            version: self.version,
+            delivered: self.messages.iter().map(calls::Message::new).collect::<Result<_, _>>()?,
+            injections: self.injections.clone(),
+            messages: None,
+        })
+    }
+}
+
+impl Show for ThreadPage {
+    fn show(&self) -> Result<Shown> {
+        let items: Vec<_> = self.items.iter().map(calls::ThreadSummary::from).collect();
+        Shown::plain(&Page { items, next_cursor: self.next.clone(), total: self.total })
+    }
+}
+
+impl From<&ThreadSummary> for calls::ThreadSummary {
+    fn from(row: &ThreadSummary) -> Self {
+        let thread = calls::Thread::from(&row.thread);
+        let project = row.project.as_deref();
+        Self {
+            id: thread.id,
+            short_id: thread.short_id,
+            account_id: row.thread.account.clone(),
+            v: thread.v,
+            created: thread.created,
+            updated: thread.updated,
+            title: thread.title,
+            archived: thread.archived,
+            message_count: thread.message_count,
+            next_message_id: thread.next_message_id,
+            last_user_interaction_at: thread.last_user_interaction_at,
+            lifecycle: thread.lifecycle,
+            visibility: thread.visibility,
+            terminated: thread.terminated,
+            metadata: thread.metadata,
+            draft: thread.draft,
+            auto_submit_draft: thread.auto_submit_draft,
+            agent_mode: thread.agent_mode,
+            max_tokens: thread.max_tokens,
+            agent_id: thread.agent_id,
+            task_id: thread.task_id,
+            project_id: thread.project_id,
+            user_id: thread.user_id,
+            intent: thread.intent,
+            status: thread.status,
+            env: thread.env,
+            origin_thread_id: thread.origin_thread_id,
+            fork_point_index: thread.fork_point_index,
+            main_thread_id: thread.main_thread_id,
+            parent_id: thread.parent_id,
+            activated_skills: thread.activated_skills,
+            execution: thread.execution,
+            project_name: project.map(|project| project.name.clone()),
+            icon_name: project.and_then(|project| project.icon_name.clone()),
+            sandbox: project.and_then(|project| project.sandbox.clone()),
+            user_last_interacted_at: row.user_last_interacted(),
+            diff_stats: row.diff_stats,
+            parent_relationships: row.parent_relationships.clone(),
+        }
+    }
+}
+
+impl Family {
+    /// The family as the wire shows it, asked for by `thread`.
+    pub fn shown(&self, thread: threadkeep_model::ThreadId) -> calls::Family {
+        let subagent = |(parent, child): &(_, calls::Child)| calls::FamilySubagent {
+            parent_id: *parent,
+            child: child.clone(),
+        };
+        calls::Family {
+            thread_id: thread,
+            threads: self.threads.iter().map(calls::Thread::from).collect(),
+            relations: self.relations.iter().map(calls::Relation::from).collect(),
+            subagents: self.subagents.iter().map(subagent).collect(),
+            cut_off: self.cut_off,
+        }
+    }
+}
+
+impl From<&FileRecord> for calls::FileRecord {
+    fn from(record: &FileRecord) -> Self {
+        let file = record.file();
+        Self {
+            path: record.path.clone(),
+            name: record.path.name().to_owned(),
+            is_directory: record.is_directory(),
+            size: record.size(),
+            mime_type: file.map(|file| file.mime_type.clone()),
+            hash: file.map(|file| file.hash),
+            width: file.and_then(|file| file.width),
+            height: file.and_then(|file| file.height),
+            metadata: record.metadata().cloned(),
+            created_at: record.created,
+            updated_at: record.updated,
+            version: record.version,
+        }
+    }
+}
+
+impl From<&FileVersion> for calls::FileVersion {
+    fn from(version: &FileVersion) -> Self {
+        let file = version.record.as_ref().and_then(FileRecord::file);
+        Self {
+            version: version.version,
+            created_at: version.time,
+            actor: (*version.actor).clone(),
+            deleted: version.record.is_none(),
+            size: file.map(|file| file.size),
+            mime_type: file.map(|file| file.mime_type.clone()),
+            hash: file.map(|file| file.hash),
+        }
+    }
+}
+
+impl From<&Hit> for calls::SearchResult {
+    fn from(hit: &Hit) -> Self {
+        Self {
+            thread_id: hit.thread,
+            thread_title: hit.title.clone(),
+            message_id: hit.message,
+            timestamp: hit.time,
+            score: hit.score,
+            why: calls::SearchWhy { keyword: hit.keyword, vector: hit.vector },
+            also_in: hit.also_in,
+            superseded: hit.superseded,
+            messages: hit.messages.iter().map(calls::SearchMessage::from).collect(),
+        }
+    }
+}
+
+impl From<&HitMessage> for calls::SearchMessage {
+    fn from(message: &HitMessage) -> Self {
+        Self {
+            message_id: message.message.id,
+            role: message.role,
+            text: message.text.clone(),
+            timestamp: message.message.created,
+            is_match: message.is_match,
+            highlights: calls::in_units(&message.text, &message.highlights),
+        }
+    }
+}
+
+impl IndexStatus {
+    /// The state of the index as the wire shows it, and whether it follows the log by itself.
+    pub fn shown(self, following: bool) -> calls::SearchStatus {
+        let Self { caught_up, behind, messages, embedded, bytes, text_bytes, volumes, model, dimensions } = self;
+        calls::SearchStatus {
+            caught_up,
+            behind,
+            following,
+            messages,
+            embedded,
+            bytes,
+            text_bytes,
+            volumes,
+            model,
+            dimensions,
+        }
+    }
+}
+
+impl From<&Key> for calls::Key {
+    fn from(key: &Key) -> Self {
+        let Key { id, account, actor, scope, created, expires, revoked } = key.clone();
+        let (name, kind) = (actor.name, actor.kind);
+        Self { id, account, name, kind, scope, created_at: created, expires_at: expires, revoked_at: revoked }
+    }
+}
+
+impl From<DoctorReport> for calls::Doctor {
+    fn from(report: DoctorReport) -> Self {
+        let DoctorReport { threads, entries, blobs, derived, damage, .. } = report;
+        let healthy = damage.is_empty() && derived.is_empty();
+        Self { healthy, repaired: false, threads, entries, blobs, derived, damage }
+    }
+}
+
+impl From<CopyReport> for calls::Copied {
+    fn from(report: CopyReport) -> Self {
+        let CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished: _, hash } = report;
+        Self { threads, segments, entries, blobs, deleted, already_there, hash: hash.to_string() }
+    }
+}
+
+/// What a garbage collection freed, as the wire shows it.
+pub fn gc_shown(report: GcReport) -> calls::Gc {
+    let GcReport { segments, entries, blobs, bytes } = report;
+    calls::Gc { segments, entries, blobs, bytes }
+}
+
+impl Snapshot {
+    /// The snapshot as the wire shows it.
+    ///
+    /// # Errors
+    /// If the last message's body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::Snapshot<'_>, Damaged> {
+        let thread = calls::Thread { message_count: self.message_count, ..calls::Thread::from(&self.thread) };
+        let pending_version = Some(self.version).filter(|version| *version > thread.v);
+        let last_message = self.last.as_ref().map(calls::Message::new).transpose()?;
+        Ok(calls::Snapshot { thread, pending_version, last_message })
+    }
+}
+
+/// A lease, as its holder sees it.
+impl Show for Lease {
+    fn show(&self) -> Result<Shown> {
+        Shown::plain(&calls::Writer::held(self))
+    }
+}
