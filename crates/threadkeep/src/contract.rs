@@ -24,7 +24,8 @@
 
 mod search;
 
-use threadkeep_engine::{AppendEvent, Create, Delete, Engine, Error, List, Logged, Result, Update};
+use threadkeep_calls::{Create, Delete, Update};
+use threadkeep_engine::{Engine, Error, List, Logged, Result};
 use threadkeep_model::{
     Code, Content, Event, FieldChanges, Invalid, Json, MessageBody, Role, Thread, ThreadId, Timestamp,
 };
@@ -201,7 +202,7 @@ impl Threads {
             ThreadEvent::Message(message) => self.append_message(thread_id, message).await,
             ThreadEvent::Other(event) => {
                 let thread = self.existing(thread_id).await?;
-                self.engine.append_event(thread, AppendEvent { event, expected: None }).await.map(drop)
+                self.engine.append_event(thread, event).await.map(drop)
             }
         }
     }

@@ -34,8 +34,9 @@
 //! }
 //! ```
 //!
-//! [`open`] takes a path or a URL and gives an [`Engine`], the front door. Everything that changes a thread is an
-//! [`Operation`]; each also has a method of its own on [`Engine`]. Reads show what a thread shows now
+//! [`open`] takes a path or a URL and gives an [`Engine`], the front door. Everything that changes a thread is a
+//! call ([`calls`]); [`Engine::call`] carries it out, and most have a method of their own. [`At`] says on which thread, and under
+//! which conditions. Reads show what a thread shows now
 //! ([`Engine::messages`]), as it was at any version ([`Page::as_of`]), or all that was ever logged to it
 //! ([`Engine::history`]). [`Engine::subscribe`] follows one thread, [`Engine::feed`] follows all.
 //!
@@ -92,6 +93,7 @@
 
 mod backup;
 pub mod contract;
+mod patch;
 mod raw;
 mod world;
 
@@ -99,30 +101,32 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use backup::{backup, restore};
+pub use patch::{Patch, PatchOperation};
 pub use raw::{RawObserver, observe_raw};
-pub use threadkeep_calls::{Patch, PatchOperation};
+pub use threadkeep_calls as calls;
+pub use threadkeep_calls::{
+    Acknowledge, ActivateSkill, Append, AppendEvent, Approval, Approve, Archive, ArtifactVersion, Assign, At,
+    Backfilled, Begin, Cancel, ChangeLifecycle, ChangeOwner, Changed, Checkpoint, Create, Decide, Decision, Delegation,
+    Delete, DeleteMessage, DeleteValue, Deny, DiffStats, Direction, EditMessage, EditQueued, End, FileStats, Fork,
+    ForkPoint, Grepped, Handoff, Inherit, InheritItem, Inject, Injection, InjectionState, ListApprovals, ListedState,
+    Mention, Merge, MergeTold, ModelMessage, NewAttachment, NewMessage, NotifyParent, Observe, Project, Queue, Queued,
+    Refer, Reference, References, Relationship, RelationshipRole, RemoveQueued, RevokeApproval, RevokeDelegation,
+    Rollback, RollbackTo, Sandbox, Scope, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StepName, Subagent,
+    TakeWriter, ThreadEvent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Value,
+};
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
-    Acknowledge, ActivateSkill, Answer, Append, AppendEvent, Approval, ApprovalAnswer, ApprovalPage, Approvals,
-    Archive, Assign, Begin, Case, ChangeLifecycle, ChangeOwner, Changed, ContentHash, CopyReport, Courier, Create,
-    Decide, Decision, Delegated, Delete, DeleteFile, DeleteMessage, Delivery, DiffStats, Direction, DoctorReport,
-    EditMessage, EditQueued, End, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileContent, FileIs,
-    FileRecord, FileStats, FileVersion, Files, Find, Fork, ForkPoint, Grep, Grepped, Handoff, HistoryEntry, Importer,
-    Inherit, InheritItem, Inject, Injection, InjectionState, Insert, Limits, List, Logged, MakeDirectory, Match,
-    Mention, Merge, MergedTree, MessagePage, Mode, ModelMessage, MoveFile, NewAttachment, NewFile, NewMessage,
-    NotifyParent, Observe, Operation, Outcome, Over, Page, Progressed, Queue, Queued, Reference, References,
-    ReferredPage, Relationship, RelationshipRole, RemoveDirectory, RemoveQueued, Result, Revoked, Rollback, RollbackTo,
-    Selection, SetCheckpoint, SetStatus, SetValue, Spawn, Standing, Step, StepName, StoredValue, Subagent,
-    SubagentThread, Subscription, TakeWriter, Taken, ThreadMerge, ThreadObserver, ThreadPage, ThreadReference,
-    ThreadSummary, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Upload, Uploaded,
-    Validate, Values, Verb, Verdict, World, WriteFiles, standing,
+    AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
+    DoctorReport, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileContent, FileIs, FileRecord, FileVersion,
+    Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits, List, Logged, MakeDirectory,
+    Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Over, Page, Progressed, ReferredPage,
+    RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread, Subscription, ThreadPage, ThreadSummary,
+    Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor, gc_shown, place, standing,
 };
-pub use threadkeep_engine::{Backfilled, Hit, HitMessage, IndexStatus, Search};
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
-    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadEvent, ThreadStep, Unflushed,
+    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadStep, Unflushed,
 };
-pub use threadkeep_engine::{Key, NewKey, Project, ProjectDetails, Sandbox, Scope};
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
     Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, Event,

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use threadkeep_calls::{Message, Thread};
 use threadkeep_engine::{Error, MessageChange, ThreadStep};
 use threadkeep_model::{Record, Version};
 use threadkeep_store::StoreError;
-
-use crate::{Message, Thread};
 
 /// Most operations in one patch. What is larger comes in several patches of one version.
 const OPERATIONS_MAX: usize = 1_000;

@@ -1,8 +1,9 @@
 //! Observing a thread patch by patch: what the engine says of each step, in the shape of the wire.
 
-use threadkeep_calls::{Patch, Patches};
 use threadkeep_engine::{Engine, Result, ThreadChanges};
 use threadkeep_model::{ThreadId, Version};
+
+use crate::patch::{Patch, Patches};
 
 /// Observes a thread patch by patch. See [`observe_raw`].
 pub struct RawObserver {

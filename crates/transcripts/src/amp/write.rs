@@ -1,7 +1,7 @@
 //! From a thread to Amp's JSON.
 
 use serde_json::{Map, Value, json};
-use threadkeep_engine::{Queued, Relationship, RelationshipRole};
+use threadkeep_calls::{Queued, Relationship, RelationshipRole};
 use threadkeep_model::{Damaged, Json, Message, MessageBody, Record, RelationKind, Thread, Timestamp};
 
 use super::{KEPT, MESSAGE_ID, NEXT_MESSAGE_ID};
@@ -33,7 +33,7 @@ pub fn to_amp(source: &AmpSource<'_>) -> Result<Value, Damaged> {
     amp.insert("id".into(), thread.id.to_string().into());
     amp.insert("created".into(), millis(thread.created).into());
     let (shown, imported, mut next) = numbered(messages)?;
-    let waiting = queued.iter().filter(|item| taken_apart(item.message.metadata.as_ref()).1.is_some()).count();
+    let waiting = queued.iter().filter(|item| taken_apart(item.queued_message.metadata.as_ref()).1.is_some()).count();
     let (relations, made) = all_relations(relationships, &kept);
     let told = imported + made + waiting;
     if let Some(version) = kept.remove("v").and_then(|version| version.as_u64()) {
@@ -133,7 +133,7 @@ fn message_fields(body: MessageBody, is_edited: bool) -> (Map<String, Value>, bo
 }
 
 fn queued_item(queued: &Queued, next: &mut u64) -> Value {
-    let (mut message, came, given) = message_fields(queued.message.clone(), false);
+    let (mut message, came, given) = message_fields(queued.queued_message.clone(), false);
     let number = given.unwrap_or((*next).max(1));
     *next = (*next).max(number + 1);
     let item = message.remove("queued");
@@ -171,11 +171,11 @@ fn relation(relationship: &Relationship) -> Value {
         RelationshipRole::Child => "child",
     };
     let mut fields = Map::new();
-    fields.insert("threadID".into(), relationship.thread.to_string().into());
+    fields.insert("threadID".into(), relationship.thread_id.to_string().into());
     fields.insert("type".into(), relationship.kind.as_str().into());
     fields.insert("role".into(), role.into());
     fields.extend(relationship.message_index.map(|index| ("messageIndex".to_owned(), json!(index))));
-    fields.insert("createdAt".into(), millis(relationship.created).into());
+    fields.insert("createdAt".into(), millis(relationship.created_at).into());
     fields.extend(relationship.comment.clone().map(|comment| ("comment".to_owned(), comment.into())));
     Value::Object(fields)
 }

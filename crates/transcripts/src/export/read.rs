@@ -10,7 +10,7 @@ use threadkeep_model::{Account, Actor, Body, Invalid, Json, Kind, Link, Position
 use threadkeep_store::SegmentRow;
 
 use super::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, FORMAT, Header, Line, SegmentLine, ThreadLine, Verbatim};
-use crate::{ErrorCode, Problem, Status, parse};
+use threadkeep_calls::{ErrorCode, Problem, Status, parse};
 
 /// Reads an export, item by item.
 pub struct ExportReader<R: BufRead> {

@@ -6,7 +6,7 @@ use threadkeep_model::{ActorKind, Body, Bounds, Entry, Json, Kind, MessageBody, 
 use threadkeep_store::SegmentRow;
 
 use super::*;
-use crate::Problem;
+use threadkeep_calls::Problem;
 
 fn items() -> Vec<ExportItem> {
     let thread: ThreadId = "T-5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("an id");
