@@ -140,7 +140,9 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
                 None => None,
             }
         }
-        None => match parts.uri.query().filter(|_| is_stream(path)).and_then(ticket) {
+        None => match parts.uri.query().and_then(ticket) {
+            // A ticket opens streams, and nothing else.
+            Some(_) if !is_stream(path) => return Err(unauthorized()),
             Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
             // A session that is over is none: whoever reads public threads goes on doing so.
             None => return Ok(in_session(parts, app).await),

@@ -40,13 +40,6 @@ headers! {
 /// `If-Match`: the version that the thread has to be at.
 pub(crate) struct IfMatch(Option<Option<Version>>);
 
-impl IfMatch {
-    /// The version that is expected.
-    pub(crate) fn version(&self) -> Option<Version> {
-        self.0.flatten()
-    }
-}
-
 /// The version that a tag names; none for `*`, which any version is.
 pub(crate) fn version(value: &HeaderValue) -> Result<Option<Version>, Refused> {
     let text = value.to_str().unwrap_or_default().trim();
@@ -71,8 +64,29 @@ pub(crate) fn idempotency_key(value: &HeaderValue) -> Result<IdempotencyKey, Ref
 pub(crate) struct Lease(Option<u64>);
 
 /// The envelope of a call that has a handler of its own.
-pub(crate) fn at(thread: ThreadId, if_match: &IfMatch, lease: &Lease, retry: Retry) -> At {
-    At { thread: Some(thread.into()), expected: if_match.version(), lease: lease.0, key: retry.0 }
+pub(crate) struct Conditions {
+    expected: IfMatch,
+    lease: Lease,
+    retry: Retry,
+}
+
+impl Conditions {
+    /// The envelope, at `thread`.
+    pub(crate) fn at(self, thread: ThreadId) -> At {
+        let Self { expected, lease, retry } = self;
+        At { thread: Some(thread.into()), expected: expected.0.flatten(), lease: lease.0, key: retry.0 }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Conditions {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let expected = IfMatch::from_request_parts(parts, state).await?;
+        let lease = Lease::from_request_parts(parts, state).await?;
+        let retry = Retry::from_request_parts(parts, state).await?;
+        Ok(Self { expected, lease, retry })
+    }
 }
 
 pub(crate) fn lease_token(value: &HeaderValue) -> Result<u64, Refused> {

@@ -17,7 +17,7 @@ use super::file_list::{Whole, whole};
 use super::page_limit;
 use crate::access::{Reader, Writing};
 use crate::answer::{Answer, at_version, created, json};
-use crate::conditions::{self, IfMatch, IfNoneMatch, Lease, Retry};
+use crate::conditions::{Conditions, IfNoneMatch};
 use crate::input::{Content, Flag, Path, Query};
 use crate::ranges::Wanted;
 use crate::table::{self, Gives, Routes};
@@ -273,9 +273,8 @@ async fn write(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(about): Query<About>,
-    if_match: IfMatch,
+    conditions: Conditions,
     known: IfNoneMatch,
-    conditions: (Lease, Retry),
     mut sent: Content,
 ) -> Answer {
     let path: FilePath = path.parse()?;
@@ -292,9 +291,7 @@ async fn write(
     let About { width, height } = about;
     let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
     let over = if known.is_any() { Over::Nothing } else { Over::Anything };
-    let (lease, retry) = conditions;
-    let at = conditions::at(thread.id, &if_match, &lease, retry);
-    let written = engine.write_files(at, WriteFiles { files: vec![file], over }).await?;
+    let written = engine.write_files(conditions.at(thread.id), WriteFiles { files: vec![file], over }).await?;
     let missing = || Invalid::body("files", "must name at least one path");
     let record = written.first().ok_or_else(missing)?;
     let told = api::FileRecord::from(record);
@@ -319,14 +316,12 @@ async fn change(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(asked): Query<Changing>,
-    if_match: IfMatch,
-    lease: Lease,
-    retry: Retry,
+    conditions: Conditions,
 ) -> Answer {
     let path: FilePath = path.parse()?;
     let thread = access.thread(&name).await?;
     let engine = &access.engine;
-    let at = conditions::at(thread.id, &if_match, &lease, retry);
+    let at = conditions.at(thread.id);
     match (asked.mkdir.0, asked.move_to) {
         (true, None) => {
             let is_new = engine.make_directory(at, MakeDirectory { path: path.clone() }).await?;
@@ -356,14 +351,12 @@ async fn delete(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(asked): Query<Deleting>,
-    if_match: IfMatch,
-    lease: Lease,
-    retry: Retry,
+    conditions: Conditions,
 ) -> Answer {
     let path: FilePath = path.parse()?;
     let thread = access.thread(&name).await?;
     let engine = &access.engine;
-    let at = conditions::at(thread.id, &if_match, &lease, retry);
+    let at = conditions.at(thread.id);
     let deleted = if asked.rmdir.0 {
         engine.remove_directory(at, RemoveDirectory { path }).await?
     } else {

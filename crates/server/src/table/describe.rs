@@ -14,7 +14,7 @@ use threadkeep_calls::{ErrorCode, Status};
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
 use crate::access::{Access, Admin, Reader, Session, Writing};
 use crate::app::App;
-use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry};
+use crate::conditions::{Conditions, IfMatch, IfNoneMatch, LastEventId, Lease, Retry};
 use crate::input::{Body, Content, Lines, Path, Query};
 use crate::ranges::Wanted;
 
@@ -215,6 +215,14 @@ impl Describe for Wanted {
     fn describe(operation: &mut Operation) {
         operation.headers.push(Honours::Range);
         operation.fail(ErrorCode::RangeNotSatisfiable);
+    }
+}
+
+impl Describe for Conditions {
+    fn describe(operation: &mut Operation) {
+        IfMatch::describe(operation);
+        Lease::describe(operation);
+        Retry::describe(operation);
     }
 }
 
