@@ -1,15 +1,17 @@
-//! The rows that follow from entries: what stores index.
+//! The rows that stores derive from entries, to index them.
+
+use std::fmt::Display;
 
 use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, ThreadId, Timestamp, Version};
 
 /// The rows that follow from an entry. They can be rebuilt from the log at any time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Derived {
-    /// No row.
+    /// No row at all.
     Nothing,
     /// A message, found by its ordinal.
     Message {
-        /// Its role.
+        /// The role of the message.
         role: Role,
         /// Whether lists hide it.
         silent: bool,
@@ -22,89 +24,89 @@ pub enum Derived {
     Relation {
         /// The thread at the other end, in the role of child.
         child: ThreadId,
-        /// What kind of relation.
+        /// The type of the relation.
         kind: RelationKind,
         /// The index of the message where it was made.
         index: Option<u64>,
         /// The position of that message.
         anchor: Option<Position>,
-        /// A description.
+        /// A description, in words for people.
         comment: Option<String>,
     },
     /// A name for a version.
     Checkpoint {
-        /// The name.
+        /// The name of the checkpoint.
         name: String,
-        /// The version.
+        /// The version that it names.
         version: Version,
     },
-    /// Something that belongs to the thread and has a key of its own. The newest entry of a key counts.
+    /// An item of the thread, by its key. The newest entry of a key counts.
     Item {
-        /// What it is.
+        /// The kind of the item.
         kind: ItemKind,
-        /// Its key; none if the place of the entry is the key.
+        /// The key of the item; none if the place of the entry is the key.
         key: Option<String>,
-        /// Whether it is there from now on, or gone.
+        /// Whether the item exists from now on.
         is: ItemIs,
-        /// When something has to happen with it, unless it changes before.
+        /// When a timer has to handle the item, unless it changes before.
         due: Option<Timestamp>,
     },
-    /// A message that waited in the queue: a message row, another name for it, and one item less.
+    /// A message from the queue: a message row, a second name for it, and one item less.
     Delivered {
-        /// The item it was.
+        /// The item that the message was in the queue.
         item: QueuedId,
-        /// Its role.
+        /// The role of the message.
         role: Role,
         /// Whether lists hide it.
         silent: bool,
         /// How far below the conversation it hangs.
         depth: u8,
     },
-    /// Agent and skills changed.
+    /// Another agent or other skills.
     State,
     /// Files or values changed: a cell for each name.
     Cells {
-        /// Which of them.
+        /// Whether files or values changed.
         space: Space,
-        /// What each name holds now.
+        /// The new cell of each name.
         cells: Vec<NewCell>,
-        /// How much files changed.
+        /// How many files and lines changed.
         stats: DiffStats,
         /// Bytes of content that were written.
         bytes: u64,
     },
 }
 
-/// What has a key of its own within a thread.
+/// The kinds of items that a thread has, each with a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ItemKind {
-    /// A message that waits.
+    /// A message in the queue.
     Queued = 1,
-    /// A silent message that waits. Silent ones have a bound of their own.
+    /// A silent message in the queue. Silent messages have a limit of their own.
     QueuedSilently = 2,
     /// The thread of a subagent.
     Child = 3,
-    /// Something injected that waits until an execution takes it up.
+    /// An injection that waits until an execution takes it up.
     Injection = 4,
     /// An answer to a question.
     Decision = 5,
-    /// What the thread reads of another one.
+    /// A reference to another thread.
     Reference = 6,
-    /// Something that somebody wants to be allowed.
+    /// An approval that was asked for, answered or not.
     Approval = 7,
-    /// Something that agents may do without asking.
+    /// A delegation to agents.
     Delegation = 8,
-    /// What the thread is told of another one.
+    /// An observer of another thread.
     Observer = 9,
-    /// What became of a merge.
+    /// A merge into the thread.
     Merge = 10,
-    /// Something injected that was taken up.
+    /// An injection that was taken up.
     InjectionTaken = 11,
 }
 
 impl ItemKind {
-    /// All kinds.
+    /// All kinds, in the order in which they were added.
     pub const ALL: [ItemKind; 11] = [
         Self::Queued,
         Self::QueuedSilently,
@@ -129,32 +131,32 @@ impl ItemKind {
         self as u8
     }
 
-    /// Where a message waits.
+    /// The kind of a message in the queue.
     pub fn of_queued(silent: bool) -> Self {
         if silent { Self::QueuedSilently } else { Self::Queued }
     }
 }
 
-/// Whether an item is there.
+/// Whether an item exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemIs {
-    /// It is, as the entry says.
+    /// The item exists, as the entry says.
     There,
-    /// It is not.
+    /// The item was removed.
     Gone,
-    /// It is, and the one of this kind with the same key is not any more.
+    /// The item exists, and replaces the item of this kind with the same key.
     InsteadOf(ItemKind),
 }
 
 impl Derived {
-    /// An item that is there from now on, and waits for no time.
-    pub(crate) fn there(kind: ItemKind, key: String) -> Self {
-        Self::Item { kind, key: Some(key), is: ItemIs::There, due: None }
+    /// An item that exists from now on, without a timer.
+    pub(crate) fn there(kind: ItemKind, key: &impl Display) -> Self {
+        Self::Item { kind, key: Some(key.to_string()), is: ItemIs::There, due: None }
     }
 
-    /// An item that is gone.
-    pub(crate) fn gone(kind: ItemKind, key: String) -> Self {
-        Self::Item { kind, key: Some(key), is: ItemIs::Gone, due: None }
+    /// An item that was removed.
+    pub(crate) fn gone(kind: ItemKind, key: &impl Display) -> Self {
+        Self::Item { kind, key: Some(key.to_string()), is: ItemIs::Gone, due: None }
     }
 
     /// Role, silence and depth, if it adds a message to the end of the conversation.
@@ -173,7 +175,7 @@ impl Derived {
         }
     }
 
-    /// Whether its rows are those of one thread alone, and go with it.
+    /// Whether its rows belong to one thread alone, and are deleted with it.
     pub fn is_of_thread(&self) -> bool {
         match self {
             Self::Relation { .. } | Self::Checkpoint { .. } | Self::Item { .. } => true,
@@ -187,10 +189,10 @@ impl Derived {
     }
 }
 
-/// What an edit, a deletion or an insertion does, and to what.
+/// An edit, a deletion or an insertion, with the messages it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What it does.
+    /// The operation on the targets.
     pub op: ChangeOp,
     /// The ordinal of the appended message that anchors it.
     pub root: u64,
@@ -201,10 +203,10 @@ pub struct Change {
 /// A message that a change names, by its position.
 pub type Target = Position;
 
-/// What a change does to its targets.
+/// The operation of a change on its targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeOp {
-    /// Puts a message of this role before the target.
+    /// Inserts a message before the target.
     Insert {
         /// The role of the new message.
         role: Role,
@@ -216,7 +218,7 @@ pub enum ChangeOp {
         /// Whether the metadata is new.
         metadata: bool,
     },
-    /// Takes the targets out of the view.
+    /// Removes the targets from the view.
     Delete,
 }
 

@@ -1,4 +1,4 @@
-//! What is put before whoever works on a thread: of what type, and how soon.
+//! Injections: information for the agent that works on a thread, by type and urgency.
 
 use std::str::FromStr;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::Invalid;
 
-/// What an injection is.
+/// The type of an injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionType {
-    /// Something to know.
+    /// Information to consider.
     Data,
-    /// Something to keep to.
+    /// A rule that the work has to follow.
     Constraint,
-    /// What somebody thinks of the work.
+    /// An opinion on the work.
     Feedback,
-    /// What matters more, or less, from now on.
+    /// A new order of importance.
     Priority,
 }
 
 impl InjectionType {
-    /// All types.
+    /// All types, in the order of their documentation.
     pub const ALL: [Self; 4] = [Self::Data, Self::Constraint, Self::Feedback, Self::Priority];
 
     /// The type as text.
@@ -51,15 +51,15 @@ impl FromStr for InjectionType {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Urgency {
-    /// Before everything else that waits. Whoever follows the thread hears of it at once.
+    /// Before all other injections. Followers of the thread are told at once.
     Immediate,
-    /// With the next step.
+    /// At the next step.
     #[default]
     NextStep,
 }
 
 impl Urgency {
-    /// All of them.
+    /// All urgencies, the most urgent first.
     pub const ALL: [Self; 2] = [Self::Immediate, Self::NextStep];
 
     /// The urgency as text.

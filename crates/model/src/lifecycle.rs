@@ -1,4 +1,4 @@
-//! The life of a thread: its states, and the one table of the ways between them.
+//! The lifecycle of a thread: its states, and the table of the transitions between them.
 
 use std::str::FromStr;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Invalid;
 
-/// Where a thread is in its life.
+/// The state of a thread's lifecycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
-    /// Work goes on.
+    /// Work on the thread continues.
     #[default]
     Active,
-    /// Work rests.
+    /// Work is paused.
     Suspended,
-    /// Work is done.
+    /// The work is done.
     Completed,
-    /// Work was given up.
+    /// The work was given up.
     Cancelled,
-    /// Put away for good.
+    /// Archived for good, and hidden from the main list.
     Archived,
 }
 
@@ -45,31 +45,31 @@ impl Lifecycle {
     }
 }
 
-/// What moves a thread from one state of its life to another.
+/// An action that moves a thread from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LifecycleAction {
     /// The work is done.
     Done,
-    /// It is put away, for good.
+    /// The thread is archived, for good.
     Archive,
     /// The work is given up.
     Cancel,
-    /// The work rests.
+    /// The work is paused.
     Suspend,
-    /// The work goes on.
+    /// The work continues.
     Resume,
 }
 
-/// A move that is not on the table.
+/// A transition that the table does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the thread is {}, where '{}' leads nowhere: it allows {}",
     from.as_str(), action.as_str(), from.allowed_in_words())]
 pub struct InvalidTransition {
     /// The state the thread is in.
     pub from: Lifecycle,
-    /// What was asked for.
+    /// The action that was asked for.
     pub action: LifecycleAction,
 }
 
@@ -77,7 +77,7 @@ impl Lifecycle {
     /// The state after `action`.
     ///
     /// # Errors
-    /// [`InvalidTransition`] if it does not lead anywhere from this state.
+    /// [`InvalidTransition`] if this state does not allow the action.
     pub fn after(self, action: LifecycleAction) -> Result<Self, InvalidTransition> {
         use LifecycleAction::{Archive, Cancel, Done, Resume, Suspend};
         match (self, action) {
@@ -95,7 +95,7 @@ impl Lifecycle {
         }
     }
 
-    /// The actions that lead somewhere from this state.
+    /// The actions that this state allows.
     pub fn allowed(self) -> Vec<LifecycleAction> {
         LifecycleAction::ALL.into_iter().filter(|action| self.after(*action).is_ok()).collect()
     }
@@ -112,7 +112,7 @@ impl Lifecycle {
 }
 
 impl LifecycleAction {
-    /// All actions.
+    /// All actions, in the order of their documentation.
     pub const ALL: [Self; 5] = [Self::Done, Self::Archive, Self::Cancel, Self::Suspend, Self::Resume];
 
     /// The action as text.
