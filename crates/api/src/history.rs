@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use threadkeep_engine::Error;
-use threadkeep_model::{Account, Actor, Kind, MessageId, ThreadId, Timestamp, Version};
+use threadkeep_model::{Account, Actor, MessageId, ThreadId, Timestamp, Version};
 use threadkeep_store::StoreError;
 
 /// An entry of a thread's history. `data` is the body as the log keeps it, to the letter.
@@ -55,49 +55,9 @@ impl<'a> HistoryEntry<'a> {
             account: Some((*entry.account).clone()),
             actor: (*entry.actor).clone(),
             cause: entry.cause.clone(),
-            message_id: brings_message(entry.kind).then_some(entry.place),
+            message_id: entry.kind.brings_message().then_some(entry.place),
             data: Cow::Borrowed(data),
         })
-    }
-}
-
-fn brings_message(kind: Kind) -> bool {
-    match kind {
-        Kind::MessageAppended | Kind::MessageInserted | Kind::MessageDelivered => true,
-        Kind::EventLogged
-        | Kind::MessageEdited
-        | Kind::MessagesDeleted
-        | Kind::Truncated
-        | Kind::RolledBack
-        | Kind::ThreadChanged
-        | Kind::CheckpointSet
-        | Kind::Forked
-        | Kind::Related
-        | Kind::MessageQueued
-        | Kind::QueuedEdited
-        | Kind::QueuedRemoved
-        | Kind::ExecutionBegan
-        | Kind::ExecutionStepped
-        | Kind::ExecutionEnded
-        | Kind::SkillActivated
-        | Kind::AgentAssigned
-        | Kind::OwnerChanged
-        | Kind::FilesChanged
-        | Kind::ValuesChanged
-        | Kind::LifecycleChanged
-        | Kind::Injected
-        | Kind::InjectionTaken
-        | Kind::Decided
-        | Kind::ChildChanged
-        | Kind::ChildRemoved
-        | Kind::Referenced
-        | Kind::ApprovalRequested
-        | Kind::ApprovalAnswered
-        | Kind::Delegated
-        | Kind::DelegationRevoked
-        | Kind::Observed
-        | Kind::ObserverRemoved
-        | Kind::Merged => false,
     }
 }
 
@@ -132,7 +92,7 @@ pub enum FeedEntry<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use threadkeep_model::{ActorKind, Position, SegmentId};
+    use threadkeep_model::{ActorKind, Kind, Position, SegmentId};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! sandboxes, and relatives, which may be private.
 
 use threadkeep_engine::Error;
-use threadkeep_model::{Actor, Damaged, Kind};
+use threadkeep_model::{Actor, Damaged};
 
 use crate::{HistoryEntry, Message, Thread};
 
@@ -48,7 +48,7 @@ impl<'a> HistoryEntry<'a> {
     /// # Errors
     /// If the body on disk is damaged.
     pub fn for_visitors(entry: &'a threadkeep_engine::HistoryEntry) -> Result<Option<Self>, Error> {
-        if !is_public(entry.kind) {
+        if !entry.kind.is_public() {
             return Ok(None);
         }
         let shown = Self::new(entry)?;
@@ -58,47 +58,4 @@ impl<'a> HistoryEntry<'a> {
 
 fn unnamed(actor: &Actor) -> Actor {
     Actor { kind: actor.kind, name: String::new() }
-}
-
-/// Whether entries of this kind belong to the conversation.
-fn is_public(kind: Kind) -> bool {
-    match kind {
-        Kind::MessageAppended
-        | Kind::MessageInserted
-        | Kind::MessageDelivered
-        | Kind::EventLogged
-        | Kind::MessageEdited
-        | Kind::MessagesDeleted
-        | Kind::Truncated
-        | Kind::RolledBack
-        | Kind::FilesChanged
-        | Kind::ValuesChanged => true,
-        Kind::ThreadChanged
-        | Kind::CheckpointSet
-        | Kind::Forked
-        | Kind::Related
-        | Kind::MessageQueued
-        | Kind::QueuedEdited
-        | Kind::QueuedRemoved
-        | Kind::ExecutionBegan
-        | Kind::ExecutionStepped
-        | Kind::ExecutionEnded
-        | Kind::SkillActivated
-        | Kind::AgentAssigned
-        | Kind::OwnerChanged
-        | Kind::LifecycleChanged
-        | Kind::Injected
-        | Kind::InjectionTaken
-        | Kind::Decided
-        | Kind::ChildChanged
-        | Kind::ChildRemoved
-        | Kind::Referenced
-        | Kind::ApprovalRequested
-        | Kind::ApprovalAnswered
-        | Kind::Delegated
-        | Kind::DelegationRevoked
-        | Kind::Observed
-        | Kind::ObserverRemoved
-        | Kind::Merged => false,
-    }
 }
