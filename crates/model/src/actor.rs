@@ -113,11 +113,8 @@ impl Caller {
 
     /// The caller of the library and the bare command line: account and actor `local`.
     pub fn local() -> Self {
-        Self {
-            account: Account::local(),
-            actor: Actor { kind: ActorKind::Human, name: "local".to_owned() },
-            cause: None,
-        }
+        let actor = Actor { kind: ActorKind::Human, name: "local".to_owned() };
+        Self { account: Account::local(), actor, cause: None }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The rules by which a store takes a commit: what it refuses, and which positions, ordinals and tallies it gives. They are
-//! pure, so that every store keeps the same rules.
+//! The rules by which a store accepts or refuses a commit, and gives positions, ordinals and tallies. They are pure, so that
+//! every store keeps the same rules.
 
 use crate::{
     Create, Expect, Head, Lease, NewEntry, Position, Refusal, Segment, Tally, ThreadCommit, ThreadCommitted, ThreadId,
@@ -96,11 +96,11 @@ pub fn born(create: &Create, time: Timestamp) -> Advanced {
 /// A thread after `write`.
 ///
 /// # Errors
-/// If `head` is not what the write expects.
+/// If `head` is not in the state that the write expects.
 pub fn advance(head: &Head, write: &Write, time: Timestamp) -> Result<Advanced, Refusal> {
     write.expect.check(head)?;
     let mut head = *head;
-    // A write that only checks what it expects changes nothing.
+    // A write without changes only checks the state of the thread.
     if write.branch.is_some() || write.record.is_some() || !write.entries.is_empty() {
         head.updated = head.updated.max(time);
     }

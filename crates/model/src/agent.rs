@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{bounded, named};
+use crate::text::{bounded, from_words, named, words};
 use crate::{Invalid, Json, ThreadId, Timestamp, Uuid};
 
 /// A skill that was activated on a thread.
@@ -92,30 +92,8 @@ pub enum ExecutionStatus {
     Cancelled,
 }
 
-impl ExecutionStatus {
-    /// All statuses, the default first.
-    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The status as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl std::str::FromStr for ExecutionStatus {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
-            let rule = format!("'{text}' is not how an execution ends: completed, failed or cancelled");
-            Invalid::parameter("status", rule)
-        })
-    }
-}
+words!(ExecutionStatus: Completed "completed", Failed "failed", Cancelled "cancelled");
+from_words!(ExecutionStatus, "status");
 
 /// The thread of a subagent, as its parent's registry knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,20 +141,8 @@ pub enum ParentCommunication {
     Explicit,
 }
 
-impl std::str::FromStr for ParentCommunication {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "implicit" => Ok(Self::Implicit),
-            "explicit" => Ok(Self::Explicit),
-            other => {
-                let rule = format!("'{other}' is neither implicit nor explicit");
-                Err(Invalid::parameter("parentCommunication", rule))
-            }
-        }
-    }
-}
+words!(ParentCommunication: Implicit "implicit", Explicit "explicit");
+from_words!(ParentCommunication, "parentCommunication");
 
 impl Child {
     /// Longest text of any of its fields, in bytes.

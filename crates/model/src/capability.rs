@@ -6,28 +6,20 @@ use std::str::FromStr;
 use crate::text::as_text;
 use crate::{Invalid, strip_nulls};
 
-/// Something that an agent may do: one of the standard list, or the use of a tool.
+/// An action that an agent may have to ask for: one of the standard list, or the use of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are the standard list")]
 pub enum Capability {
-    /// Read files.
     Read,
-    /// Search code.
     Search,
-    /// Analyze code.
     Analyze,
-    /// Edit code.
     CodeEdit,
-    /// Run tests.
     TestRun,
-    /// Delete files.
     DeleteFile,
-    /// Execute commands.
     ExecuteCommand,
-    /// Approve merges.
     ApproveMerge,
-    /// Deploy software.
     Deploy,
-    /// Use the tool of this name: `tool:NAME`.
+    /// The use of the tool of this name: `tool:NAME`.
     Tool(String),
 }
 

@@ -32,26 +32,21 @@ pub struct FileCell {
     pub metadata: Option<Json>,
 }
 
-/// How many files changed, and how many lines in them.
+/// How many files changed, and how many lines in them. A line counts as changed if another one replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct DiffStats {
-    /// Files that are new at their path.
     pub files_added: u64,
-    /// Files whose content is another than before.
     pub files_changed: u64,
-    /// Files that were deleted.
     pub files_removed: u64,
-    /// Lines that are new in their file.
     pub lines_added: u64,
-    /// Lines that replace another line.
     pub lines_changed: u64,
-    /// Lines that were deleted.
     pub lines_removed: u64,
 }
 
 impl DiffStats {
-    /// Whether nothing changed.
+    /// Whether all counts are zero.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }

@@ -25,18 +25,14 @@ pub struct Commit {
 
 /// The change of one thread.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "as in a write")]
 pub enum ThreadCommit {
     /// The thread is created.
     Create(Create),
     /// The thread gets entries.
     Write(Write),
     /// The thread is deleted, with everything that belongs to it alone.
-    Delete {
-        /// The thread to delete.
-        thread: ThreadId,
-        /// The state it must be in.
-        expect: Expect,
-    },
+    Delete { thread: ThreadId, expect: Expect },
 }
 
 /// A new thread. Its creation has no position of its own: the segment says where it begins.
@@ -210,22 +206,14 @@ pub struct ThreadCommitted {
 
 /// Why a thread refuses a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say it")]
 pub enum Refusal {
     /// The thread is at another version than the caller expects.
-    VersionConflict {
-        /// The present version of the thread.
-        current: Version,
-    },
+    VersionConflict { current: Version },
     /// The decision is stale and has to be made again.
     EraMoved,
-    /// Another writer holds the lease.
-    WriterHeld {
-        /// The lease of the other writer.
-        by: Lease,
-    },
-    /// The lease under which the caller writes has ended.
-    WriterLost {
-        /// The lease that another writer holds now, if one does.
-        to: Option<Lease>,
-    },
+    /// Another writer holds this lease.
+    WriterHeld { by: Lease },
+    /// The lease under which the caller writes has ended, and another writer may hold a new one.
+    WriterLost { to: Option<Lease> },
 }

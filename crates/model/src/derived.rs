@@ -6,73 +6,44 @@ use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, T
 
 /// The rows that follow from an entry. They can be rebuilt from the log at any time.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of the facts, unless a comment says more")]
 pub enum Derived {
     /// No row at all.
     Nothing,
     /// A message, found by its ordinal.
-    Message {
-        /// The role of the message.
-        role: Role,
-        /// Whether lists hide it.
-        silent: bool,
-        /// How far below the conversation it hangs.
-        depth: u8,
-    },
+    Message { role: Role, silent: bool, depth: u8 },
     /// An edit, a deletion or an insertion, found by the ordinal that anchors it.
     Change(Change),
     /// A relation to another thread, seen from both ends.
     Relation {
-        /// The thread at the other end, in the role of child.
         child: ThreadId,
-        /// The type of the relation.
         kind: RelationKind,
-        /// The index of the message where it was made.
         index: Option<u64>,
-        /// The position of that message.
+        /// The position of the message at `index`.
         anchor: Option<Position>,
-        /// A description, in words for people.
         comment: Option<String>,
     },
     /// A name for a version.
-    Checkpoint {
-        /// The name of the checkpoint.
-        name: String,
-        /// The version that it names.
-        version: Version,
-    },
+    Checkpoint { name: String, version: Version },
     /// An item of the thread, by its key. The newest entry of a key counts.
     Item {
-        /// The kind of the item.
         kind: ItemKind,
         /// The key of the item; none if the place of the entry is the key.
         key: Option<String>,
-        /// Whether the item exists from now on.
         is: ItemIs,
         /// When a timer has to handle the item, unless it changes before.
         due: Option<Timestamp>,
     },
     /// A message from the queue: a message row, a second name for it, and one item less.
-    Delivered {
-        /// The item that the message was in the queue.
-        item: QueuedId,
-        /// The role of the message.
-        role: Role,
-        /// Whether lists hide it.
-        silent: bool,
-        /// How far below the conversation it hangs.
-        depth: u8,
-    },
+    Delivered { item: QueuedId, role: Role, silent: bool, depth: u8 },
     /// Another agent or other skills.
     State,
     /// Files or values changed: a cell for each name.
     Cells {
-        /// Whether files or values changed.
         space: Space,
-        /// The new cell of each name.
         cells: Vec<NewCell>,
-        /// How many files and lines changed.
         stats: DiffStats,
-        /// Bytes of content that were written.
+        /// Bytes of content that were written to files.
         bytes: u64,
     },
 }
@@ -205,19 +176,12 @@ pub type Target = Position;
 
 /// The operation of a change on its targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say it")]
 pub enum ChangeOp {
-    /// Inserts a message before the target.
-    Insert {
-        /// The role of the new message.
-        role: Role,
-    },
-    /// Replaces parts of the target.
-    Edit {
-        /// Whether the content is new.
-        content: bool,
-        /// Whether the metadata is new.
-        metadata: bool,
-    },
+    /// Inserts a message of this role before the target.
+    Insert { role: Role },
+    /// Replaces the content of the target, its metadata, or both.
+    Edit { content: bool, metadata: bool },
     /// Removes the targets from the view.
     Delete,
 }

@@ -1,7 +1,7 @@
 //! Entries: the facts that a log holds, and their form on disk.
 //!
-//! A kind of entry is declared once, by a row of the table below. The struct in the row and its impl of `Fact`, in `facts`,
-//! say the rest. Old formats are decoded for ever; a new one gets a new number.
+//! A new kind is a struct in `facts` with its impl of `Fact`, a row of the table below, and a golden file. The compiler asks
+//! for the rest. Old formats are decoded for ever; a new one gets a new number.
 
 use bytes::Bytes;
 
@@ -17,7 +17,7 @@ use crate::{
 /// The change that an entry makes to the list of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewChange {
-    /// None.
+    /// The list stays as it is.
     Nothing,
     /// The entry is a new message at the end.
     Appends,
@@ -42,7 +42,7 @@ enum Era {
 
 /// Whether a lease keeps others from writing entries of a kind.
 #[derive(PartialEq)]
-enum Lease {
+enum Guard {
     Guarded,
     Free,
 }
@@ -58,13 +58,13 @@ enum Visitors {
 struct Declared {
     class: Class,
     era: Era,
-    lease: Lease,
+    guard: Guard,
     view: ViewChange,
     visitors: Visitors,
 }
 
 macro_rules! entries {
-    ($($code:literal $text:literal $kind:ident($body:ty) $class:ident $era:ident $lease:ident $view:ident $visitors:ident;)*) => {
+    ($($code:literal $text:literal $kind:ident($body:ty) $class:ident $era:ident $guard:ident $view:ident $visitors:ident;)*) => {
         /// The kind of an entry, by its code on disk.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -104,7 +104,7 @@ macro_rules! entries {
                     $(Self::$kind => Declared {
                         class: Class::$class,
                         era: Era::$era,
-                        lease: Lease::$lease,
+                        guard: Guard::$guard,
                         view: ViewChange::$view,
                         visitors: Visitors::$visitors,
                     },)*
@@ -249,7 +249,7 @@ impl Kind {
 
     /// Whether a lease keeps others from writing entries of this kind.
     pub fn is_guarded(self) -> bool {
-        self.declared().lease == Lease::Guarded
+        self.declared().guard == Guard::Guarded
     }
 
     /// The change that entries of this kind make to the list of messages.
@@ -287,7 +287,7 @@ impl Record {
 /// Where the body of an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// With the entry.
+    /// In the row of the entry.
     Inline(Bytes),
     /// In the blob store, under this hash.
     Blob(BlobId),

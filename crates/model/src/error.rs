@@ -18,12 +18,12 @@ impl Invalid {
         Self { code, field: field.into(), rule: rule.into() }
     }
 
-    /// A malformed request body.
+    /// A refusal of a field of the request body.
     pub fn body(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::new(Code::InvalidBody, field, rule)
     }
 
-    /// A malformed parameter.
+    /// A refusal of a parameter of the request.
     pub fn parameter(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::new(Code::InvalidParameter, field, rule)
     }

@@ -1,5 +1,4 @@
-//! What the body of every kind of entry declares beside its struct. The rest of a kind's declaration is its row in the
-//! table of `entry`.
+//! The consequences of a fact, declared beside its struct. The rest of the declaration is a row in the table of `entry`.
 
 use crate::{BlobId, Derived, Invalid, Record};
 
@@ -12,7 +11,9 @@ pub(crate) trait Fact: Sized {
     const RECORD: RecordChange<Self> = None;
 
     /// The rows that follow from the fact.
-    fn derived(&self) -> Derived;
+    fn derived(&self) -> Derived {
+        Derived::Nothing
+    }
 
     /// The blobs that the fact names.
     fn blobs(&self) -> Vec<BlobId> {

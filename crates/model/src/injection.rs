@@ -1,10 +1,8 @@
 //! Injections: information for the agent that works on a thread, by type and urgency.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::Invalid;
+use crate::text::{from_words, words};
 
 /// The type of an injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,30 +19,8 @@ pub enum InjectionType {
     Priority,
 }
 
-impl InjectionType {
-    /// All types, in the order of their documentation.
-    pub const ALL: [Self; 4] = [Self::Data, Self::Constraint, Self::Feedback, Self::Priority];
-
-    /// The type as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Constraint => "constraint",
-            Self::Feedback => "feedback",
-            Self::Priority => "priority",
-        }
-    }
-}
-
-impl FromStr for InjectionType {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            Invalid::parameter("type", format!("'{text}' is not one of {}", Self::ALL.map(Self::as_str).join(", ")))
-        })
-    }
-}
+words!(InjectionType: Data "data", Constraint "constraint", Feedback "feedback", Priority "priority");
+from_words!(InjectionType, "type");
 
 /// How soon an injection shall be taken up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,26 +34,5 @@ pub enum Urgency {
     NextStep,
 }
 
-impl Urgency {
-    /// All urgencies, the most urgent first.
-    pub const ALL: [Self; 2] = [Self::Immediate, Self::NextStep];
-
-    /// The urgency as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Immediate => "immediate",
-            Self::NextStep => "next_step",
-        }
-    }
-}
-
-impl FromStr for Urgency {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL
-            .into_iter()
-            .find(|urgency| urgency.as_str() == text)
-            .ok_or_else(|| Invalid::parameter("urgency", format!("'{text}' is not one of immediate, next_step")))
-    }
-}
+words!(Urgency: Immediate "immediate", NextStep "next_step");
+from_words!(Urgency, "urgency");

@@ -54,7 +54,7 @@ impl Json {
         Self(RawValue::from_string(quoted).expect("what serde_json wrote is JSON"))
     }
 
-    /// `null`.
+    /// The JSON value `null`.
     pub fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }

@@ -18,9 +18,9 @@ pub struct Lease {
 impl Lease {
     /// How long a lease lasts unless its holder asks for another time.
     pub const TTL_MICROS: i64 = 30 * 1_000_000;
-    /// The shortest lease.
+    /// The shortest lease that can be asked for.
     pub const TTL_MICROS_MIN: i64 = 100_000;
-    /// The longest lease.
+    /// The longest lease that can be asked for.
     pub const TTL_MICROS_MAX: i64 = 24 * 3_600 * 1_000_000;
     /// Longest name of a holder, in bytes.
     pub const HOLDER_BYTES_MAX: usize = 255;

@@ -4,7 +4,7 @@
 //! entries with at most one parent [`Link`], a [`Lineage`] is the chain of segments that a thread sees, and a [`Commit`]
 //! is the only way to add to it. A [`Thread`] is its [`Head`] and its [`Record`].
 //!
-//! The modules are layered: each uses only modules of the groups before its own, or above it in its own group.
+//! The modules are in layers, with a blank line between two layers: a module uses only modules of earlier layers.
 
 // Values from outside: errors, text, JSON, time, ids.
 mod error;

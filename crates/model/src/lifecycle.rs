@@ -1,10 +1,8 @@
 //! The lifecycle of a thread: its states, and the table of the transitions between them.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::Invalid;
+use crate::text::{from_words, words};
 
 /// The state of a thread's lifecycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,7 +12,7 @@ pub enum Lifecycle {
     /// Work on the thread continues.
     #[default]
     Active,
-    /// Work is paused.
+    /// Work is paused until it is resumed.
     Suspended,
     /// The work is done.
     Completed,
@@ -24,26 +22,9 @@ pub enum Lifecycle {
     Archived,
 }
 
-impl Lifecycle {
-    /// The state as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Archived => "archived",
-        }
-    }
-
-    /// Whether the content of the thread may change in this state.
-    pub fn is_open(self) -> bool {
-        match self {
-            Self::Active | Self::Suspended => true,
-            Self::Completed | Self::Cancelled | Self::Archived => false,
-        }
-    }
-}
+words!(Lifecycle:
+    Active "active", Suspended "suspended", Completed "completed", Cancelled "cancelled", Archived "archived"
+);
 
 /// An action that moves a thread from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +55,14 @@ pub struct InvalidTransition {
 }
 
 impl Lifecycle {
+    /// Whether the content of the thread may change in this state.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Active | Self::Suspended => true,
+            Self::Completed | Self::Cancelled | Self::Archived => false,
+        }
+    }
+
     /// The state after `action`.
     ///
     /// # Errors
@@ -111,31 +100,8 @@ impl Lifecycle {
     }
 }
 
-impl LifecycleAction {
-    /// All actions, in the order of their documentation.
-    pub const ALL: [Self; 5] = [Self::Done, Self::Archive, Self::Cancel, Self::Suspend, Self::Resume];
-
-    /// The action as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Archive => "archive",
-            Self::Cancel => "cancel",
-            Self::Suspend => "suspend",
-            Self::Resume => "resume",
-        }
-    }
-}
-
-impl FromStr for LifecycleAction {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|action| action.as_str() == text).ok_or_else(|| {
-            Invalid::parameter("action", format!("'{text}' is not one of {}", Self::ALL.map(Self::as_str).join(", ")))
-        })
-    }
-}
+words!(LifecycleAction: Done "done", Archive "archive", Cancel "cancel", Suspend "suspend", Resume "resume");
+from_words!(LifecycleAction, "action");
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
-//! The vocabulary of merges: how to merge, what changed and where it came from, conflicts, and validations.
+//! The vocabulary of merges: plans, changed files and values with their origins, conflicts, and validations.
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::words;
 use crate::{BlobId, FilePath, Json, ThreadId, Uuid, ValueKey, Version};
 
 /// The state of a merge.
@@ -23,19 +24,10 @@ pub enum MergeStatus {
     Merged,
 }
 
-impl MergeStatus {
-    /// The state as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Conflicted => "conflicted",
-            Self::Failed => "failed",
-            Self::PendingApproval => "pending_approval",
-            Self::Rejected => "rejected",
-            Self::Merged => "merged",
-        }
-    }
-}
+words!(MergeStatus:
+    Clean "clean", Conflicted "conflicted", Failed "failed", PendingApproval "pending_approval", Rejected "rejected",
+    Merged "merged"
+);
 
 /// A thread that was merged, at one of its versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,16 +167,7 @@ pub enum Validation {
     Test,
 }
 
-impl Validation {
-    /// The validation as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Compile => "compile",
-            Self::Test => "test",
-        }
-    }
-}
+words!(Validation: None "none", Compile "compile", Test "test");
 
 /// A choice for one conflict: of a file, a value or a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

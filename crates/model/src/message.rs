@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::json::is_default;
+use crate::text::words;
 use crate::{
     Actor, BlobId, Code, Content, FilePath, Invalid, Json, MessageId, MessageName, QueuedId, Timestamp, Version,
     strip_nulls,
@@ -30,21 +31,9 @@ pub enum Role {
     System,
 }
 
+words!(Role: User "user", Assistant "assistant", Info "info", Tool "tool", System "system");
+
 impl Role {
-    /// All roles, in the order of their codes on disk.
-    pub const ALL: [Role; 5] = [Role::User, Role::Assistant, Role::Info, Role::Tool, Role::System];
-
-    /// The role as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Info => "info",
-            Self::Tool => "tool",
-            Self::System => "system",
-        }
-    }
-
     /// The role's code on disk.
     pub fn code(self) -> u8 {
         self as u8

@@ -52,7 +52,7 @@ impl FromStr for Position {
     }
 }
 
-/// What bounds an entry when it is seen through a link.
+/// The bound that applies to an entry when it is seen through a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Messages and events.
@@ -70,14 +70,11 @@ pub enum Class {
 /// The last position at which entries of each class are seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is the bound of the class of the same name")]
 pub struct Bounds {
-    /// The bound of [`Class::Messages`].
     pub messages: Position,
-    /// The bound of [`Class::Changes`].
     pub changes: Position,
-    /// The bound of [`Class::Files`].
     pub files: Position,
-    /// The bound of [`Class::Values`].
     pub values: Position,
 }
 

@@ -15,7 +15,7 @@ pub enum Visibility {
     /// Only the account that owns it.
     #[default]
     Private,
-    /// Everyone.
+    /// Everyone, also without an account.
     Public,
 }
 

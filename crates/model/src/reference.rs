@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::as_text;
+use crate::text::{as_text, words};
 use crate::{Invalid, strip_nulls};
 
 /// Whether a reference shows its target as it was, or as it is.
@@ -20,26 +20,18 @@ pub enum Binding {
     Live,
 }
 
-impl Binding {
-    /// The binding as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Frozen => "frozen",
-            Self::Live => "live",
-        }
-    }
-}
+words!(Binding: Frozen "frozen", Live "live");
 
 /// A part of its target that a reference shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferenceScope {
-    /// The whole thread.
+    /// All parts of the thread.
     All,
-    /// All its messages.
+    /// The messages of the thread.
     Messages,
-    /// All its files.
+    /// The files of the thread.
     Files,
-    /// All its values.
+    /// The values of the thread.
     Values,
     /// The files whose paths match this pattern, such as `src/**`.
     Paths(String),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::words;
 use crate::{MessageId, Position, ThreadId, Timestamp, Version};
 
 /// A version with a name.
@@ -32,18 +33,9 @@ pub enum RelationKind {
     Reference,
 }
 
-impl RelationKind {
-    /// The kind as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fork => "fork",
-            Self::Handoff => "handoff",
-            Self::Mention => "mention",
-            Self::Spawn => "spawn",
-            Self::Reference => "reference",
-        }
-    }
+words!(RelationKind: Fork "fork", Handoff "handoff", Mention "mention", Spawn "spawn", Reference "reference");
 
+impl RelationKind {
     /// The code on disk.
     pub fn code(self) -> u8 {
         self as u8
@@ -51,8 +43,7 @@ impl RelationKind {
 
     /// The kind by its code on disk.
     pub fn from_code(code: u8) -> Option<Self> {
-        let all = [Self::Fork, Self::Handoff, Self::Mention, Self::Spawn, Self::Reference];
-        all.into_iter().find(|kind| kind.code() == code)
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 }
 

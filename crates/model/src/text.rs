@@ -50,4 +50,37 @@ macro_rules! as_text {
     )*};
 }
 
-pub(crate) use {as_text, from_text};
+/// Gives the variants of an enum their words, and lists them.
+macro_rules! words {
+    ($name:ident: $($variant:ident $word:literal),*) => {
+        impl $name {
+            /// All variants, in the order of their declaration.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
+            /// The word for it, as in JSON.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+    };
+}
+
+/// Reads an enum from its words. `field` is the name of the parameter on the wire.
+macro_rules! from_words {
+    ($name:ident, $field:literal) => {
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
+                Self::ALL.into_iter().find(|known| known.as_str() == text).ok_or_else(|| {
+                    let known = Self::ALL.map(Self::as_str).join(", ");
+                    $crate::Invalid::parameter($field, format!("'{text}' is not one of {known}"))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {as_text, from_text, from_words, words};

@@ -28,7 +28,7 @@ pub struct Thread {
     pub account: Account,
     /// When it was created.
     pub created: Timestamp,
-    /// Its version, and what an append rewrites with it.
+    /// Its version and its counts.
     pub head: Head,
     /// Title, flags, metadata and the rest of its description.
     pub record: Record,

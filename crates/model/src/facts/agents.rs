@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::fact::{Fact, RecordChange};
 use crate::{AgentState, Child, Derived, Execution, ExecutionStatus, ItemKind, Record, ThreadId, Timestamp, Uuid};
 
-/// An execution began.
+/// An execution began: an agent works on the thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExecutionBegan {
@@ -19,10 +19,6 @@ pub struct ExecutionBegan {
 impl Fact for ExecutionBegan {
     const RECORD: RecordChange<Self> =
         Some(|began, record| Ok(Record { execution: Some(began.execution.clone()), ..record }));
-
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
 }
 
 /// An execution made a step.
@@ -40,13 +36,9 @@ impl Fact for ExecutionStepped {
         let stepped = |before: Execution| Execution { until: stepped.until, steps: before.steps + 1, ..before };
         Ok(Record { execution: record.execution.map(stepped), ..record })
     });
-
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
 }
 
-/// An execution ended.
+/// The open execution ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExecutionEnded {
@@ -58,10 +50,6 @@ pub struct ExecutionEnded {
 
 impl Fact for ExecutionEnded {
     const RECORD: RecordChange<Self> = Some(|_, record| Ok(Record { execution: None, ..record }));
-
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
 }
 
 /// A skill was activated.

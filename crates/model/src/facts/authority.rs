@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
+use crate::text::words;
 use crate::{Account, Actor, Capability, Derived, Invalid, ItemIs, ItemKind, Timestamp, Uuid, strip_nulls};
 
 /// The outcome of an approval that was not answered in time.
@@ -19,16 +20,7 @@ pub enum Fallback {
     AutoApprove,
 }
 
-impl Fallback {
-    /// The fallback as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::Block => "block",
-            Self::AutoApprove => "auto_approve",
-        }
-    }
-}
+words!(Fallback: Skip "skip", Block "block", AutoApprove "auto_approve");
 
 /// An agent asked for an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,20 +81,7 @@ pub enum ApprovalState {
     Revoked,
 }
 
-impl ApprovalState {
-    /// All states.
-    pub const ALL: [ApprovalState; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Revoked];
-
-    /// The state as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Revoked => "revoked",
-        }
-    }
-}
+words!(ApprovalState: Pending "pending", Approved "approved", Denied "denied", Revoked "revoked");
 
 /// An approval was answered, by an actor or by its timeout. The entry says by which actor, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -58,7 +58,7 @@ impl FromStr for EventKind {
 }
 
 impl Event {
-    /// Checks what its type does not already prove.
+    /// Checks the rules that its type does not already prove.
     ///
     /// # Errors
     /// If the data is not an object.
@@ -70,11 +70,7 @@ impl Event {
     }
 }
 
-impl Fact for Event {
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
-}
+impl Fact for Event {}
 
 /// A message was inserted before another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,7 +80,7 @@ pub struct Inserted {
     pub before: MessageId,
     /// The ordinal of the appended message that anchors it.
     pub root: u64,
-    /// The new message.
+    /// The message that was inserted.
     pub message: MessageBody,
 }
 
@@ -122,7 +118,7 @@ impl Fact for MessageEdited {
     }
 }
 
-/// Messages were deleted.
+/// Messages were deleted from the view. The log keeps them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MessagesDeleted {
@@ -147,11 +143,7 @@ pub struct Truncated {
     pub from_index: u64,
 }
 
-impl Fact for Truncated {
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
-}
+impl Fact for Truncated {}
 
 /// The thread went back to an earlier version. Opens a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,8 +156,4 @@ pub struct RolledBack {
     pub undo: bool,
 }
 
-impl Fact for RolledBack {
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
-}
+impl Fact for RolledBack {}

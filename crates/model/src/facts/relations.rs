@@ -9,7 +9,7 @@ use crate::{Binding, Derived, ItemKind, Position, ReferenceScope, RelationKind, 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Forked {
-    /// The new thread.
+    /// The thread that was made by the fork.
     pub child: ThreadId,
     /// The index of the last message it shares; none if it shares no message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ impl Fact for Forked {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Related {
-    /// The other thread.
+    /// The thread at the other end.
     pub child: ThreadId,
     /// The type of the relation; never a fork.
     #[serde(rename = "type")]

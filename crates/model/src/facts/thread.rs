@@ -15,10 +15,6 @@ pub struct ThreadChanged {
 
 impl Fact for ThreadChanged {
     const RECORD: RecordChange<Self> = Some(|changed, record| record.merge(&changed.fields));
-
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
 }
 
 /// A version got a name.
@@ -41,7 +37,7 @@ impl Fact for CheckpointSet {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LifecycleChanged {
-    /// The state before.
+    /// The state before the change.
     pub from: Lifecycle,
     /// The state from here on.
     pub to: Lifecycle,
@@ -56,10 +52,6 @@ impl Fact for LifecycleChanged {
         let archived = record.archived || changed.to == Lifecycle::Archived;
         Ok(Record { lifecycle: changed.to, archived, ..record })
     });
-
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
 }
 
 /// The thread was given to another account.
@@ -72,8 +64,4 @@ pub struct OwnerChanged {
     pub to: Account,
 }
 
-impl Fact for OwnerChanged {
-    fn derived(&self) -> Derived {
-        Derived::Nothing
-    }
-}
+impl Fact for OwnerChanged {}
