@@ -65,7 +65,7 @@ pub struct Record {
     /// The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<Json>,
-    /// Whether everyone may read it.
+    /// Who may read it: its account alone, or everyone.
     #[serde(skip_serializing_if = "is_default")]
     pub visibility: Visibility,
     /// The state of its lifecycle.

@@ -198,7 +198,7 @@ pub struct ThreadFields {
     metadata: Option<Object>,
     /// The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`.
     env: Option<Object>,
-    /// Whether everyone may read it.
+    /// Who may read it: its account alone, or everyone.
     visibility: Option<Visibility>,
 }
 
