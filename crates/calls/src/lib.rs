@@ -56,7 +56,7 @@ pub use file::{
     ArtifactVersion, Directory, FileMatches, FileRecord, FileStats, FileVersion, Found, Grepped, LineMatch,
     METADATA_HEADER, Moved,
 };
-pub use history::{FeedEntry, HistoryEntry, brings_message};
+pub use history::{FeedEntry, HistoryEntry};
 pub use key::{CreateKey, CreatedKey, Key, ListKeys, NewTicket, RevokeKey, Revoked, Scope, SignIn, Ticket};
 pub use list::DECLARATIONS;
 pub use merge::{GetMerge, ListMerges, Merge, MergeTold};

@@ -235,7 +235,7 @@ impl HistoryEntry {
             account: Some((*self.account).clone()),
             actor: (*self.actor).clone(),
             cause: self.cause.clone(),
-            message_id: calls::brings_message(self.kind).then_some(self.place),
+            message_id: self.kind.brings_message().then_some(self.place),
             data: std::borrow::Cow::Borrowed(data),
         })
     }
