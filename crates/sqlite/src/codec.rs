@@ -159,6 +159,35 @@ impl Actors {
 
     /// Reads [`ENTRY_COLUMNS`].
     pub(crate) fn entry(&self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
+        self.reading().entry(connection, row)
+    }
+
+    /// Reads many entries: the writer of the last one is at hand for the next.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { actors: self, last: None }
+    }
+}
+
+/// Entries being read one after the other.
+pub(crate) struct Reading<'a> {
+    actors: &'a Actors,
+    last: Option<(i64, Who)>,
+}
+
+impl Reading<'_> {
+    fn who(&mut self, connection: &Connection, id: i64) -> Result<Who> {
+        match &self.last {
+            Some((last, who)) if *last == id => Ok(who.clone()),
+            _ => {
+                let who = self.actors.get(connection, id)?;
+                self.last = Some((id, who.clone()));
+                Ok(who)
+            }
+        }
+    }
+
+    /// Reads [`ENTRY_COLUMNS`].
+    pub(crate) fn entry(&mut self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
         let read = || -> rusqlite::Result<_> {
             let body = row.get_ref(8)?.as_blob_or_null()?.map(Bytes::copy_from_slice);
             let large = if body.is_none() { row.get_ref(9)?.as_blob_or_null()? } else { None };
@@ -176,7 +205,7 @@ impl Actors {
         };
         let kind = Kind::from_code(kind)
             .ok_or_else(|| StoreError::corrupt(format!("{} has the unknown kind {kind}", place())))?;
-        let (account, actor) = self.get(connection, actor)?;
+        let (account, actor) = self.who(connection, actor)?;
         Ok(StoredEntry {
             segment: SegmentId::from_bits(segment as u64),
             position: position(at),

@@ -20,11 +20,23 @@ pub(crate) fn rows<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
+    read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    some_rows(connection, sql, 0, params, read)
+}
+
+/// The same where so many rows are expected: a page of large rows is not moved again and again while it grows.
+pub(crate) fn some_rows<T>(
+    connection: &Connection,
+    sql: &str,
+    expected: usize,
+    params: impl Params,
     mut read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
+    const ROOM_MAX: usize = 64;
     let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
     let mut rows = statement.query(params).map_err(from_sqlite)?;
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(expected.min(ROOM_MAX));
     while let Some(row) = rows.next().map_err(from_sqlite)? {
         found.push(read(row)?);
     }
@@ -153,12 +165,13 @@ fn messages_between(
     let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
     let (first, end) = (bound(ordinals.start), bound(ordinals.end));
     let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
-    let read = |row: &rusqlite::Row<'_>| actors.entry(connection, row);
+    let (mut writers, expected) = (actors.reading(), most.min(ordinals.end.saturating_sub(ordinals.start) as usize));
+    let read = |row: &rusqlite::Row<'_>| writers.entry(connection, row);
     match query.filter.role {
-        None => rows(connection, &sql, params![segment, first, end, depth, silent, limit(most)], read),
+        None => some_rows(connection, &sql, expected, params![segment, first, end, depth, silent, limit(most)], read),
         Some(role) => {
             let params = params![segment, first, end, depth, silent, limit(most), role.code()];
-            rows(connection, &sql, params, read)
+            some_rows(connection, &sql, 0, params, read)
         }
     }
 }
