@@ -50,14 +50,15 @@ pub(crate) const THREAD_COLUMNS: &str = "t.id, t.rest, t.account, t.created, t.r
 
 /// Reads [`THREAD_COLUMNS`].
 pub(crate) fn thread(row: &Row<'_>) -> Result<Thread> {
-    let read = || -> rusqlite::Result<_> {
-        let rest = row.get_ref(1)?.as_blob()?;
-        let account: String = row.get(2)?;
-        let record = row.get_ref(4)?.as_str()?;
-        Ok((rest, account, record, head_at(row, 5)?))
-    };
-    let (rest, account, json, (head, bytes)) = read().map_err(from_sqlite)?;
-    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let account: String = row.get(2).map_err(from_sqlite)?;
+    thread_of(row, Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?)
+}
+
+/// The same where the account is known.
+pub(crate) fn thread_of(row: &Row<'_>, account: Account) -> Result<Thread> {
+    let read =
+        || -> rusqlite::Result<_> { Ok((row.get_ref(1)?.as_blob()?, row.get_ref(4)?.as_str()?, head_at(row, 5)?)) };
+    let (rest, json, (head, bytes)) = read().map_err(from_sqlite)?;
     Ok(Thread {
         id: thread_id(row.get(0).map_err(from_sqlite)?, rest)?,
         account,
@@ -162,7 +163,7 @@ impl Actors {
         self.reading().entry(connection, row)
     }
 
-    /// Reads many entries: the writer of the last one is at hand for the next.
+    /// Reads entries of one page: the writer of the last one is at hand for the next.
     pub(crate) fn reading(&self) -> Reading<'_> {
         Reading { actors: self, last: None }
     }

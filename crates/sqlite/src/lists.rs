@@ -10,7 +10,7 @@ use threadkeep_store::{ListQuery, ListSort, Result, lifecycle_code, visibility_c
 
 use crate::codec::{self, THREAD_COLUMNS, key};
 use crate::error::from_sqlite;
-use crate::read::{rows, some_rows};
+use crate::read::some_rows;
 use crate::terms::moment;
 
 pub(crate) fn list(connection: &Connection, query: ListQuery) -> Result<Vec<Thread>> {
@@ -291,14 +291,14 @@ fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<
     let mut rest = Sql { text: sql.text.clone(), values: sql.values.clone() };
     sql.push(" ORDER BY t.minute DESC, t.moment DESC, t.id DESC");
     sql.bind(" LIMIT ", most);
-    let mut found = read_threads(connection, &sql, scan.limit)?;
+    let mut found = read_threads(connection, query, &sql, scan.limit)?;
     if let Some(last) = found.last().filter(|_| found.len() == scan.limit).map(|last| last.head.updated.minute()) {
         // Within the last minute those without a moment come after all others, wherever they belong.
         rest.bind(" AND t.moment IS NULL AND t.minute = ", last);
         rest.push(" ORDER BY h.updated DESC, t.id DESC");
         rest.bind(" LIMIT ", most);
         let from = found.partition_point(|thread| thread.head.updated.minute() > last);
-        for thread in read_threads(connection, &rest, 0)? {
+        for thread in read_threads(connection, query, &rest, 0)? {
             if !found[from..].iter().any(|other| other.id == thread.id) {
                 found.push(thread);
             }
@@ -312,8 +312,9 @@ fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<
     Ok(found)
 }
 
-fn read_threads(connection: &Connection, sql: &Sql, expected: usize) -> Result<Vec<Thread>> {
-    some_rows(connection, &sql.text, expected, params_from_iter(&sql.values), codec::thread)
+fn read_threads(connection: &Connection, query: &ListQuery, sql: &Sql, expected: usize) -> Result<Vec<Thread>> {
+    let read = |row: &rusqlite::Row<'_>| codec::thread_of(row, query.account.clone());
+    some_rows(connection, &sql.text, expected, params_from_iter(&sql.values), read)
 }
 
 fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
@@ -348,5 +349,5 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
             sql.text
         );
     }
-    rows(connection, &sql.text, params_from_iter(&sql.values), codec::thread)
+    read_threads(connection, query, &sql, scan.limit)
 }

@@ -1,5 +1,6 @@
 //! Reads. Each is one short transaction on a connection of the pool.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use rusqlite::{Connection, Params, params};
@@ -92,7 +93,13 @@ pub(crate) fn chains(connection: &Connection, segments: &[SegmentId], most: usiz
 
 /// Keys as a JSON array, which a statement takes as one value.
 fn keys(keys: impl Iterator<Item = i64>) -> String {
-    format!("[{}]", keys.map(|key| key.to_string()).collect::<Vec<_>>().join(","))
+    let mut json = String::from("[");
+    for key in keys {
+        // A string takes all that is written to it.
+        let _ = write!(json, "{}{key}", if json.len() == 1 { "" } else { "," });
+    }
+    json.push(']');
+    json
 }
 
 pub(crate) fn segments(connection: &Connection, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
@@ -165,8 +172,9 @@ fn messages_between(
     let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
     let (first, end) = (bound(ordinals.start), bound(ordinals.end));
     let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
-    let (mut writers, expected) = (actors.reading(), most.min(ordinals.end.saturating_sub(ordinals.start) as usize));
-    let read = |row: &rusqlite::Row<'_>| writers.entry(connection, row);
+    let expected = most.min(ordinals.end.saturating_sub(ordinals.start) as usize);
+    let mut reading = actors.reading();
+    let read = |row: &rusqlite::Row<'_>| reading.entry(connection, row);
     match query.filter.role {
         None => some_rows(connection, &sql, expected, params![segment, first, end, depth, silent, limit(most)], read),
         Some(role) => {
