@@ -1,9 +1,7 @@
-//! Webhooks: events of observed threads, brought to addresses outside, signed, and tried again.
+//! Webhooks: events of observed threads, posted to addresses outside, signed, and tried again.
 //!
-//! Where a name leads is looked up once for each try, the answer is judged ([`address`]), and the connection goes to that
-//! very address: a name that is made to point elsewhere in between changes nothing.
+//! Private addresses are refused by [`threadkeep_outgoing::Reach::Public`], unless the settings allow them.
 
-mod address;
 mod post;
 
 use std::sync::Arc;
@@ -14,9 +12,9 @@ use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, Uuid, World}
 use threadkeep_api as api;
 use threadkeep_api::Problem;
 
-use self::post::{Post, Refused};
+use self::post::Post;
 
-/// The header that says when something was sent, and by whom.
+/// The header with the time and the signature of a post.
 const SIGNATURE: &str = "threadkeep-signature";
 /// How often a post is tried.
 const TRIES: u32 = 8;
@@ -74,9 +72,8 @@ impl Webhooks {
             let signature = sign(&secret, seconds, &body);
             match self.post.send(url, &body, &signature).await {
                 Ok(()) => return Ok(()),
-                // It would be refused again.
-                Err(Refused::Here(what)) => return Err(what),
-                Err(Refused::There(what)) => why = what,
+                Err(failed) if failed.for_good => return Err(failed.what),
+                Err(failed) => why = failed.what,
             }
         }
         Err(format!("{why} ({TRIES} tries)"))

@@ -1,15 +1,19 @@
-//! How often something is tried again, and how long to wait between two attempts.
+//! How long to repeat a request, and how long to wait between two attempts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// When to try again. What cannot be repeated safely is not, whatever this says.
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use tokio::time::Instant;
+
+/// When to try again. Requests that cannot be repeated safely are sent once, whatever this says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How long to go on from the first failure on: 15 s. With zero nothing is repeated.
+    /// How long to go on after the first failure: 15 s. Zero means that every request is sent once.
     pub give_up_after: Duration,
-    /// The longest pause after the first attempt: 50 ms. Each is twice as long as the one before…
+    /// The longest pause after the first attempt: 50 ms. Each pause is twice as long as the one before.
     pub first_pause: Duration,
-    /// …up to this: 2 s.
+    /// The longest pause after any attempt: 2 s.
     pub longest_pause: Duration,
 }
 
@@ -24,30 +28,31 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Everything is tried once.
+    /// Every request is sent once.
     pub fn never() -> Self {
         Self { give_up_after: Duration::ZERO, ..Self::default() }
     }
 }
 
-/// The pauses of one request, or of one time that a stream is away.
+/// The pauses between the attempts of one request. They grow, and differ by chance.
 #[derive(Debug, Clone)]
-pub(crate) struct Pauses {
+pub struct Pauses {
     retry: Retry,
     began: Option<Instant>,
     next: Duration,
 }
 
 impl Pauses {
-    pub(crate) fn new(retry: Retry) -> Self {
+    /// The pauses of a request that has not failed yet.
+    pub fn new(retry: Retry) -> Self {
         Self { retry, began: None, next: retry.first_pause }
     }
 
-    /// How long to wait before the next attempt, at least as long as the server asked for; none if it is too late.
-    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
+    /// How long to wait before the next attempt, at least as long as the server asked for; none if there is no time left.
+    pub fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let away = self.began.get_or_insert_with(Instant::now).elapsed();
         let left = self.retry.give_up_after.checked_sub(away).filter(|left| !left.is_zero())?;
-        // Half of it by chance, so that those who failed together do not come back together.
+        // Half of it by chance, so that clients that failed together do not come back together.
         let pause = self.next.mul_f64(0.5 + chance() / 2.0);
         self.next = (2 * self.next).min(self.retry.longest_pause);
         match asked {
@@ -56,6 +61,11 @@ impl Pauses {
             None => Some(pause.min(left)),
         }
     }
+}
+
+/// The time that an answer asks the client to wait (`Retry-After` in seconds).
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// A number from 0 up to 1.
@@ -84,5 +94,20 @@ mod tests {
         let mut pauses = Pauses::new(Retry::default());
         assert_eq!(pauses.next(Some(Duration::from_secs(3))), Some(Duration::from_secs(3)));
         assert_eq!(pauses.next(Some(Duration::from_secs(3_600))), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_end_when_the_time_is_over() {
+        let mut pauses = Pauses::new(Retry::default());
+        assert!(pauses.next(None).is_some());
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(pauses.next(None), None);
+    }
+
+    #[test]
+    fn retry_after_is_a_number_of_seconds() {
+        let asked = |value: &str| retry_after(&[(RETRY_AFTER, value.parse().expect("a value"))].into_iter().collect());
+        assert_eq!(asked(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!([asked("soon"), asked("-1"), retry_after(&HeaderMap::new())], [None, None, None]);
     }
 }

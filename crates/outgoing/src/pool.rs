@@ -1,0 +1,265 @@
+//! HTTP/1.1 over TCP, with connections that are kept for the next request.
+//!
+//! The pool is our own, on hyper's connections: it always knows whether a request was handed to a socket, on which
+//! promises about retries depend.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::HOST;
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout};
+
+use crate::address::Origin;
+use crate::{Address, Body, BoxError, Failed, Reach, Request, Response, boxed, whole};
+
+/// Unused connections that are kept for one server…
+const KEPT_PER_SERVER_MAX: usize = 16;
+/// …and for all together.
+const KEPT_MAX: usize = 128;
+/// How long an unused connection is kept. Many servers close theirs after 30 s, and a request on a connection that is
+/// just being closed would be lost.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+/// How long to wait until a kept connection is ready again.
+const READY_MAX: Duration = Duration::from_secs(1);
+
+/// How long requests may take, and how large answers may be. `Duration::MAX` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Time to make a connection, with its encryption: 10 s.
+    pub connect: Duration,
+    /// Time from the call to the head of the answer ([`Outgoing::send`]) or to its end ([`Outgoing::ask`]): 60 s.
+    pub answer: Duration,
+    /// Size of an answer that is read whole: 64 MiB.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), answer: Duration::from_secs(60), bytes: 64 << 20 }
+    }
+}
+
+/// Sends requests. Clones share their connections, which belong to the runtime that made them.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    reach: Reach,
+    limits: Limits,
+    kept: Arc<Kept>,
+}
+
+impl Outgoing {
+    /// A sender without connections yet.
+    pub fn new(reach: Reach, limits: Limits) -> Self {
+        Self { reach, limits, kept: Arc::default() }
+    }
+
+    /// The same reach and limits with connections of its own, for another runtime.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self::new(self.reach, self.limits)
+    }
+
+    /// Sends a request to the server at `to`, and returns the answer as soon as its head has arrived. `Host` is added
+    /// where it is missing.
+    ///
+    /// # Errors
+    /// If there is no connection or no answer in time. Any status is an answer.
+    pub async fn send(&self, to: &Address, mut request: Request) -> Result<Response, Failed> {
+        let began = Instant::now();
+        if !request.headers().contains_key(HOST) {
+            let host = HeaderValue::from_str(&to.authority());
+            request.headers_mut().insert(HOST, host.map_err(|error| Failed::before(error).for_good())?);
+        }
+        loop {
+            let (mut sender, is_new) = match self.kept(&to.origin).await {
+                Some(sender) => (sender, false),
+                None => (self.connect(&to.origin, self.left(began)).await?, true),
+            };
+            let answer = timeout(self.left(began), sender.try_send_request(request)).await;
+            match answer.map_err(|_| self.too_slow())? {
+                Ok(response) => return Ok(self.answered(response, &to.origin, sender)),
+                Err(mut error) => match error.take_message() {
+                    // The server had closed the kept connection: nothing was sent, and another connection is tried.
+                    Some(unsent) if !is_new => request = unsent,
+                    Some(_) => return Err(Failed::before(why(error.error()))),
+                    None => return Err(Failed::after(why(error.error()))),
+                },
+            }
+        }
+    }
+
+    /// Sends a request, and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); and if the answer breaks off, takes too long or is too large.
+    pub async fn ask(&self, to: &Address, request: Request) -> Result<http::Response<Bytes>, Failed> {
+        let began = Instant::now();
+        let (head, body) = self.send(to, request).await?.into_parts();
+        let body = timeout(self.left(began), whole(body, self.limits.bytes)).await;
+        Ok(http::Response::from_parts(head, body.map_err(|_| self.too_slow())??))
+    }
+
+    fn left(&self, began: Instant) -> Duration {
+        self.limits.answer.saturating_sub(began.elapsed())
+    }
+
+    fn too_slow(&self) -> Failed {
+        Failed::after(format!("no answer within {:?}", self.limits.answer))
+    }
+
+    /// A kept connection that is ready for a request.
+    async fn kept(&self, to: &Origin) -> Option<SendRequest<Body>> {
+        while let Some(mut sender) = self.kept.take(to) {
+            if matches!(timeout(READY_MAX, sender.ready()).await, Ok(Ok(()))) {
+                return Some(sender);
+            }
+        }
+        None
+    }
+
+    async fn connect(&self, to: &Origin, left: Duration) -> Result<SendRequest<Body>, Failed> {
+        let limit = self.limits.connect.min(left);
+        let too_slow = |_| Failed::before(format!("no connection within {limit:?}"));
+        let socket = timeout(limit, self.socket(to)).await.map_err(too_slow)??;
+        let (sender, connection) =
+            handshake(TokioIo::new(socket)).await.map_err(|error| Failed::before(why(&error)))?;
+        // The reader of an answer learns how its connection ended.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(sender)
+    }
+
+    /// A connection to the first address of the host that may be reached and answers.
+    async fn socket(&self, to: &Origin) -> Result<Box<dyn Socket>, Failed> {
+        let host = to.host();
+        let unknown = |error| Failed::before(format!("'{host}' was not found: {error}"));
+        let found: Vec<SocketAddr> = lookup_host((host, to.port())).await.map_err(unknown)?.collect();
+        let mut failed = Failed::before(format!("'{host}' has no address"));
+        for address in found {
+            // Invariant: the address that is checked is the one that is connected to. The name is not resolved again.
+            if !self.reach.allows(address.ip()) {
+                failed = Failed::before(format!(
+                    "'{host}' leads to this machine or a private network, which may not be reached"
+                ))
+                .for_good();
+                continue;
+            }
+            match TcpStream::connect(address).await {
+                Ok(stream) => return wrapped(to, stream).await,
+                Err(error) => failed = Failed::before(error),
+            }
+        }
+        Err(failed)
+    }
+
+    /// The answer, whose connection is kept once it has been read to its end.
+    fn answered(&self, response: http::Response<Incoming>, to: &Origin, sender: SendRequest<Body>) -> Response {
+        let mut back = Some((Arc::downgrade(&self.kept), to.clone(), sender));
+        // Many do not look for the end of an answer without a body.
+        if response.body().is_end_stream() {
+            give_back(&mut back);
+        }
+        response.map(|body| boxed(Answer { body, back }))
+    }
+}
+
+/// What a connection is made of.
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
+
+async fn wrapped(to: &Origin, stream: TcpStream) -> Result<Box<dyn Socket>, Failed> {
+    // Small requests are not held back to be joined with others.
+    drop(stream.set_nodelay(true));
+    #[cfg(feature = "tls")]
+    if to.encrypted {
+        return Ok(Box::new(crate::tls::encrypt(to.host(), stream).await?));
+    }
+    // Invariant: without the feature there is no encrypted address.
+    debug_assert!(!to.encrypted);
+    Ok(Box::new(stream))
+}
+
+/// What went wrong, with its cause.
+fn why(error: &hyper::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Connections that wait for the next request, and since when.
+#[derive(Debug, Default)]
+struct Kept(Mutex<HashMap<Origin, Vec<(SendRequest<Body>, Instant)>>>);
+
+impl Kept {
+    fn keep(&self, to: Origin, sender: SendRequest<Body>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, senders| {
+            senders.retain(|(sender, since)| since.elapsed() < KEPT_FOR && !sender.is_closed());
+            !senders.is_empty()
+        });
+        if kept.values().map(Vec::len).sum::<usize>() >= KEPT_MAX || sender.is_closed() {
+            return;
+        }
+        let senders = kept.entry(to).or_default();
+        if senders.len() < KEPT_PER_SERVER_MAX {
+            senders.push((sender, Instant::now()));
+        }
+    }
+
+    /// The connection that was used last: the others get old, and are closed.
+    fn take(&self, to: &Origin) -> Option<SendRequest<Body>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let senders = kept.get_mut(to)?;
+        senders.retain(|(sender, since)| since.elapsed() < KEPT_FOR && !sender.is_closed());
+        senders.pop().map(|(sender, _)| sender)
+    }
+}
+
+/// The body of an answer, with the connection it comes from.
+struct Answer {
+    body: Incoming,
+    back: Option<(Weak<Kept>, Origin, SendRequest<Body>)>,
+}
+
+fn give_back(back: &mut Option<(Weak<Kept>, Origin, SendRequest<Body>)>) {
+    if let Some((kept, to, sender)) = back.take()
+        && let Some(kept) = kept.upgrade()
+    {
+        kept.keep(to, sender);
+    }
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(None)) {
+            give_back(&mut self.back);
+        }
+        polled.map(|frame| frame.map(|frame| frame.map_err(|error| why(&error).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        // The end is always polled for, which gives the connection back.
+        self.back.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
