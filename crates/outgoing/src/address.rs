@@ -12,7 +12,7 @@ pub struct Address {
 }
 
 /// What a connection leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) encrypted: bool,
     authority: Authority,

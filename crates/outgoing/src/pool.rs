@@ -3,10 +3,9 @@
 //! The pool is our own, on hyper's connections: it always knows whether a request was handed to a socket, on which
 //! promises about retries depend.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -83,13 +82,13 @@ impl Outgoing {
             request.headers_mut().insert(HOST, host.map_err(|error| Failed::before(error).for_good())?);
         }
         loop {
-            let (mut sender, is_new) = match self.kept(&to.origin).await {
-                Some(sender) => (sender, false),
+            let (mut connection, is_new) = match self.kept(&to.origin).await {
+                Some(connection) => (connection, false),
                 None => (self.connect(&to.origin, self.left(began)).await?, true),
             };
-            let answer = timeout(self.left(began), sender.try_send_request(request)).await;
+            let answer = timeout(self.left(began), connection.sender.try_send_request(request)).await;
             match answer.map_err(|_| self.too_slow())? {
-                Ok(response) => return Ok(self.answered(response, &to.origin, sender)),
+                Ok(response) => return Ok(self.answered(response, connection)),
                 Err(mut error) => match error.take_message() {
                     // The server had closed the kept connection: nothing was sent, and another connection is tried.
                     Some(unsent) if !is_new => request = unsent,
@@ -120,24 +119,23 @@ impl Outgoing {
     }
 
     /// A kept connection that is ready for a request.
-    async fn kept(&self, to: &Origin) -> Option<SendRequest<Body>> {
-        while let Some(mut sender) = self.kept.take(to) {
-            if matches!(timeout(READY_MAX, sender.ready()).await, Ok(Ok(()))) {
-                return Some(sender);
+    async fn kept(&self, to: &Origin) -> Option<Connection> {
+        while let Some(mut connection) = self.kept.take(to) {
+            if matches!(timeout(READY_MAX, connection.sender.ready()).await, Ok(Ok(()))) {
+                return Some(connection);
             }
         }
         None
     }
 
-    async fn connect(&self, to: &Origin, left: Duration) -> Result<SendRequest<Body>, Failed> {
+    async fn connect(&self, to: &Origin, left: Duration) -> Result<Connection, Failed> {
         let limit = self.limits.connect.min(left);
         let too_slow = |_| Failed::before(format!("no connection within {limit:?}"));
         let socket = timeout(limit, self.socket(to)).await.map_err(too_slow)??;
-        let (sender, connection) =
-            handshake(TokioIo::new(socket)).await.map_err(|error| Failed::before(why(&error)))?;
+        let (sender, driver) = handshake(TokioIo::new(socket)).await.map_err(|error| Failed::before(why(&error)))?;
         // The reader of an answer learns how its connection ended.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(sender)
+        tokio::spawn(async move { drop(driver.await) });
+        Ok(Connection { to: to.clone(), sender, used: Instant::now() })
     }
 
     /// A connection to the first address of the host that may be reached and answers.
@@ -164,13 +162,15 @@ impl Outgoing {
     }
 
     /// The answer, whose connection is kept once it has been read to its end.
-    fn answered(&self, response: http::Response<Incoming>, to: &Origin, sender: SendRequest<Body>) -> Response {
-        let mut back = Some((Arc::downgrade(&self.kept), to.clone(), sender));
-        // Many do not look for the end of an answer without a body.
-        if response.body().is_end_stream() {
-            give_back(&mut back);
-        }
-        response.map(|body| boxed(Answer { body, back }))
+    fn answered(&self, response: http::Response<Incoming>, connection: Connection) -> Response {
+        response.map(|body| {
+            let mut answer = Answer { body, connection: Some(connection), kept: Arc::downgrade(&self.kept) };
+            // Many callers do not look for the end of an answer without a body.
+            if answer.body.is_end_stream() {
+                answer.give_back();
+            }
+            boxed(answer)
+        })
     }
 }
 
@@ -199,46 +199,57 @@ fn why(error: &hyper::Error) -> String {
     }
 }
 
-/// Connections that wait for the next request, and since when.
+/// A connection to a server.
+#[derive(Debug)]
+struct Connection {
+    to: Origin,
+    sender: SendRequest<Body>,
+    /// When it was last used.
+    used: Instant,
+}
+
+/// Connections that wait for the next request, in the order of their last use.
 #[derive(Debug, Default)]
-struct Kept(Mutex<HashMap<Origin, Vec<(SendRequest<Body>, Instant)>>>);
+struct Kept(Mutex<Vec<Connection>>);
 
 impl Kept {
-    fn keep(&self, to: Origin, sender: SendRequest<Body>) {
+    /// Those that can still be used.
+    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, senders| {
-            senders.retain(|(sender, since)| since.elapsed() < KEPT_FOR && !sender.is_closed());
-            !senders.is_empty()
-        });
-        if kept.values().map(Vec::len).sum::<usize>() >= KEPT_MAX || sender.is_closed() {
-            return;
-        }
-        let senders = kept.entry(to).or_default();
-        if senders.len() < KEPT_PER_SERVER_MAX {
-            senders.push((sender, Instant::now()));
+        kept.retain(|connection| connection.used.elapsed() < KEPT_FOR && !connection.sender.is_closed());
+        kept
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut kept = self.lock();
+        let same = kept.iter().filter(|other| other.to == connection.to).count();
+        if kept.len() < KEPT_MAX && same < KEPT_PER_SERVER_MAX && !connection.sender.is_closed() {
+            kept.push(Connection { used: Instant::now(), ..connection });
         }
     }
 
     /// The connection that was used last: the others get old, and are closed.
-    fn take(&self, to: &Origin) -> Option<SendRequest<Body>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let senders = kept.get_mut(to)?;
-        senders.retain(|(sender, since)| since.elapsed() < KEPT_FOR && !sender.is_closed());
-        senders.pop().map(|(sender, _)| sender)
+    fn take(&self, to: &Origin) -> Option<Connection> {
+        let mut kept = self.lock();
+        let at = kept.iter().rposition(|connection| connection.to == *to)?;
+        Some(kept.remove(at))
     }
 }
 
-/// The body of an answer, with the connection it comes from.
+/// The body of an answer, with the connection it comes from until it is given back.
 struct Answer {
     body: Incoming,
-    back: Option<(Weak<Kept>, Origin, SendRequest<Body>)>,
+    connection: Option<Connection>,
+    kept: Weak<Kept>,
 }
 
-fn give_back(back: &mut Option<(Weak<Kept>, Origin, SendRequest<Body>)>) {
-    if let Some((kept, to, sender)) = back.take()
-        && let Some(kept) = kept.upgrade()
-    {
-        kept.keep(to, sender);
+impl Answer {
+    fn give_back(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && let Some(kept) = self.kept.upgrade()
+        {
+            kept.keep(connection);
+        }
     }
 }
 
@@ -249,14 +260,14 @@ impl http_body::Body for Answer {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None)) {
-            give_back(&mut self.back);
+            self.give_back();
         }
         polled.map(|frame| frame.map(|frame| frame.map_err(|error| why(&error).into())))
     }
 
     fn is_end_stream(&self) -> bool {
         // The end is always polled for, which gives the connection back.
-        self.back.is_none() && self.body.is_end_stream()
+        self.connection.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
