@@ -15,10 +15,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use http::HeaderValue;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Uri};
-use threadkeep_outgoing::{Address, Failed, Limits, Outgoing, Pauses, Reach, Request, Retry, full, retry_after};
+use threadkeep_outgoing::{Address, Failed, Limits, Outgoing, Pauses, Reach, Retry, full, retry_after};
 
 use self::cache::Cache;
 use self::pace::Pace;
@@ -86,13 +85,6 @@ impl Key {
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
-
-    fn header(&self) -> Result<HeaderValue, &'static str> {
-        let value = HeaderValue::from_str(&format!("Bearer {}", self.0));
-        let mut value = value.map_err(|_| "its key has characters that no key can have")?;
-        value.set_sensitive(true);
-        Ok(value)
-    }
 }
 
 impl fmt::Debug for Key {
@@ -107,9 +99,8 @@ pub struct Endpoint {
     settings: EndpointSettings,
     outgoing: Outgoing,
     address: Address,
-    /// The path of the requests.
-    target: Uri,
-    authorization: Option<HeaderValue>,
+    /// Every request, without its body.
+    head: http::Request<()>,
     /// The host and the path as they were given, which contain no secret. They are part of the model's id.
     place: String,
     model: Model,
@@ -132,8 +123,14 @@ impl Endpoint {
             "" => (format!("{given}/v1"), "/v1"),
             path => (given.to_owned(), path),
         };
-        let target = format!("{path}/embeddings").parse().map_err(|_| refused("its address cannot be sent"))?;
-        let authorization = settings.key.as_ref().map(Key::header).transpose().map_err(refused)?;
+        let head = http::Request::post(format!("{path}/embeddings")).header(CONTENT_TYPE, "application/json").body(());
+        let mut head = head.map_err(|_| refused("its address has a path that cannot be sent"))?;
+        if let Some(Key(key)) = &settings.key {
+            let value = HeaderValue::from_str(&format!("Bearer {key}"));
+            let mut value = value.map_err(|_| refused("its key has characters that no key can have"))?;
+            value.set_sensitive(true);
+            head.headers_mut().insert(AUTHORIZATION, value);
+        }
         let limits = Limits { answer: settings.time_limit, bytes: ANSWER_BYTES_MAX, ..Limits::default() };
         let sizes = [settings.batch_texts_max, settings.text_chars_max, settings.requests_per_minute as usize];
         if sizes.contains(&0) || settings.dimensions == Some(0) || settings.model.is_empty() {
@@ -142,8 +139,7 @@ impl Endpoint {
         let mut endpoint = Self {
             outgoing: Outgoing::new(Reach::Anywhere, limits),
             address,
-            target,
-            authorization,
+            head,
             place,
             model: Model { id: String::new(), dimensions: settings.dimensions.unwrap_or(0) },
             pace: Pace::new(settings.requests_per_minute),
@@ -217,7 +213,8 @@ impl Endpoint {
         });
         loop {
             self.pace.wait().await;
-            let (failed, asked) = match self.outgoing.ask(&self.address, self.post(body.clone())).await {
+            let request = self.head.clone().map(|()| full(body.clone()));
+            let (failed, asked) = match self.outgoing.ask(&self.address, request).await {
                 Ok(answer) if answer.status() == 200 => return self.understood(answer.body(), texts.len()),
                 Ok(answer) => {
                     let status = answer.status().as_u16();
@@ -235,17 +232,6 @@ impl Endpoint {
                 None => return Err(EmbedError::Unavailable { who: self.who(), what: failed.what }),
             }
         }
-    }
-
-    fn post(&self, body: Bytes) -> Request {
-        let mut request = Request::new(full(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.target.clone();
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(authorization) = &self.authorization {
-            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
-        }
-        request
     }
 
     fn understood(&self, body: &[u8], count: usize) -> Result<Vec<Vector>, EmbedError> {

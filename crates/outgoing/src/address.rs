@@ -6,16 +6,10 @@ use http::uri::Authority;
 /// Where a server is: a URL such as `https://keep.example:8473/team`, without a name, a password or a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    pub(crate) origin: Origin,
-    /// The path, without a slash at its end.
-    pub path: String,
-}
-
-/// What a connection leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
     pub(crate) encrypted: bool,
     authority: Authority,
+    /// The path, without a slash at its end.
+    pub path: String,
 }
 
 /// What is wrong with a URL. The URL is not repeated, since it may contain a secret.
@@ -53,35 +47,33 @@ impl Address {
         if authority.as_str().contains('@') {
             return Err(WrongAddress("contains a name or a password; keys are given apart"));
         }
-        let path = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { origin: Origin { encrypted, authority }, path })
+        Ok(Self { encrypted, authority, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
     /// The host, and the port if it is not the usual one, as `Host` has them.
     pub fn authority(&self) -> String {
-        let (host, port) = (self.origin.authority.host(), self.origin.port());
-        if port == self.origin.usual_port() { host.to_owned() } else { format!("{host}:{port}") }
+        let (host, port) = (self.authority.host(), self.port());
+        if port == self.usual_port() { host.to_owned() } else { format!("{host}:{port}") }
     }
 
     /// The URL, for people.
     pub fn url(&self) -> String {
-        let scheme = if self.origin.encrypted { "https" } else { "http" };
+        let scheme = if self.encrypted { "https" } else { "http" };
         format!("{scheme}://{}{}", self.authority(), self.path)
     }
 
     /// The host without the brackets of an IPv6 address.
     pub fn host(&self) -> &str {
-        self.origin.host()
-    }
-}
-
-impl Origin {
-    pub(crate) fn host(&self) -> &str {
         self.authority.host().trim_start_matches('[').trim_end_matches(']')
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.authority.port_u16().unwrap_or(self.usual_port())
+    }
+
+    /// Whether a connection to one is a connection to the other.
+    pub(crate) fn is_same_server(&self, other: &Self) -> bool {
+        self.encrypted == other.encrypted && self.authority == other.authority
     }
 
     fn usual_port(&self) -> u16 {

@@ -2,20 +2,16 @@
 //!
 //! [`Outgoing`] sends a [`Request`] to an [`Address`] and returns a [`Response`] as soon as its head has arrived. Bodies
 //! are streams in both directions. Connections are HTTP/1.1, are kept for the next request, and ignore proxy settings.
-//! Redirects are answers like any other: the caller decides whether to follow them.
+//! The caller decides whether to follow a redirect.
 //!
 //! ```no_run
-//! use threadkeep_outgoing::{Address, Limits, Outgoing, Reach, full};
-//!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use threadkeep_outgoing::{Address, Limits, Outgoing, Reach, empty};
+//!
 //! let outgoing = Outgoing::new(Reach::Anywhere, Limits::default());
-//! let model = Address::parse("https://models.example/v1")?;
-//! let request = http::Request::post("/v1/embeddings").body(full(r#"{"input":"hello"}"#))?;
-//! match outgoing.ask(&model, request).await {
-//!     Ok(answer) => println!("{}: {} bytes", answer.status(), answer.body().len()),
-//!     Err(failed) if failed.was_sent => println!("perhaps it was done: {failed}"),
-//!     Err(failed) => println!("it was not sent: {failed}"),
-//! }
+//! let request = http::Request::get("/v1/models").body(empty())?;
+//! let answer = outgoing.ask(&Address::parse("https://models.example")?, request).await?;
+//! println!("{}: {} bytes", answer.status(), answer.body().len());
 //! # Ok(())
 //! # }
 //! ```

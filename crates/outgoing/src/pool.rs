@@ -20,7 +20,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout};
 
-use crate::address::Origin;
 use crate::{Address, Body, BoxError, Failed, Reach, Request, Response, boxed, whole};
 
 /// Unused connections that are kept for one server…
@@ -82,9 +81,9 @@ impl Outgoing {
             request.headers_mut().insert(HOST, host.map_err(|error| Failed::before(error).for_good())?);
         }
         loop {
-            let (mut connection, is_new) = match self.kept(&to.origin).await {
+            let (mut connection, is_new) = match self.kept(to).await {
                 Some(connection) => (connection, false),
-                None => (self.connect(&to.origin, self.left(began)).await?, true),
+                None => (self.connect(to, self.left(began)).await?, true),
             };
             let answer = timeout(self.left(began), connection.sender.try_send_request(request)).await;
             match answer.map_err(|_| self.too_slow())? {
@@ -119,7 +118,7 @@ impl Outgoing {
     }
 
     /// A kept connection that is ready for a request.
-    async fn kept(&self, to: &Origin) -> Option<Connection> {
+    async fn kept(&self, to: &Address) -> Option<Connection> {
         while let Some(mut connection) = self.kept.take(to) {
             if matches!(timeout(READY_MAX, connection.sender.ready()).await, Ok(Ok(()))) {
                 return Some(connection);
@@ -128,7 +127,7 @@ impl Outgoing {
         None
     }
 
-    async fn connect(&self, to: &Origin, left: Duration) -> Result<Connection, Failed> {
+    async fn connect(&self, to: &Address, left: Duration) -> Result<Connection, Failed> {
         let limit = self.limits.connect.min(left);
         let too_slow = |_| Failed::before(format!("no connection within {limit:?}"));
         let socket = timeout(limit, self.socket(to)).await.map_err(too_slow)??;
@@ -139,7 +138,7 @@ impl Outgoing {
     }
 
     /// A connection to the first address of the host that may be reached and answers.
-    async fn socket(&self, to: &Origin) -> Result<Box<dyn Socket>, Failed> {
+    async fn socket(&self, to: &Address) -> Result<Box<dyn Socket>, Failed> {
         let host = to.host();
         let unknown = |error| Failed::before(format!("'{host}' was not found: {error}"));
         let found: Vec<SocketAddr> = lookup_host((host, to.port())).await.map_err(unknown)?.collect();
@@ -179,7 +178,7 @@ trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 
-async fn wrapped(to: &Origin, stream: TcpStream) -> Result<Box<dyn Socket>, Failed> {
+async fn wrapped(to: &Address, stream: TcpStream) -> Result<Box<dyn Socket>, Failed> {
     // Small requests are not held back to be joined with others.
     drop(stream.set_nodelay(true));
     #[cfg(feature = "tls")]
@@ -202,7 +201,7 @@ fn why(error: &hyper::Error) -> String {
 /// A connection to a server.
 #[derive(Debug)]
 struct Connection {
-    to: Origin,
+    to: Address,
     sender: SendRequest<Body>,
     /// When it was last used.
     used: Instant,
@@ -222,16 +221,16 @@ impl Kept {
 
     fn keep(&self, connection: Connection) {
         let mut kept = self.lock();
-        let same = kept.iter().filter(|other| other.to == connection.to).count();
+        let same = kept.iter().filter(|other| other.to.is_same_server(&connection.to)).count();
         if kept.len() < KEPT_MAX && same < KEPT_PER_SERVER_MAX && !connection.sender.is_closed() {
             kept.push(Connection { used: Instant::now(), ..connection });
         }
     }
 
     /// The connection that was used last: the others get old, and are closed.
-    fn take(&self, to: &Origin) -> Option<Connection> {
+    fn take(&self, to: &Address) -> Option<Connection> {
         let mut kept = self.lock();
-        let at = kept.iter().rposition(|connection| connection.to == *to)?;
+        let at = kept.iter().rposition(|connection| connection.to.is_same_server(to))?;
         Some(kept.remove(at))
     }
 }

@@ -53,7 +53,8 @@ impl Pauses {
         let away = self.began.get_or_insert_with(Instant::now).elapsed();
         let left = self.retry.give_up_after.checked_sub(away).filter(|left| !left.is_zero())?;
         // Half of it by chance, so that clients that failed together do not come back together.
-        let pause = self.next.mul_f64(0.5 + chance() / 2.0);
+        let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
+        let pause = self.next.mul_f64(0.5 + chance / 2.0);
         self.next = (2 * self.next).min(self.retry.longest_pause);
         match asked {
             Some(asked) if asked > left => None,
@@ -66,12 +67,6 @@ impl Pauses {
 /// The time that an answer asks the client to wait (`Retry-After` in seconds).
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
-/// A number from 0 up to 1.
-fn chance() -> f64 {
-    let bits = getrandom::u32().unwrap_or(u32::MAX / 2);
-    f64::from(bits) / (f64::from(u32::MAX) + 1.0)
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 
 mod post;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ring::hmac;
 use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, Uuid, World};
 use threadkeep_api as api;
 use threadkeep_api::Problem;
+use threadkeep_outgoing::{Failed, Limits, Outgoing, Reach};
 
-use self::post::Post;
+use self::post::post;
 
 /// The header with the time and the signature of a post.
 const SIGNATURE: &str = "threadkeep-signature";
@@ -51,26 +51,29 @@ pub(crate) async fn secret(engine: &Engine, observer: Uuid) -> Result<String, Pr
 /// Brings events to webhooks.
 pub(crate) struct Webhooks {
     engine: Engine,
-    post: Arc<Post>,
+    outgoing: Outgoing,
     settings: WebhookSettings,
 }
 
 impl Webhooks {
     pub(crate) fn new(engine: Engine, settings: WebhookSettings) -> Self {
-        Self { engine, post: Arc::new(Post::new(settings.clone())), settings }
+        let reach = if settings.allow_private { Reach::Anywhere } else { Reach::Public };
+        let limits = Limits { connect: settings.timeout, answer: settings.timeout, ..Limits::default() };
+        Self { engine, outgoing: Outgoing::new(reach, limits), settings }
     }
 
     async fn try_all(&self, url: &str, delivery: &Delivery) -> Result<(), String> {
         let body = serde_json::to_string(&api::WebhookEvent::from(delivery)).map_err(|error| error.to_string())?;
         let secret = secret(&self.engine, delivery.observer).await.map_err(|problem| problem.detail.into_string())?;
-        let mut why = String::new();
+        let (timeout, mut why) = (self.settings.timeout, String::new());
         for tried in 0..TRIES {
             if tried > 0 {
                 tokio::time::sleep(self.settings.pause.saturating_mul(1 << (tried - 1))).await;
             }
             let seconds = SystemWorld.now().as_micros().div_euclid(1_000_000);
             let signature = sign(&secret, seconds, &body);
-            match self.post.send(url, &body, &signature).await {
+            let posted = tokio::time::timeout(timeout, post(&self.outgoing, url, &body, &signature)).await;
+            match posted.unwrap_or_else(|_| Err(Failed::after(format!("no answer within {timeout:?}")))) {
                 Ok(()) => return Ok(()),
                 Err(failed) if failed.for_good => return Err(failed.what),
                 Err(failed) => why = failed.what,
