@@ -1,13 +1,25 @@
-//! Which addresses a webhook may lead to: those that everybody reaches, and not those behind this machine.
+//! Which addresses may be reached: any, or only those of the public Internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one of the public Internet. This machine, private and link-local networks (where clouds keep
-/// their metadata), and whatever is reserved are not.
-pub(super) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
+/// Which addresses requests may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Any address; for URLs that the operator configured.
+    Anywhere,
+    /// Public addresses only; for URLs that others chose. This machine, private and link-local networks (where clouds
+    /// keep their metadata) and reserved addresses are refused, whatever name leads to them.
+    Public,
+}
+
+impl Reach {
+    /// Whether `address` may be reached.
+    pub fn allows(self, address: IpAddr) -> bool {
+        match (self, address) {
+            (Self::Anywhere, _) => true,
+            (Self::Public, IpAddr::V4(address)) => is_public_v4(address),
+            (Self::Public, IpAddr::V6(address)) => is_public_v6(address),
+        }
     }
 }
 
@@ -33,14 +45,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         Ipv4Addr::new(a, b, c, d)
     };
     match segments {
-        // An address of the older kind in the clothes of the newer one.
+        // IPv4 addresses inside IPv6 ones: mapped, compatible, NAT64, 6to4.
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] => is_public_v4(v4(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)),
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
         // Teredo, documentation, and other protocols.
         [0x2001, 0..=0x1ff | 0xdb8, ..] => false,
         [0x3fff, ..] => false,
-        // What is given to the public so far; local, private, multicast and reserved ones are all outside of it.
+        // The public range. Local, private, multicast and reserved addresses are outside of it.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -50,9 +62,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_that_everybody_reaches_are_public() {
+    fn only_addresses_of_the_public_internet_are_public() {
         for public in ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"] {
-            assert!(is_public(public.parse().expect("an address")), "{public}");
+            assert!(Reach::Public.allows(public.parse().expect("an address")), "{public}");
         }
         for hidden in [
             "127.0.0.1",
@@ -83,7 +95,7 @@ mod tests {
             "2001:db8::1",
             "2001::1",
         ] {
-            assert!(!is_public(hidden.parse().expect("an address")), "{hidden}");
+            assert!(!Reach::Public.allows(hidden.parse().expect("an address")), "{hidden}");
         }
     }
 }
