@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::json::is_default;
-use crate::{AgentState, Code, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Version, strip_nulls};
+use crate::{AgentState, Code, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Timestamp, Version, strip_nulls};
 
 /// Who may read a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -71,9 +71,9 @@ pub struct Record {
     /// The state of its lifecycle.
     #[serde(skip_serializing_if = "is_default")]
     pub lifecycle: Lifecycle,
-    /// Whether the thread was terminated.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub terminated: bool,
+    /// When the thread was terminated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminated: Option<Timestamp>,
     /// The thread it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_thread_id: Option<ThreadId>,

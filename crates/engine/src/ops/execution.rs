@@ -241,7 +241,7 @@ fn told_messages(place: &ThreadCommitted, entries: Vec<Entry>, actor: &Arc<Actor
 /// The entry that begins `execution` on `thread`, unless another one is open.
 fn begin(thread: &Thread, execution: Execution, take_over: bool) -> Result<Entry> {
     open_for(thread, Change::Work)?;
-    if thread.record.terminated {
+    if thread.record.terminated.is_some() {
         return Err(Error::ThreadTerminated);
     }
     if let Some(open) = still_open(thread).filter(|open| execution.began < open.until && !take_over) {

@@ -214,7 +214,7 @@ impl Engine {
 /// The plan, on a thread on which `waiting` injections wait.
 fn decide(thread: Thread, injected: Injected, waiting: usize, max: usize) -> Result<Plan> {
     open_for(&thread, Change::Content)?;
-    if thread.record.terminated {
+    if thread.record.terminated.is_some() {
         return Err(Error::ThreadTerminated);
     }
     if waiting >= max {

@@ -189,7 +189,7 @@ impl Engine {
     /// Refuses to queue on a thread that takes nothing more.
     pub(crate) async fn refuse_queueing(&self, thread: &Thread, silent: bool) -> Result<()> {
         open_for(thread, Change::Content)?;
-        if thread.record.terminated {
+        if thread.record.terminated.is_some() {
             return Err(Error::ThreadTerminated);
         }
         let max = self.queue_max(silent);

@@ -65,7 +65,7 @@ impl Carry for Subagent {
 /// The plan: the child, and what its parent's registry says of it.
 fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Result<Plan> {
     open_for(&parent, Change::Content)?;
-    if parent.record.terminated {
+    if parent.record.terminated.is_some() {
         return Err(Error::ThreadTerminated);
     }
     let birth = ThreadCommit::Create(birth.with_birth_recorded());
