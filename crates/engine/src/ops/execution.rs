@@ -157,7 +157,12 @@ impl Engine {
     }
 
     /// The entry that closes the calls of a thread that are open now, after it said `later`.
-    async fn closed_calls(&self, thread: &Thread, later: &[MessageBody], cut: Interrupted) -> Result<Option<Entry>> {
+    pub(crate) async fn closed_calls(
+        &self,
+        thread: &Thread,
+        later: &[MessageBody],
+        cut: Interrupted,
+    ) -> Result<Option<Entry>> {
         let view = self.view(thread.id, &thread.head, None).await?;
         self.close_calls(&view, view.tally.messages(), later, cut).await
     }

@@ -245,6 +245,13 @@ impl Engine {
         }
     }
 
+    /// The thread that this one works for, and what its registry says of this one.
+    pub(crate) async fn registered_child(&self, thread: ThreadId) -> Result<Option<(Thread, Child)>> {
+        let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
+        let child = self.find_child(parent.id, thread).await?;
+        Ok(child.map(|child| (parent, child)))
+    }
+
     async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {
         let query = ItemQuery { thread: parent, kind: ItemKind::Child, key: Some(child.to_string()), limit: 1 };
         match self.shared.stores.store.items(query).await?.first() {
