@@ -96,6 +96,6 @@ pub use upkeep::{Copied, Doctor, Gc, Imported, RunDoctor, RunGc};
 pub use value::{DeleteValue, GetValue, ListValues, SetValue, Value};
 pub use work::{
     ActivateSkill, Assign, Begin, Cancel, EditQueued, Emit, EmitTold, End, Execution, ListQueue, ModelMessage,
-    Progressed, Queue, Queued, RemoveQueued, Step,
+    Progressed, Queue, Queued, RemoveQueued, Step, Terminate,
 };
 pub use writer::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};

@@ -30,6 +30,12 @@ reads! {
         .gives("What was appended.")
         .versioned()
         .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
+    /// Ends the work on a thread for good: nothing is queued or begun on it any more.
+    Terminate = Declaration::post(("terminate", "terminateThread"), "/v1/threads/{thread}/terminate", WORK)
+        .about("Ends the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more.")
+        .gives("The thread as it is now.")
+        .versioned()
+        .repeats();
 }
 
 /// A message that waits until an execution takes it up.
