@@ -10,14 +10,10 @@ use threadkeep_model::{
 
 use crate::ErrorCode;
 use crate::asked::refuse;
-use crate::call::{Declaration, Group, Honours};
+use crate::call::{Declaration, Honours};
+use crate::group::AUTHORITY;
 use crate::object::{parsed, some_thread};
-use crate::tree::reads;
-
-pub(crate) const AUTHORITY: Group = Group {
-    name: "Authority",
-    about: "What agents may do: approvals that somebody asks for, and delegations that somebody gives.",
-};
+use crate::shape::reads;
 
 /// Asks to be allowed something, or lets agents do something without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

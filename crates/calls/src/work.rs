@@ -8,16 +8,12 @@ use threadkeep_model::{
     Actor, Content, ExecutionStatus, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp, Uuid, Version,
 };
 
-use crate::call::{Declaration, Group, Honours};
+use crate::call::{Declaration, Honours};
+use crate::group::WORK;
 use crate::message_calls::NewMessage;
 use crate::object::{Object, objects, parsed};
-use crate::tree::reads;
+use crate::shape::reads;
 use crate::{ErrorCode, Injection, Message};
-
-pub(crate) const WORK: Group = Group {
-    name: "Work",
-    about: "Who works on a thread and with what: the queue, executions, agents, skills, subagents.",
-};
 
 reads! {
     /// Lists the messages that wait.
