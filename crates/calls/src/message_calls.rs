@@ -465,7 +465,7 @@ impl EditMessage {
 #[derive(JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 #[allow(dead_code, reason = "its variants are the documentation")]
-enum Edit {
+pub(crate) enum Edit {
     /// New content.
     Content {
         /// New content.
@@ -482,7 +482,6 @@ enum Edit {
 
 shaped! {
     EditMessage as Edit, "EditMessage";
-    crate::work::EditQueued as Edit, "EditMessage";
     AppendEvent as EventShape, "NewEvent";
 }
 

@@ -10,9 +10,9 @@ use threadkeep_model::{
 
 use crate::call::{Declaration, Honours};
 use crate::group::WORK;
-use crate::message_calls::NewMessage;
+use crate::message_calls::{Edit, NewMessage};
 use crate::object::{Object, objects, parsed};
-use crate::shape::reads;
+use crate::shape::{reads, shaped};
 use crate::{ErrorCode, Injection, Message};
 
 reads! {
@@ -376,4 +376,8 @@ impl Emit {
 pub struct EmitTold {
     /// Subscribers that listened at that moment.
     pub listeners: usize,
+}
+
+shaped! {
+    EditQueued as Edit, "EditMessage";
 }

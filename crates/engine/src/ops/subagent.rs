@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use threadkeep_calls as calls;
 use threadkeep_calls::{
     GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent, ThreadEvent,
 };
@@ -16,11 +17,11 @@ use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::queue::queued;
 use super::text::not_blank;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::{Plan, tell_other, write};
-use crate::policy::Verb;
-use crate::{Engine, Error, Result};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::{Plan, tell_other, write};
+use crate::ground::policy::Verb;
+use crate::{Engine, Error, Result, Show, Shown};
 
 /// The thread of a new subagent, and what it was given.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +87,14 @@ fn registered(subagent: &Subagent, id: ThreadId, created_at: Timestamp) -> Child
         created_at,
         status: subagent.status.clone().unwrap_or_else(|| "created".to_owned()),
         parent_communication: subagent.parent_communication,
+    }
+}
+
+impl Show for SubagentThread {
+    fn show(&self) -> Result<Shown> {
+        let thread = calls::Thread::from(&self.thread);
+        let told = calls::SubagentThread { thread, attachments: self.attachments.clone() };
+        Shown::at(self.thread.head.version, &told)
     }
 }
 

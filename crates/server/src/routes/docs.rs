@@ -6,12 +6,12 @@ use axum::response::{IntoResponse, Response};
 use threadkeep::Json;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
+use super::pages;
 use crate::access::Session;
 use crate::answer::Answer;
 use crate::conditions::IfNoneMatch;
-use crate::docs;
 use crate::input::Path;
-use crate::openapi::{document, tag};
+use crate::routes::openapi::{document, tag};
 use crate::table::{self, Gives, Routes};
 
 pub(crate) fn routes() -> Routes {

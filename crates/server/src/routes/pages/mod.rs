@@ -14,7 +14,7 @@ pub(crate) use html::CSP;
 /// The page of all routes. It is made when it is first asked for.
 pub(crate) fn reference() -> &'static str {
     static PAGE: OnceLock<String> = OnceLock::new();
-    PAGE.get_or_init(|| reference::page(&crate::openapi::build()))
+    PAGE.get_or_init(|| reference::page(&crate::routes::openapi::build()))
 }
 
 /// The same for somebody who is signed in: what the browser may read opens with a click.

@@ -1,118 +1,16 @@
-//! What the engine makes, as the wire shows it: answers of calls, as JSON with the version they tell.
+//! What reads give, as the wire shows it: what visitors see of it, and the versions that pages tell.
 
 use serde::Serialize;
 use threadkeep_calls as calls;
 use threadkeep_calls::Page;
-use threadkeep_model::{Account, Damaged, Lease, Message, Thread, Version};
+use threadkeep_model::{Account, Damaged, Message, Thread, Version};
 use threadkeep_store::{GcReport, StoreError};
 
 use crate::files::{FileRecord, FileVersion};
 use crate::history::HistoryEntry;
-use crate::ops::execution::Progressed;
-use crate::ops::list::{ThreadPage, ThreadSummary};
-use crate::ops::subagent::SubagentThread;
-use crate::{CopyReport, DoctorReport, Error, Family, Hit, HitMessage, IndexStatus, Key, Result, Snapshot, Standing};
-
-/// An answer on its way to the wire.
-#[derive(Debug, Clone)]
-pub struct Shown {
-    /// The version of the thread that it tells.
-    pub version: Option<Version>,
-    /// Whether it is the other one of the answers that a call declares.
-    pub also: bool,
-    /// The answer.
-    pub json: Vec<u8>,
-}
-
-impl Shown {
-    /// `answer`, which tells no version.
-    pub(crate) fn plain(answer: &impl Serialize) -> Result<Self> {
-        let unwritable = |error: serde_json::Error| Error::broken_because("an answer has text keys", &error);
-        Ok(Self { version: None, also: false, json: serde_json::to_vec(answer).map_err(unwritable)? })
-    }
-
-    /// `answer`, at `version`.
-    pub(crate) fn at(version: Version, answer: &impl Serialize) -> Result<Self> {
-        Ok(Self { version: Some(version), ..Self::plain(answer)? })
-    }
-}
-
-/// Something that a call gives.
-pub trait Show {
-    /// It, as the wire shows it.
-    ///
-    /// # Errors
-    /// If a body on disk is damaged.
-    fn show(&self) -> Result<Shown>;
-}
-
-macro_rules! plain {
-    ($($type:ty),* $(,)?) => {$(
-        impl Show for $type {
-            fn show(&self) -> Result<Shown> {
-                Shown::plain(self)
-            }
-        }
-    )*};
-}
-
-plain! {
-    calls::Approval, calls::Backfilled, calls::Checkpoint, calls::CreatedKey, calls::Decision, calls::Delegation,
-    calls::Deleted, calls::Doctor, calls::EmitTold, calls::Family, calls::Gc, calls::Injection, calls::Notified,
-    calls::Observer, calls::Project, calls::Queued, calls::Reference, calls::References, calls::Relationship,
-    calls::Released, calls::Revoked, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
-    calls::Writer, Option<calls::Writer>, Vec<calls::ModelMessage>,
-    Page<calls::Approval>, Page<calls::Checkpoint>, Page<calls::Child>, Page<calls::Decision>, Page<calls::Delegation>,
-    Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::MergeTold>, Page<calls::Observer>,
-    Page<calls::Project>, Page<calls::Queued>, Page<calls::Relationship>,
-}
-
-impl Show for calls::Logged {
-    fn show(&self) -> Result<Shown> {
-        Shown::at(self.version, self)
-    }
-}
-
-impl Show for calls::MergeTold {
-    fn show(&self) -> Result<Shown> {
-        Ok(match self.version {
-            Some(version) => Shown::at(version, self)?,
-            None => Shown { also: true, ..Shown::plain(self)? },
-        })
-    }
-}
-
-impl Show for calls::Value {
-    fn show(&self) -> Result<Shown> {
-        Shown::at(self.version, self)
-    }
-}
-
-impl Show for Thread {
-    fn show(&self) -> Result<Shown> {
-        Shown::at(self.head.version, &calls::Thread::from(self))
-    }
-}
-
-impl Show for Option<Thread> {
-    fn show(&self) -> Result<Shown> {
-        Shown::plain(&self.as_ref().map(calls::Thread::from))
-    }
-}
-
-impl Show for SubagentThread {
-    fn show(&self) -> Result<Shown> {
-        let thread = calls::Thread::from(&self.thread);
-        let told = calls::SubagentThread { thread, attachments: self.attachments.clone() };
-        Shown::at(self.thread.head.version, &told)
-    }
-}
-
-impl Show for Message {
-    fn show(&self) -> Result<Shown> {
-        Shown::at(self.version, &calls::Message::new(self)?)
-    }
-}
+use crate::{
+    CopyReport, DoctorReport, Error, Family, Hit, HitMessage, IndexStatus, Key, Result, Show, Shown, Standing,
+};
 
 /// Messages that were appended, told as one or as a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -253,82 +151,6 @@ impl HistoryEntry {
     }
 }
 
-impl Show for Progressed {
-    fn show(&self) -> Result<Shown> {
-        Shown::at(self.version, &self.shown()?)
-    }
-}
-
-impl Progressed {
-    /// It, as the wire shows it.
-    ///
-    /// # Errors
-    /// If a body on disk is damaged.
-    pub fn shown(&self) -> Result<calls::Progressed<'_>, Damaged> {
-        Ok(calls::Progressed {
-            execution_id: self.execution,
-            version: self.version,
-            delivered: self.messages.iter().map(calls::Message::new).collect::<Result<_, _>>()?,
-            injections: self.injections.clone(),
-            messages: None,
-        })
-    }
-}
-
-impl Show for ThreadPage {
-    fn show(&self) -> Result<Shown> {
-        let items: Vec<_> = self.items.iter().map(calls::ThreadSummary::from).collect();
-        Shown::plain(&Page { items, next_cursor: self.next.clone(), total: self.total })
-    }
-}
-
-impl From<&ThreadSummary> for calls::ThreadSummary {
-    fn from(row: &ThreadSummary) -> Self {
-        let thread = calls::Thread::from(&row.thread);
-        let project = row.project.as_deref();
-        Self {
-            id: thread.id,
-            short_id: thread.short_id,
-            account_id: row.thread.account.clone(),
-            v: thread.v,
-            created: thread.created,
-            updated: thread.updated,
-            title: thread.title,
-            archived: thread.archived,
-            message_count: thread.message_count,
-            next_message_id: thread.next_message_id,
-            last_user_interaction_at: thread.last_user_interaction_at,
-            lifecycle: thread.lifecycle,
-            visibility: thread.visibility,
-            terminated: thread.terminated,
-            metadata: thread.metadata,
-            draft: thread.draft,
-            auto_submit_draft: thread.auto_submit_draft,
-            agent_mode: thread.agent_mode,
-            max_tokens: thread.max_tokens,
-            agent_id: thread.agent_id,
-            task_id: thread.task_id,
-            project_id: thread.project_id,
-            user_id: thread.user_id,
-            intent: thread.intent,
-            status: thread.status,
-            env: thread.env,
-            origin_thread_id: thread.origin_thread_id,
-            fork_point_index: thread.fork_point_index,
-            main_thread_id: thread.main_thread_id,
-            parent_id: thread.parent_id,
-            activated_skills: thread.activated_skills,
-            execution: thread.execution,
-            project_name: project.map(|project| project.name.clone()),
-            icon_name: project.and_then(|project| project.icon_name.clone()),
-            sandbox: project.and_then(|project| project.sandbox.clone()),
-            user_last_interacted_at: row.user_last_interacted(),
-            diff_stats: row.diff_stats,
-            parent_relationships: row.parent_relationships.clone(),
-        }
-    }
-}
-
 impl Family {
     /// The family as the wire shows it, asked for by `thread`.
     pub fn shown(&self, thread: threadkeep_model::ThreadId) -> calls::Family {
@@ -454,24 +276,4 @@ impl From<CopyReport> for calls::Copied {
 pub fn gc_shown(report: GcReport) -> calls::Gc {
     let GcReport { segments, entries, blobs, bytes } = report;
     calls::Gc { segments, entries, blobs, bytes }
-}
-
-impl Snapshot {
-    /// The snapshot as the wire shows it.
-    ///
-    /// # Errors
-    /// If the last message's body on disk is damaged.
-    pub fn shown(&self) -> Result<calls::Snapshot<'_>, Damaged> {
-        let thread = calls::Thread { message_count: self.message_count, ..calls::Thread::from(&self.thread) };
-        let pending_version = Some(self.version).filter(|version| *version > thread.v);
-        let last_message = self.last.as_ref().map(calls::Message::new).transpose()?;
-        Ok(calls::Snapshot { thread, pending_version, last_message })
-    }
-}
-
-/// A lease, as its holder sees it.
-impl Show for Lease {
-    fn show(&self) -> Result<Shown> {
-        Shown::plain(&calls::Writer::held(self))
-    }
 }

@@ -1,5 +1,6 @@
 //! The front door: reads, and the one path by which anything changes.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -7,13 +8,16 @@ use threadkeep_model::{
     BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit,
     ThreadId, ThreadName,
 };
-use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
+use threadkeep_store::{StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
-use crate::cache::{Gate, Gates, Lineages, Shapes};
-use crate::gate::{Change, passes};
-use crate::policy::{Standing, Verb, standing};
-use crate::{DoctorReport, Error, Result, World, doctor};
+use crate::ground::beside::Heavy;
+use crate::ground::cache::{Gate, Gates, Lineages, Shapes};
+use crate::ground::carry::Envelope;
+use crate::ground::gate::{Change, passes};
+use crate::ground::policy::{Standing, Verb, standing};
+use crate::ground::validate::Validate;
+use crate::{Error, Result, World};
 
 /// How often an append that went stale is tried again.
 const TRIED_AGAIN_MAX: usize = 16;
@@ -30,9 +34,9 @@ pub struct Engine {
     /// The thread whose exclusive writer it is, and the token of the lease.
     pub(crate) writes_to: Option<(ThreadId, u64)>,
     /// What the call carries beside its parameters.
-    pub(crate) envelope: Option<Arc<crate::carry::Envelope>>,
+    pub(crate) envelope: Option<Arc<Envelope>>,
     /// What checks the results of merges.
-    pub(crate) validator: Option<Arc<dyn crate::Validate>>,
+    pub(crate) validator: Option<Arc<dyn Validate>>,
     /// What makes vectors, if not the built-in.
     pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
@@ -45,11 +49,22 @@ pub(crate) struct Shared {
     pub(crate) shapes: Shapes,
     pub(crate) gates: Gates,
     /// Works that take much memory.
-    pub(crate) heavy: crate::beside::Heavy,
-    pub(crate) live: crate::live::Live,
-    pub(crate) library: crate::search::Library,
+    pub(crate) heavy: Heavy,
+    /// What the rooms above share among all clones of an engine.
+    rooms: Rooms,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
+}
+
+/// What each room keeps, by its type: the ground floor knows none of them.
+pub(crate) type Rooms = Vec<Box<dyn Any + Send + Sync>>;
+
+impl Shared {
+    /// What the room of this type keeps.
+    pub(crate) fn room<T: Any>(&self) -> &T {
+        let room = self.rooms.iter().find_map(|room| room.downcast_ref());
+        room.expect("every room is opened with the engine")
+    }
 }
 
 /// The sizes the engine accepts.
@@ -104,29 +119,8 @@ impl Default for Limits {
 }
 
 impl Engine {
-    /// An engine on `stores`, acting for account `local`.
-    pub fn new(stores: Stores, world: Arc<dyn World>, limits: Limits) -> Self {
-        Self::on(stores, world, limits, crate::LiveSettings::default())
-    }
-
-    /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each
-    /// has its own flusher and its own observers.
-    #[must_use]
-    pub fn with_live(&self, settings: crate::LiveSettings) -> Self {
-        let shared = &self.shared;
-        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, settings);
-        Self { shared: engine.shared, ..self.clone() }
-    }
-
-    /// An engine on the same stores that accepts other sizes. It shares nothing else with this one.
-    #[must_use]
-    pub fn with_limits(&self, limits: Limits) -> Self {
-        let shared = &self.shared;
-        let engine = Self::new(shared.stores.clone(), Arc::clone(&shared.world), limits);
-        Self { shared: engine.shared, ..self.clone() }
-    }
-
-    fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: crate::LiveSettings) -> Self {
+    /// An engine on `stores`, acting for account `local`, with its rooms.
+    pub(crate) fn with_rooms(stores: Stores, world: Arc<dyn World>, limits: Limits, rooms: Rooms) -> Self {
         let shared = Shared {
             stores,
             world,
@@ -134,9 +128,8 @@ impl Engine {
             lineages: Lineages::default(),
             shapes: Shapes::default(),
             gates: Gates::default(),
-            heavy: crate::beside::Heavy::default(),
-            live: crate::live::Live::new(live),
-            library: crate::search::Library::default(),
+            heavy: Heavy::default(),
+            rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
         Self {
@@ -205,35 +198,6 @@ impl Engine {
     /// If the store cannot be read.
     pub async fn has_threads(&self) -> Result<bool> {
         Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
-    }
-
-    /// Frees what no living thread reaches; with `vacuum`, gives the space back to the file system.
-    ///
-    /// # Errors
-    /// If the store cannot be written, or an import is under way.
-    pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
-        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
-        let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
-        self.sweep_index(&progress).await?;
-        Ok(report)
-    }
-
-    /// Compares what is derived with the log, and blobs with their hashes.
-    ///
-    /// # Errors
-    /// If the store cannot be read at all.
-    pub async fn doctor(&self, progress: Progress) -> Result<DoctorReport> {
-        doctor::examine(self, &progress).await
-    }
-
-    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled again
-    /// like one that was never there.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
-    pub async fn repair(&self, progress: Progress) -> Result<()> {
-        self.shared.stores.upkeep.rebuild(progress).await?;
-        self.repair_index().await
     }
 
     /// The body of an entry.

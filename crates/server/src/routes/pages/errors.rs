@@ -13,7 +13,7 @@ macro_rules! pages {
         /// What is written about a code. A code without a page does not compile.
         fn written(code: ErrorCode) -> &'static str {
             match code {
-                $(ErrorCode::$code => include_str!(concat!("../../../../spec/docs/errors/", $name, ".md")),)*
+                $(ErrorCode::$code => include_str!(concat!("../../../../../spec/docs/errors/", $name, ".md")),)*
             }
         }
     };

@@ -8,7 +8,7 @@ use threadkeep_model::{Account, Lifecycle, Lineage, Position, Segment, SegmentId
 use threadkeep_store::{Store, StoreError};
 
 use crate::Result;
-use crate::shape::Shape;
+use crate::ground::shape::Shape;
 
 /// Segments kept with their lineages.
 const LINEAGES_MAX: usize = 8_192;

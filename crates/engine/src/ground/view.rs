@@ -11,8 +11,8 @@ use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, MessageFilter, MessageQuery, Order, StoreError, StoredEntry,
 };
 
-use crate::shape::Shape;
-use crate::slot::{SlotItem, slot};
+use crate::ground::shape::Shape;
+use crate::ground::slot::{SlotItem, slot};
 use crate::{Engine, Error, Result};
 
 /// What a thread shows.
