@@ -131,8 +131,10 @@ impl Carry for NotifyParent {
             Vec::new()
         } else {
             engine.refuse_queueing(&parent, message.silent).await?;
+            let sent = engine.sent_files(thread, &self.attachments).await?;
+            // Nobody is asked to allow what is refused anyway.
             engine.authorize(parent.id, Capability::CodeEdit).await?;
-            engine.sent_files(thread, &self.attachments).await?
+            sent
         };
         // The key lies under the parent, which gets the message; this thread is only looked at.
         let told = engine
