@@ -84,8 +84,7 @@ impl Asked {
 /// # Errors
 /// [`json_too_deep`](Code::JsonTooDeep), or [`invalid_body`](Code::InvalidBody) with what is wrong and where.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
-    let json = Json::parse("body", text)?;
-    json.read().map_err(|error| wrong(&error))
+    serde_json::from_str(&Json::check("body", text)?).map_err(|error| wrong(&error))
 }
 
 /// The same for an object; an empty text is an empty one. Derived readers would take an array for a struct, field by field,
@@ -94,11 +93,11 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
 /// # Errors
 /// As [`parse`].
 pub fn read_object<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
-    let json = Json::parse("body", if text.trim().is_empty() { "{}" } else { text })?;
-    if !json.is_object() {
+    let text = Json::check("body", if text.trim().is_empty() { "{}" } else { text })?;
+    if !text.trim_start().starts_with('{') {
         return Err(no_object());
     }
-    json.read().map_err(|error| wrong(&error))
+    serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
 fn no_object() -> Invalid {

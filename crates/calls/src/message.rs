@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use threadkeep_model::{Actor, Attachment, Damaged, MessageId, MessageName, MessageStatus, Role, Timestamp, Version};
+use threadkeep_model::{
+    Actor, Attachment, Damaged, Json, MessageBody, MessageId, MessageName, MessageStatus, Role, Timestamp, Version,
+};
 
 /// A message. Content and metadata are the body's, to the letter: borrowed from it, or owned by one that was read.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -69,6 +71,27 @@ struct Body<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// `message` as the wire shows it, where its body is at hand and need not be read again.
+    pub fn with_body(message: &'a threadkeep_model::Message, body: &'a MessageBody) -> Self {
+        let metadata = body.metadata.as_ref().map_or(no_metadata(), Json::as_raw);
+        Self {
+            id: message.name(),
+            number: message.number,
+            role: body.role,
+            name: body.name.as_deref().map(Cow::Borrowed),
+            content: Cow::Borrowed(body.content.as_json().as_raw()),
+            metadata: Cow::Borrowed(metadata),
+            silent: body.silent,
+            depth: body.depth,
+            parent_id: body.parent_id,
+            status: body.status,
+            actor: (*message.actor).clone(),
+            created_at: message.created,
+            version: message.version,
+            attachments: body.attachments.clone(),
+        }
+    }
+
     /// `message` as the wire shows it.
     ///
     /// # Errors
@@ -76,10 +99,7 @@ impl<'a> Message<'a> {
     pub fn new(message: &'a threadkeep_model::Message) -> Result<Self, Damaged> {
         let damaged = |error: serde_json::Error| Damaged { id: message.id, what: error.to_string() };
         let body: Body<'a> = serde_json::from_slice(&message.json).map_err(damaged)?;
-        let metadata = match body.metadata {
-            Some(metadata) => metadata,
-            None => serde_json::from_str("{}").map_err(damaged)?,
-        };
+        let metadata = body.metadata.unwrap_or(no_metadata());
         Ok(Self {
             id: message.name(),
             number: message.number,
@@ -97,6 +117,11 @@ impl<'a> Message<'a> {
             attachments: body.attachments,
         })
     }
+}
+
+/// `{}`.
+fn no_metadata() -> &'static RawValue {
+    serde_json::from_str("{}").expect("an empty object is JSON")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Surfaces check it once, and everything behind them relies on it: it is well-formed and at most [`JSON_DEPTH_MAX`] deep,
 //! every string is valid Unicode, no object has a key twice, and no string has null bytes.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -26,11 +27,20 @@ impl Json {
     /// [`Code::JsonTooDeep`] beyond [`JSON_DEPTH_MAX`], [`Code::InvalidBody`] for anything else that is not
     /// well-formed; both name `field`.
     pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
-        let text = without_escaped_nulls(text);
-        check(field, &text)?;
+        let text = Self::check(field, text)?;
         let raw = RawValue::from_string(text.into_owned())
             .map_err(|error| Invalid::body(field, format!("is not JSON: {error}")))?;
         Ok(Self(raw))
+    }
+
+    /// Checks `text` in one walk, and gives it less its null bytes: types can be read from it at once.
+    ///
+    /// # Errors
+    /// As [`Json::parse`].
+    pub fn check<'a>(field: &str, text: &'a str) -> Result<Cow<'a, str>, Invalid> {
+        let text = without_escaped_nulls(text);
+        check(field, &text)?;
+        Ok(text)
     }
 
     /// Checked JSON from any value that serialises.
@@ -62,6 +72,11 @@ impl Json {
     /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         self.as_str().trim() == "null"
+    }
+
+    /// The text as raw JSON.
+    pub fn as_raw(&self) -> &RawValue {
+        &self.0
     }
 
     /// The text, exactly as accepted.
@@ -128,7 +143,7 @@ pub type Object = serde_json::Map<String, serde_json::Value>;
 /// JSON text without the escape for a null byte, in strings and keys at any depth.
 ///
 /// JSON cannot contain a raw null byte, so the escape is the only spelling, and it only occurs in strings.
-fn without_escaped_nulls(text: &str) -> std::borrow::Cow<'_, str> {
+fn without_escaped_nulls(text: &str) -> Cow<'_, str> {
     const ESCAPED_NULL: &str = "\\u0000";
     if !text.contains(ESCAPED_NULL) {
         return text.into();

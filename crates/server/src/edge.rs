@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use threadkeep::{Invalid, SystemWorld, Timestamp, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
+use tracing::Instrument;
 
 use crate::access::is_stream;
 use crate::answer::Refused;
@@ -60,7 +61,10 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     let (request, leftover) = lend(request);
     let response = match admit(&app, &request) {
-        Ok(()) => contained(next.run(request)).await,
+        Ok(()) => {
+            let span = tracing::debug_span!("request", id = %id, method = known(&method), route = %route);
+            contained(next.run(request)).instrument(span).await
+        }
         Err(refused) => {
             drop(request);
             refused.into_response()

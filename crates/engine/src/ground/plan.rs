@@ -152,6 +152,7 @@ impl Engine {
         let Settled { committed, kept } = settled;
         let mut places = committed.threads.into_iter();
         let place = places.next().ok_or(Error::broken("a commit tells where its first thread is"))?;
+        tracing::Span::current().record("version", place.head.version.0);
         let Some((mut after, entries, births)) = kept else {
             let (entries, by) = self.entries_at(&place).await?;
             let after = self.thread(place.thread).await?;
