@@ -10,7 +10,7 @@ use threadkeep_model::{
 
 use crate::ErrorCode;
 use crate::asked::refuse;
-use crate::call::{Declaration, Group};
+use crate::call::{Declaration, Group, Honours};
 use crate::object::{parsed, some_thread};
 use crate::tree::reads;
 
@@ -174,6 +174,7 @@ answers! {
     )
     .about("Takes a delegation back: agents have to ask again.")
     .gives("The delegation that holds no more.")
+    .honours(Honours::DELETION)
     .example(r#"{"reason":"it is Monday"}"#);
 }
 
