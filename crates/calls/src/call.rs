@@ -97,7 +97,7 @@ impl Honours {
     pub const KEY: Self = Self { key: true, ..Self::NOTHING };
     /// Everything: a change of a thread.
     pub const CHANGE: Self = Self { expected: true, lease: Lease::Yes, key: true, value_version: false };
-    /// A change that leaves no entry under which a key could be remembered.
+    /// A change that takes away what leads to its thread, so that no key is found again.
     pub const DELETION: Self = Self { key: false, ..Self::CHANGE };
     /// A change of one value, whose version is the one that is expected.
     pub const VALUE: Self = Self { expected: false, value_version: true, ..Self::CHANGE };

@@ -295,7 +295,9 @@ impl Engine {
     ) -> Result<Committed> {
         for _ in 0..TRIED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
-            passes(gate.lifecycle, Change::Content)?;
+            if let Err(refused) = passes(gate.lifecycle, Change::Content) {
+                return self.repeated(thread).await?.ok_or(refused);
+            }
             let write = threadkeep_model::Write {
                 thread,
                 expect: Expect::at(gate.era, None),

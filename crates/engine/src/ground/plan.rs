@@ -78,6 +78,8 @@ pub(crate) struct Told {
     pub(crate) by: Arc<Actor>,
     /// The threads that were created with it.
     pub(crate) made: Vec<Thread>,
+    /// Whether it was told before, under the same key.
+    pub(crate) repeated: bool,
 }
 
 impl Told {
@@ -160,7 +162,7 @@ impl Engine {
             for place in places {
                 made.push(self.thread(place.thread).await?);
             }
-            return Ok(Told { thread: after, place, entries, by, made });
+            return Ok(Told { thread: after, place, entries, by, made, repeated: true });
         };
         after.head = place.head;
         let made = births.into_iter().map(|mut child: Thread| {
@@ -170,7 +172,7 @@ impl Engine {
             child
         });
         let (made, by) = (made.collect(), Arc::new(self.caller.actor.clone()));
-        Ok(Told { thread: after, place, entries, by, made })
+        Ok(Told { thread: after, place, entries, by, made, repeated: false })
     }
 
     /// The commit of a plan, the thread with its record after it, and the threads that it creates.
@@ -249,8 +251,21 @@ impl Engine {
         }
     }
 
+    /// What `checks` give, which come before the decision. Where they refuse what was done already, under the same key,
+    /// they give nothing: the first result counts, and the commit finds it.
+    pub(crate) async fn unless_repeated<T: Default>(
+        &self,
+        thread: ThreadId,
+        checks: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match checks.await {
+            Ok(checked) => Ok(checked),
+            Err(refused) => self.repeated(thread).await?.map(|_| T::default()).ok_or(refused),
+        }
+    }
+
     /// The result that the call's key stands for, if it was carried out before.
-    async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
+    pub(crate) async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
         let Some(idempotency) = self.idempotency() else { return Ok(None) };
         let (account, key) = (self.caller.account.clone(), idempotency.key.clone());
         let query = KeyQuery { account, thread, key, now: self.shared.world.now() };

@@ -7,6 +7,7 @@ mod calls;
 mod contract;
 mod copy;
 mod emit;
+mod envelope;
 mod files;
 mod follow;
 mod fork;
