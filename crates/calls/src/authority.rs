@@ -10,7 +10,7 @@ use threadkeep_model::{
 
 use crate::ErrorCode;
 use crate::asked::refuse;
-use crate::call::{Declaration, Group};
+use crate::call::{Declaration, Group, Honours};
 use crate::object::{parsed, some_thread};
 use crate::tree::reads;
 
@@ -37,7 +37,12 @@ pub struct Transfer {
     #[schemars(length(max = threadkeep_model::REASON_BYTES_MAX))]
     pub reason: Option<String>,
     /// How long to wait for an answer, or how long a delegation holds: an ISO 8601 duration such as `PT30S` or `P1D`.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "iso8601", deserialize_with = "duration")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "iso8601",
+        deserialize_with = "duration"
+    )]
     #[schemars(
         with = "Option<String>",
         regex(pattern = r"^P([0-9]{1,4}D)?(T([0-9]{1,6}H)?([0-9]{1,6}M)?([0-9]{1,6}S)?)?$"),
@@ -59,15 +64,16 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::E
 
 fn iso8601<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     const DAY: u64 = 86_400;
-    duration.map(|duration| {
-        let seconds = duration.as_secs();
-        match (seconds / DAY, seconds % DAY) {
-            (0, rest) => format!("PT{rest}S"),
-            (days, 0) => format!("P{days}D"),
-            (days, rest) => format!("P{days}DT{rest}S"),
-        }
-    })
-    .serialize(serializer)
+    duration
+        .map(|duration| {
+            let seconds = duration.as_secs();
+            match (seconds / DAY, seconds % DAY) {
+                (0, rest) => format!("PT{rest}S"),
+                (days, 0) => format!("P{days}D"),
+                (days, rest) => format!("P{days}DT{rest}S"),
+            }
+        })
+        .serialize(serializer)
 }
 
 impl Transfer {
@@ -174,6 +180,8 @@ answers! {
     )
     .about("Takes a delegation back: agents have to ask again.")
     .gives("The delegation that holds no more.")
+    // The delegation is gone afterwards, so a repetition could not find its thread.
+    .honours(Honours::DELETION)
     .example(r#"{"reason":"it is Monday"}"#);
 }
 
@@ -197,14 +205,17 @@ pub struct ListApprovals {
 }
 
 impl ListApprovals {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::get(("approvals", "listApprovals"), "/v1/approvals", AUTHORITY)
-            .about(
-                "Lists approvals of all threads, in the order in which they were asked: those that wait, unless something \
+    pub(crate) const DECLARATION: Declaration = Declaration::get(
+        ("approvals", "listApprovals"),
+        "/v1/approvals",
+        AUTHORITY,
+    )
+    .about(
+        "Lists approvals of all threads, in the order in which they were asked: those that wait, unless something \
                  is said.",
-            )
-            .gives("Those that hold.")
-            .fails(&[ErrorCode::InvalidCursor, ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound]);
+    )
+    .gives("Those that hold.")
+    .fails(&[ErrorCode::InvalidCursor, ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound]);
 }
 
 /// The state of approvals that are listed.

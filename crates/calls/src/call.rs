@@ -169,6 +169,8 @@ pub struct Declaration {
     pub never: Option<ErrorCode>,
     /// A body it accepts, as JSON.
     pub example: &'static str,
+    /// A parameter of the query with which a read also writes.
+    pub writes_with: Option<&'static str>,
 }
 
 impl Declaration {
@@ -195,6 +197,7 @@ impl Declaration {
             fails: &[],
             never: None,
             example: "{}",
+            writes_with: None,
         }
     }
 
@@ -272,6 +275,10 @@ impl Declaration {
 
     pub(crate) const fn example(self, json: &'static str) -> Self {
         Self { example: json, ..self }
+    }
+
+    pub(crate) const fn writes_with(self, parameter: &'static str) -> Self {
+        Self { writes_with: Some(parameter), ..self }
     }
 
     /// The parts of the path that stand for something, without their braces.

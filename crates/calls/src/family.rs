@@ -98,4 +98,3 @@ pub struct Family {
     /// Whether there are more threads than were read.
     pub cut_off: bool,
 }
-

@@ -81,9 +81,7 @@ pub use search::{
     Backfilled, RunBackfill, SearchFound, SearchMessage, SearchResult, SearchStatus, SearchThreads, SearchWhy, in_units,
 };
 pub use snapshot::Snapshot;
-pub use subagent::{
-    GetParent, ListSubagents, Notified, NotifyParent, SetStatus, StatusSet, Subagent, SubagentThread,
-};
+pub use subagent::{GetParent, ListSubagents, Notified, NotifyParent, SetStatus, StatusSet, Subagent, SubagentThread};
 pub use summary::{Changed, DiffStats, ThreadSummary};
 pub use thread::Thread;
 pub use thread_calls::{
@@ -100,4 +98,4 @@ pub use work::{
     ActivateSkill, Assign, Begin, Cancel, EditQueued, Emit, EmitTold, End, Execution, ListQueue, ModelMessage,
     Progressed, Queue, Queued, RemoveQueued, Step,
 };
-pub use writer::{GetWriter, Released, ReleaseWriter, RenewWriter, TakeWriter, Writer};
+pub use writer::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};

@@ -401,6 +401,7 @@ impl ListMessages {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("messages", "listMessages"), "/v1/threads/{thread}/messages", MESSAGES)
             .about("Lists the messages of a thread, now or as it was at a version.")
+            .writes_with("from")
             .gives("A page of messages.")
             .versioned()
             .needs(Needs::Public)

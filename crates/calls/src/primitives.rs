@@ -62,7 +62,9 @@ pub struct Inject {
 impl Inject {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("inject", "inject"), "/v1/threads/{thread}/inject", PRIMITIVES)
-            .about("Puts something before whoever works on a thread; the next begin or step of an execution takes it up.")
+            .about(
+                "Puts something before whoever works on a thread; the next begin or step of an execution takes it up.",
+            )
             .creates("What was injected.")
             .fails(&[ErrorCode::InjectionsFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"type":"constraint","content":"Only the standard library","urgency":"immediate"}"#);
@@ -440,7 +442,8 @@ mod tests {
         let key = |question: &str| {
             let actor = threadkeep_model::Caller::local().actor;
             let (question, answer, reason) = (question.to_owned(), String::new(), None);
-            Decision { question, answer, reason, actor, created_at: Timestamp::default(), version: Version::START }.key()
+            Decision { question, answer, reason, actor, created_at: Timestamp::default(), version: Version::START }
+                .key()
         };
         assert_eq!(key("  Which\n store?\t"), "which store?");
         assert_eq!(key("WELCHE FARBE, ÜBRIGENS?"), key("Welche Farbe, übrigens?"));

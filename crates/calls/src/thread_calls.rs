@@ -12,8 +12,7 @@ use crate::message_calls::NewMessage;
 use crate::object::{Object, flag, objects, some_thread};
 use crate::{ErrorCode, asked};
 
-pub(crate) const THREADS: Group =
-    Group { name: "Threads", about: "Make threads, read, change, list and delete them." };
+pub(crate) const THREADS: Group = Group { name: "Threads", about: "Make threads, read, change, list and delete them." };
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -113,12 +112,11 @@ impl JsonSchema for Create {
 pub struct GetThread {}
 
 impl GetThread {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::get(("get", "getThread"), "/v1/threads/{thread}", THREADS)
-            .about("Shows a thread, without its messages.")
-            .gives("The thread; visitors of a public one see less of it.")
-            .versioned()
-            .needs(Needs::Public);
+    pub(crate) const DECLARATION: Declaration = Declaration::get(("get", "getThread"), "/v1/threads/{thread}", THREADS)
+        .about("Shows a thread, without its messages.")
+        .gives("The thread; visitors of a public one see less of it.")
+        .versioned()
+        .needs(Needs::Public);
 }
 
 /// New values for fields of the record: arrays and objects are replaced whole, null clears a field.

@@ -290,29 +290,32 @@ impl From<RollbackTo> for Rollback {
 }
 
 impl Rollback {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("rollback", "rollBack"), "/v1/threads/{thread}/rollback", TREE)
-            .about(
-                "Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last time.",
-            )
-            .gives("The thread as it is now.")
-            .versioned()
-            .fails(&[
-                ErrorCode::BeforeBirth,
-                ErrorCode::VersionInFuture,
-                ErrorCode::CheckpointNotFound,
-                ErrorCode::IndexOutOfRange,
-                ErrorCode::InvalidMessageId,
-                ErrorCode::MessageNotFound,
-                ErrorCode::NothingToUndo,
-                ErrorCode::FileNotFound,
-                ErrorCode::IsADirectory,
-                ErrorCode::NotADirectory,
-                ErrorCode::ThreadClosed,
-                ErrorCode::ThreadSuspended,
-                ErrorCode::ApprovalRequired,
-            ])
-            .example(r#"{"version":1}"#);
+    pub(crate) const DECLARATION: Declaration = Declaration::post(
+        ("rollback", "rollBack"),
+        "/v1/threads/{thread}/rollback",
+        TREE,
+    )
+    .about(
+        "Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last time.",
+    )
+    .gives("The thread as it is now.")
+    .versioned()
+    .fails(&[
+        ErrorCode::BeforeBirth,
+        ErrorCode::VersionInFuture,
+        ErrorCode::CheckpointNotFound,
+        ErrorCode::IndexOutOfRange,
+        ErrorCode::InvalidMessageId,
+        ErrorCode::MessageNotFound,
+        ErrorCode::NothingToUndo,
+        ErrorCode::FileNotFound,
+        ErrorCode::IsADirectory,
+        ErrorCode::NotADirectory,
+        ErrorCode::ThreadClosed,
+        ErrorCode::ThreadSuspended,
+        ErrorCode::ApprovalRequired,
+    ])
+    .example(r#"{"version":1}"#);
 }
 
 #[derive(Default, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, ThreadId, ThreadName
 use threadkeep_store::BoxFuture;
 
 use crate::show::{Show, Shown};
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// A call that the engine carries out.
 pub trait Carry: Call {
@@ -19,6 +19,11 @@ pub trait Carry: Call {
 
     /// Carries it out. `thread` is the one that the envelope names; calls that name none ignore it.
     fn carry(self, engine: &Engine, thread: ThreadId) -> impl Future<Output = Result<Self::Made>> + Send;
+
+    /// What it gives where there is no such thread, if that is no error.
+    fn without_thread() -> Option<Self::Made> {
+        None
+    }
 
     /// What was made, as the wire shows it.
     ///
@@ -46,7 +51,10 @@ impl Engine {
     /// Whatever the call refuses; nothing has changed then.
     pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
         let at = at.into();
-        let thread = self.resolve(at.thread).await?;
+        let thread = match (self.resolve(at.thread).await, C::without_thread()) {
+            (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
+            (resolved, _) => resolved?,
+        };
         let hash = |key: &IdempotencyKey| Idempotency { key: key.clone(), hash: hash_of(&call) };
         let idempotency = at.key.as_ref().map(hash);
         let engine = self.under(&at, thread, idempotency);
@@ -83,7 +91,7 @@ impl Engine {
             Some(ThreadName::Full(id)) => Ok(Some(id)),
             Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
                 Some(thread) => Ok(Some(thread.id)),
-                None => Err(crate::Error::ThreadNotFound { thread: short }),
+                None => Err(Error::ThreadNotFound { thread: short }),
             },
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit, ThreadId,
-    ThreadName,
+    BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit,
+    ThreadId, ThreadName,
 };
 use threadkeep_store::{Progress, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;

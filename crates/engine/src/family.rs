@@ -154,7 +154,8 @@ impl Engine {
             if is_told && lineage.is_some_and(|lineage| is_in_view(lineage, &head, &relation)) {
                 let Relation { parent, child, kind, index, created, comment, .. } = relation;
                 let role = RelationshipRole::Child;
-                let seen = Relationship { thread_id: parent, kind, role, message_index: index, created_at: created, comment };
+                let seen =
+                    Relationship { thread_id: parent, kind, role, message_index: index, created_at: created, comment };
                 above.entry(child).or_default().push(seen);
             }
         }

@@ -201,7 +201,14 @@ impl Engine {
 
 fn system(shared: &Weak<Shared>) -> Option<Engine> {
     let shared = shared.upgrade()?;
-    Some(Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, envelope: None, validator: None, embedder: None })
+    Some(Engine {
+        shared,
+        caller: Arc::new(Caller::local()),
+        writes_to: None,
+        envelope: None,
+        validator: None,
+        embedder: None,
+    })
 }
 
 impl Follower {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use threadkeep_calls as calls;
 use threadkeep_calls::Page;
-use threadkeep_model::{Damaged, Lease, Message, Thread, Version};
+use threadkeep_model::{Account, Damaged, Lease, Message, Thread, Version};
 use threadkeep_store::{GcReport, StoreError};
 
 use crate::files::{FileRecord, FileVersion};
@@ -203,13 +203,15 @@ impl Show for ShownValues {
 pub struct ShownHistory {
     pub(crate) entries: Vec<HistoryEntry>,
     pub(crate) next: Option<String>,
+    /// The account that reads.
+    pub(crate) reader: Account,
 }
 
 impl Show for Seen<ShownHistory> {
     fn show(&self) -> Result<Shown> {
         let mut items = Vec::with_capacity(self.read.entries.len());
         for entry in &self.read.entries {
-            items.extend(entry.seen_by(self.standing)?);
+            items.extend(entry.seen_by(self.standing, &self.read.reader)?);
         }
         Shown::plain(&Page { items, next_cursor: self.read.next.clone(), total: None })
     }
@@ -238,14 +240,15 @@ impl HistoryEntry {
         })
     }
 
-    /// The entry as somebody of this standing sees it; none if it is not for them.
+    /// The entry as a reader of this standing sees it; none if it is not for them. What another account said before a fork
+    /// is told as to a visitor.
     ///
     /// # Errors
     /// If the body on disk is damaged.
-    pub fn seen_by(&self, standing: Standing) -> Result<Option<calls::HistoryEntry<'_>>> {
+    pub fn seen_by(&self, standing: Standing, reader: &Account) -> Result<Option<calls::HistoryEntry<'_>>> {
         match standing {
-            Standing::Owner => self.shown().map(Some),
-            Standing::Visitor => Ok(self.shown()?.for_visitors(self.kind)),
+            Standing::Owner if *self.account == *reader => self.shown().map(Some),
+            Standing::Owner | Standing::Visitor => Ok(self.shown()?.for_visitors(self.kind)),
         }
     }
 }
@@ -329,10 +332,8 @@ impl From<&ThreadSummary> for calls::ThreadSummary {
 impl Family {
     /// The family as the wire shows it, asked for by `thread`.
     pub fn shown(&self, thread: threadkeep_model::ThreadId) -> calls::Family {
-        let subagent = |(parent, child): &(_, calls::Child)| calls::FamilySubagent {
-            parent_id: *parent,
-            child: child.clone(),
-        };
+        let subagent =
+            |(parent, child): &(_, calls::Child)| calls::FamilySubagent { parent_id: *parent, child: child.clone() };
         calls::Family {
             thread_id: thread,
             threads: self.threads.iter().map(calls::Thread::from).collect(),

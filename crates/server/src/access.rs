@@ -22,6 +22,12 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// The thread that a path names.
+    pub(crate) async fn thread(&self, name: &str) -> Result<Thread, Refused> {
+        let name: ThreadName = name.parse()?;
+        Ok(self.engine.thread(name).await?)
+    }
+
     /// Refuses what the key may not do.
     pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
         if self.key.scope >= needed {
@@ -79,12 +85,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Whoever asks, if they have a key.
-    pub(crate) fn with_key(&self) -> Result<Access, Refused> {
-        let key = self.key.clone().ok_or_else(unauthorized)?;
-        Ok(Access { engine: self.engine.clone(), key })
-    }
-
     /// The thread that a path names, for somebody who wants to do this with it. Without a key, what is not public
     /// asks for one, whether it is there or not.
     pub(crate) async fn seen(&self, name: &str, verb: Verb) -> Result<(Thread, Standing), Refused> {
@@ -140,7 +140,9 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
                 None => None,
             }
         }
-        None => match parts.uri.query().filter(|_| is_stream(path)).and_then(ticket) {
+        None => match parts.uri.query().and_then(ticket) {
+            // A ticket opens streams, and nothing else.
+            Some(_) if !is_stream(path) => return Err(unauthorized()),
             Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
             // A session that is over is none: whoever reads public threads goes on doing so.
             None => return Ok(in_session(parts, app).await),
@@ -187,7 +189,7 @@ fn ticket(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("ticket="))
 }
 
-fn unauthorized() -> Refused {
+pub(crate) fn unauthorized() -> Refused {
     let problem =
         Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, "a key is needed, and this is none that holds");
     problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()

@@ -111,7 +111,11 @@ pub(crate) fn created(value: &impl Serialize) -> Response {
 }
 
 fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
-    let bytes = serde_json::to_vec(value).expect("answers have text keys and plain values");
+    with_json(status, serde_json::to_vec(value).expect("answers have text keys and plain values"))
+}
+
+/// JSON that is written down already.
+pub(crate) fn with_json(status: StatusCode, bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -119,7 +123,7 @@ fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
 }
 
 /// The same answer, with the version of the thread it tells.
-pub(crate) fn at(version: Version, mut response: Response) -> Response {
+pub(crate) fn at_version(version: Version, mut response: Response) -> Response {
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
         response.headers_mut().insert(header::ETAG, tag);
     }

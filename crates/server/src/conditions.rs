@@ -5,8 +5,8 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
-use threadkeep::{Engine, IdempotencyKey, Invalid, Position, Thread, Version};
-use threadkeep_calls::{ErrorCode, Problem, Status};
+use threadkeep::calls::At;
+use threadkeep::{IdempotencyKey, Invalid, Position, ThreadId, Version};
 
 use crate::answer::Refused;
 
@@ -31,8 +31,8 @@ macro_rules! headers {
 
 headers! {
     IfMatch(header::IF_MATCH): version;
-    Retry(IDEMPOTENCY_KEY): key;
-    Lease(WRITER): token;
+    Retry(IDEMPOTENCY_KEY): idempotency_key;
+    Lease(WRITER): lease_token;
     LastEventId(LAST_EVENT_ID): text;
     IfNoneMatch(header::IF_NONE_MATCH): text;
 }
@@ -40,15 +40,8 @@ headers! {
 /// `If-Match`: the version that the thread has to be at.
 pub(crate) struct IfMatch(Option<Option<Version>>);
 
-impl IfMatch {
-    /// The version that is expected.
-    pub(crate) fn version(&self) -> Option<Version> {
-        self.0.flatten()
-    }
-}
-
 /// The version that a tag names; none for `*`, which any version is.
-fn version(value: &HeaderValue) -> Result<Option<Version>, Refused> {
+pub(crate) fn version(value: &HeaderValue) -> Result<Option<Version>, Refused> {
     let text = value.to_str().unwrap_or_default().trim();
     if text == "*" {
         return Ok(None);
@@ -62,7 +55,7 @@ fn version(value: &HeaderValue) -> Result<Option<Version>, Refused> {
 /// `Idempotency-Key`: under which the request may be sent again.
 pub(crate) struct Retry(pub(crate) Option<IdempotencyKey>);
 
-fn key(value: &HeaderValue) -> Result<IdempotencyKey, Refused> {
+pub(crate) fn idempotency_key(value: &HeaderValue) -> Result<IdempotencyKey, Refused> {
     let text = value.to_str().map_err(|_| Invalid::parameter("Idempotency-Key", "is not plain text"))?;
     Ok(IdempotencyKey::new(text)?)
 }
@@ -70,55 +63,35 @@ fn key(value: &HeaderValue) -> Result<IdempotencyKey, Refused> {
 /// `Threadkeep-Writer`: the token of the lease under which the caller writes.
 pub(crate) struct Lease(Option<u64>);
 
-impl Lease {
-    /// The engine, writing to `thread` under the lease if there is one.
-    pub(crate) fn engine(&self, engine: &Engine, thread: &Thread) -> Engine {
-        match self.0 {
-            Some(token) => engine.writing_under(thread.id, token),
-            None => engine.clone(),
-        }
+/// The envelope of a call that has a handler of its own.
+pub(crate) struct Conditions {
+    expected: IfMatch,
+    lease: Lease,
+    retry: Retry,
+}
+
+impl Conditions {
+    /// The envelope, at `thread`.
+    pub(crate) fn at(self, thread: ThreadId) -> At {
+        let Self { expected, lease, retry } = self;
+        At { thread: Some(thread.into()), expected: expected.0.flatten(), lease: lease.0, key: retry.0 }
     }
 }
 
-fn token(value: &HeaderValue) -> Result<u64, Refused> {
-    let token = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    token.ok_or_else(|| Invalid::parameter("Threadkeep-Writer", "is not the token of a lease").into())
-}
-
-/// `Threadkeep-Writer`, where there is nothing to do without it.
-pub(crate) struct Token(pub(crate) u64);
-
-impl<S: Sync> FromRequestParts<S> for Token {
+impl<S: Sync> FromRequestParts<S> for Conditions {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
-        let Lease(token) = Lease::from_request_parts(parts, state).await?;
-        token.map(Self).ok_or_else(|| {
-            let detail = "the token of the lease is missing";
-            let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
-            problem.hint("send it as Threadkeep-Writer: TOKEN").into()
-        })
+        let expected = IfMatch::from_request_parts(parts, state).await?;
+        let lease = Lease::from_request_parts(parts, state).await?;
+        let retry = Retry::from_request_parts(parts, state).await?;
+        Ok(Self { expected, lease, retry })
     }
 }
 
-/// `If-Match` and `If-None-Match: *` about a value: the version that it has to be at, 0 if there must be none.
-pub(crate) struct ValueIs(pub(crate) Option<Version>);
-
-impl<S: Sync> FromRequestParts<S> for ValueIs {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        match (parts.headers.get(header::IF_MATCH), parts.headers.get(header::IF_NONE_MATCH)) {
-            (None, None) => Ok(Self(None)),
-            (Some(value), None) => match version(value)? {
-                Some(version) => Ok(Self(Some(version))),
-                None => Err(Invalid::parameter("If-Match", "is not a version of the value in quotes").into()),
-            },
-            (None, Some(value)) if value.as_bytes() == b"*" => Ok(Self(Some(Version::START))),
-            (None, Some(_)) => Err(Invalid::parameter("If-None-Match", "is not *").into()),
-            (Some(_), Some(_)) => Err(Invalid::parameter("If-None-Match", "goes without If-Match").into()),
-        }
-    }
+pub(crate) fn lease_token(value: &HeaderValue) -> Result<u64, Refused> {
+    let token = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    token.ok_or_else(|| Invalid::parameter("Threadkeep-Writer", "is not the token of a lease").into())
 }
 
 fn text(value: &HeaderValue) -> Result<String, Refused> {

@@ -58,10 +58,7 @@ pub(crate) fn shown<'a>(
     standing: Standing,
     engine: &Engine,
 ) -> Result<Option<api::HistoryEntry<'a>>, Error> {
-    if standing == Standing::Owner && *entry.account == engine.caller().account {
-        return api::HistoryEntry::new(entry).map(Some);
-    }
-    api::HistoryEntry::for_visitors(entry)
+    entry.seen_by(standing, &engine.caller().account)
 }
 
 /// One thread: its history, then live; and, for its owner, what is not logged.

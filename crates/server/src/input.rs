@@ -10,10 +10,9 @@ use axum::http::{HeaderMap, header};
 use futures_core::Stream;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
-use threadkeep::model::FieldChanges;
-use threadkeep::{Engine, FileContent, Invalid, Json, Skill};
+use threadkeep::{Engine, FileContent, Invalid, Json};
 use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Problem, Status, read_object};
 
 use crate::answer::Refused;
 use crate::app::{App, Settings};
@@ -35,80 +34,18 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 /// A body of JSON.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<T: FromBody> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
-        Ok(Self(T::from_body(&text(request, &app.settings).await?)?))
+        Ok(Self(read_object(&text(request, &app.settings).await?)?))
     }
 }
 
-/// What the text of a body is read as.
-pub(crate) trait FromBody: schemars::JsonSchema + Sized {
-    /// Reads it; an empty body is an empty object.
-    fn from_body(text: &str) -> Result<Self, Invalid>;
-}
-
-macro_rules! from_body {
-    ($($type:ty: $read:path;)*) => {$(
-        impl FromBody for $type {
-            fn from_body(text: &str) -> Result<Self, Invalid> {
-                $read(text)
-            }
-        }
-    )*};
-}
-
-from_body! {
-    FieldChanges: api::parse_update;
-    Skill: api::parse_body;
-    api::Answer: api::parse_body;
-    api::Assign: api::parse_body;
-    api::ChangeLifecycle: api::parse_body;
-    api::ChangeOwner: api::parse_body;
-    api::Begin: api::parse_body;
-    api::CreateThread: api::CreateThread::parse;
-    api::Decide: api::parse_body;
-    api::Merge: api::parse_body;
-    api::EditMessage: api::parse_body;
-    api::Emit: api::parse_body;
-    api::End: api::parse_body;
-    api::Fork: api::parse_body;
-    api::Handoff: api::parse_body;
-    api::Inject: api::parse_body;
-    api::Mention: api::parse_body;
-    api::NewEvent: api::parse_body;
-    api::NewKey: api::parse_body;
-    api::NewMessage: api::parse_body;
-    api::NewMessages: api::NewMessages::parse;
-    api::NewObserver: api::parse_body;
-    api::NewReference: api::parse_body;
-    api::NewSubagent: api::parse_body;
-    api::NewTicket: api::parse_body;
-    api::Nothing: api::parse_body;
-    api::NotifyParent: api::parse_body;
-    api::ProjectChanges: api::ProjectChanges::parse;
-    api::PutProject: api::parse_body;
-    api::RenewWriter: api::parse_body;
-    api::Rollback: api::parse_body;
-    api::RunBackfill: api::parse_body;
-    api::RunDoctor: api::parse_body;
-    api::RunGc: api::parse_body;
-    api::SearchThreads: api::parse_body;
-    api::SetCheckpoint: api::parse_body;
-    api::SetStatus: api::parse_body;
-    api::Spawn: api::parse_body;
-    api::Step: api::parse_body;
-    api::TakeWriter: api::parse_body;
-    api::Transfer: api::parse_body;
-    api::Truncate: api::parse_body;
-}
-
-impl FromBody for Json {
-    fn from_body(text: &str) -> Result<Self, Invalid> {
-        Self::parse("value", text)
-    }
-}
+/// A body that says nothing: empty, or `{}`.
+#[derive(Debug, Clone, Copy, Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
 
 /// A body that is no JSON, chunk by chunk.
 pub(crate) struct Lines(pub(crate) Chunks);
@@ -197,7 +134,7 @@ fn unencoded(headers: &HeaderMap) -> Result<(), Refused> {
 ///
 /// # Errors
 /// 415 for another media type, 413 for too much, 408 for one that does not go on, 400 for what is not UTF-8.
-async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
+pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
     let headers = request.headers();
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());
     unencoded(headers)?;

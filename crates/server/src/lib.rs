@@ -1,11 +1,13 @@
 //! Threads over HTTP: routes, streams, and who may do what.
 //!
-//! A handler parses a request, asks [`Access`](access::Access) for an engine that acts for whoever asks, carries out one
-//! operation, and prints what came of it. It decides nothing: rules are in the engine, JSON shapes in `api`.
+//! One handler serves every call of the list ([`calls`]): it reads the key, the envelope and the parameters, has the engine
+//! carry the call out, and writes the answer down. Streams, file contents, exports and sign-in have handlers of their own.
+//! None of them decides anything: rules are in the engine, JSON shapes in the calls.
 
 mod access;
 mod answer;
 mod app;
+mod calls;
 mod conditions;
 mod docs;
 mod edge;

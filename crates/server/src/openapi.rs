@@ -266,6 +266,9 @@ fn without_null(mut schema: Value) -> Value {
             schema["type"] = only.clone();
         }
     }
+    if let Some(words) = schema["enum"].as_array_mut() {
+        words.retain(|word| !word.is_null());
+    }
     if let Some(fields) = schema.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }

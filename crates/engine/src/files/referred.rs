@@ -6,8 +6,8 @@ use threadkeep_tree::Glob;
 
 use super::{FileRecord, LOOKED_AT};
 use crate::ops::reference::{Referred, gone};
-use crate::view::View;
 use crate::ops::values::Values;
+use crate::view::View;
 use crate::{Engine, Error, Files, Result, Verb};
 
 /// A page of what a reference shows.

@@ -134,7 +134,9 @@ impl Engine {
                 matches.truncate(left);
                 left -= matches.len();
                 if !matches.is_empty() {
-                    grepped.files.push(FileMatches { path: name.parse()?, matches: matches.into_iter().map(line).collect() });
+                    grepped
+                        .files
+                        .push(FileMatches { path: name.parse()?, matches: matches.into_iter().map(line).collect() });
                 }
                 let unsearched = found.peek().is_some() || !(pieces.is_empty() && files.is_empty() && pages.is_empty());
                 if more || left == 0 && unsearched {

@@ -10,8 +10,8 @@ use threadkeep_model::{
 use super::draft::{Draft, DraftStep};
 use crate::gate::{Change, open_for};
 use crate::ops::append::Prepared;
-use crate::ops::update::{changes, merged};
 use crate::ops::edit;
+use crate::ops::update::{changes, merged};
 use crate::plan::write;
 use crate::view::View;
 use crate::{Engine, Error, Result};

@@ -229,8 +229,14 @@ impl Watch {
             }
             let Some(shared) = shared.upgrade() else { return };
             let settings = shared.live.settings.clone();
-            let engine =
-                Engine { shared, caller: Arc::new(Caller::local()), writes_to: None, envelope: None, validator: None, embedder: None };
+            let engine = Engine {
+                shared,
+                caller: Arc::new(Caller::local()),
+                writes_to: None,
+                envelope: None,
+                validator: None,
+                embedder: None,
+            };
             let next = match self.look(&engine, &mut looking).await {
                 Ok(next) => {
                     looking.failures = 0;

@@ -9,8 +9,8 @@ use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 use super::draft::{Draft, Refused, null};
 use super::queue::LiveThread;
 use super::write_behind::{Unflushed, WriteBehind};
-use crate::gate::{Change, passes};
 use crate::carry::Carry;
+use crate::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Page, Result};
 
 /// How to hold a thread.

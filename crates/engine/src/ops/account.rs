@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadkeep_calls as calls;
 use threadkeep_calls::{
     Backfilled, CreateKey, CreateProject, CreatedKey, DeleteProject, Deleted, Doctor, Gc, GetProject, ListKeys,
-    ListProjects, Page, Project, PutProject, Revoked, RevokeKey, RunBackfill, RunDoctor, RunGc, Scope, SearchFound,
+    ListProjects, Page, Project, PutProject, RevokeKey, Revoked, RunBackfill, RunDoctor, RunGc, Scope, SearchFound,
     SearchThreads, UpdateProject,
 };
 use threadkeep_model::{Actor, ActorKind, Invalid, ThreadId, Value};

@@ -143,7 +143,8 @@ mod tests {
     fn the_same_agent_or_skill_again_changes_nothing() {
         let mut working = thread();
         let skill = Skill { name: "pdf".into(), arguments: None };
-        working.record = working.record.with_state(AgentState { agent_id: Some("a".into()), skills: vec![skill.clone()] });
+        working.record =
+            working.record.with_state(AgentState { agent_id: Some("a".into()), skills: vec![skill.clone()] });
         assert!(assign(working.clone(), "a").expect("a plan").entries.is_empty());
         assert!(activate(working.clone(), &skill).expect("a plan").entries.is_empty());
         let assigned = assign(working, "b").expect("a plan").entries;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_calls::{Append, AppendEvent, At, Logged, NewMessage, SaidMessage};
 use threadkeep_model::{
-    Attachment, BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName, NewEntry,
-    Position, ThreadId,
+    Attachment, BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName,
+    NewEntry, Position, ThreadId,
 };
 use threadkeep_store::{EntryQuery, Order};
 

@@ -45,4 +45,3 @@ impl Engine {
         self.call(At::none(), create).await
     }
 }
-

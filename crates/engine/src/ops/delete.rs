@@ -31,6 +31,10 @@ impl Carry for Delete {
             Err(error) => Err(error),
         }
     }
+
+    fn without_thread() -> Option<Deleted> {
+        Some(Deleted { deleted: false })
+    }
 }
 
 impl Carry for DeleteMessage {
@@ -63,12 +67,7 @@ impl Engine {
     /// # Errors
     /// [`Error::VersionConflict`].
     pub async fn delete(&self, at: impl Into<At>, delete: Delete) -> Result<bool> {
-        match self.call(at, delete).await {
-            Ok(Deleted { deleted }) => Ok(deleted),
-            // A short id that names nothing is found out before the call.
-            Err(Error::ThreadNotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(self.call(at, delete).await?.deleted)
     }
 
     /// Deletes a message; false if the thread does not show it.

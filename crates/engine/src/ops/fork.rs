@@ -2,8 +2,8 @@
 
 use threadkeep_calls::{Fork, ForkPoint};
 use threadkeep_model::{
-    Account, AgentState, Entry, Forked, Invalid, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally, Thread,
-    ThreadCommit, ThreadId, Version, fork_title,
+    Account, AgentState, Entry, Forked, Invalid, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally,
+    Thread, ThreadCommit, ThreadId, Version, fork_title,
 };
 use threadkeep_store::StoreError;
 
@@ -139,13 +139,7 @@ impl Engine {
 
 /// The record of a fork: what describes the work goes along, what belongs to one thread alone does not. A visitor gets
 /// what visitors see.
-fn inherit(
-    parent: &Record,
-    title: String,
-    origin: ThreadId,
-    index: Option<u64>,
-    standing: Standing,
-) -> Result<Record> {
+fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>, standing: Standing) -> Result<Record> {
     let own = |field: &Option<String>| field.clone().filter(|_| standing == Standing::Owner);
     // Metadata was checked when it came in: what cannot be read now is damage, and is told.
     let read = |metadata: &Json| Json::parse("metadata", metadata.as_str());

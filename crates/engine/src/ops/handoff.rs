@@ -2,7 +2,8 @@
 
 use threadkeep_calls::{GetSummary, Handoff, Summary};
 use threadkeep_model::{
-    Entry, MessageBody, NewSegment, Position, Record, Related, RelationKind, Role, Tally, Thread, ThreadCommit, ThreadId,
+    Entry, MessageBody, NewSegment, Position, Record, Related, RelationKind, Role, Tally, Thread, ThreadCommit,
+    ThreadId,
 };
 
 use super::text::checked_text;

@@ -133,12 +133,7 @@ impl Engine {
     }
 
     /// An injection that an entry at this time says was taken up.
-    pub(crate) async fn taken_injection(
-        &self,
-        taken: &InjectionTaken,
-        by: &Actor,
-        at: Timestamp,
-    ) -> Result<Injection> {
+    pub(crate) async fn taken_injection(&self, taken: &InjectionTaken, by: &Actor, at: Timestamp) -> Result<Injection> {
         let missing = || StoreError::corrupt(format!("injection {} is not where it was taken up from", taken.id));
         let entry = self.entry_at(taken.injected).await?.ok_or_else(missing)?;
         let injection = self.read_injected(&entry, &taken.id.to_string()).await?;

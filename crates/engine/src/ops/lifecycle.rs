@@ -4,7 +4,8 @@
 
 use threadkeep_calls::{ChangeLifecycle, ThreadEvent};
 use threadkeep_model::{
-    CheckpointSet, Entry, ExecutionEnded, ExecutionStatus, Lifecycle, LifecycleAction, LifecycleChanged, Thread, ThreadId,
+    CheckpointSet, Entry, ExecutionEnded, ExecutionStatus, Lifecycle, LifecycleAction, LifecycleChanged, Thread,
+    ThreadId,
 };
 
 use super::text::checked_text;

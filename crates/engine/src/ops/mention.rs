@@ -62,7 +62,9 @@ mod tests {
     fn a_mention_that_holds_changes_nothing_and_none_names_the_thread_itself() {
         let at = (Some(0), Some(Position(1)));
         let told = decide(thread(), other().id, None, false, at).expect("a plan");
-        assert!(told.at_version && matches!(&told.entries[..], [Entry::Related(related)] if related.child == other().id));
+        assert!(
+            told.at_version && matches!(&told.entries[..], [Entry::Related(related)] if related.child == other().id)
+        );
         assert!(decide(thread(), other().id, None, true, at).expect("a plan").entries.is_empty());
         assert_eq!(decide(thread(), thread().id, None, false, at).expect_err("itself").code(), "invalid_body");
     }

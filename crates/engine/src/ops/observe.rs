@@ -2,7 +2,9 @@
 //!
 //! Who is told, and when, is next door, in `observers`.
 
-use threadkeep_calls::{At, Deleted, Deliver, GetObserver, ListObservers, Observe, Observer, Page, ThreadEvent, Unobserve};
+use threadkeep_calls::{
+    At, Deleted, Deliver, GetObserver, ListObservers, Observe, Observer, Page, ThreadEvent, Unobserve,
+};
 use threadkeep_model::{
     Actor, Entry, Head, Invalid, ItemKind, ObserverAdded, ObserverRemoved, Thread, ThreadId, Timestamp, Uuid,
 };

@@ -120,7 +120,8 @@ impl Carry for GetHistory {
         let entries = engine.history_page(thread, self.after.unwrap_or(Position::START), limit).await?;
         let last = entries.last().filter(|last| last.version < found.head.version);
         let next = last.map(|last| last.version.to_string());
-        Ok(Seen { read: ShownHistory { entries, next }, standing })
+        let reader = engine.caller.account.clone();
+        Ok(Seen { read: ShownHistory { entries, next, reader }, standing })
     }
 }
 

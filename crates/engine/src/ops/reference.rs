@@ -5,8 +5,8 @@
 
 use threadkeep_calls::{GetReference, ListReferences, Refer, Reference, References};
 use threadkeep_model::{
-    Actor, Binding, Entry, Head, Invalid, ItemKind, ReferenceScope, Referenced, Related, RelationKind, Thread, ThreadId,
-    Timestamp, Uuid, Version,
+    Actor, Binding, Entry, Head, Invalid, ItemKind, ReferenceScope, Referenced, Related, RelationKind, Thread,
+    ThreadId, Timestamp, Uuid, Version,
 };
 use threadkeep_store::{Item, ItemQuery};
 use threadkeep_tree::Glob;

@@ -3,8 +3,8 @@
 
 use threadkeep_calls::{ArtifactVersion, Rollback, RollbackTo, StepName};
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, Invalid, MessageBody, NewSegment, Part, Position, Role, RolledBack, Segment, Thread,
-    ThreadChanged, ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, Invalid, MessageBody, NewSegment, Part, Position, Role, RolledBack, Segment,
+    Thread, ThreadChanged, ThreadId, Timestamp, Version,
 };
 
 use super::cut::link;

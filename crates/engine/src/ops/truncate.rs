@@ -1,9 +1,7 @@
 //! `truncate`: drops all messages from a point on. Files and values stay, and nothing is lost: it can be undone.
 
 use threadkeep_calls::{Truncate, TruncateFrom};
-use threadkeep_model::{
-    AgentAssigned, AgentState, Bounds, Entry, NewSegment, Tally, Thread, ThreadId, Truncated,
-};
+use threadkeep_model::{AgentAssigned, AgentState, Bounds, Entry, NewSegment, Tally, Thread, ThreadId, Truncated};
 
 use super::cut::link;
 use crate::carry::Carry;

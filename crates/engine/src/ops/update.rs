@@ -1,7 +1,9 @@
 //! `update`: new values for fields of the record.
 
 use threadkeep_calls::Update;
-use threadkeep_model::{AgentAssigned, AgentState, Entry, FieldChanges, Lifecycle, Record, Thread, ThreadChanged, ThreadId};
+use threadkeep_model::{
+    AgentAssigned, AgentState, Entry, FieldChanges, Lifecycle, Record, Thread, ThreadChanged, ThreadId,
+};
 
 use crate::carry::Carry;
 use crate::gate::{Change, open_for};

@@ -3,7 +3,8 @@
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, DeleteValue, Deleted, GetValue, ListValues, SetValue, Value};
 use threadkeep_model::{
-    CellIs, Code, Entry, Invalid, Json, MessageId, Space, Thread, ThreadId, ValueChange, ValueKey, ValuesChanged, Version,
+    CellIs, Code, Entry, Invalid, Json, MessageId, Space, Thread, ThreadId, ValueChange, ValueKey, ValuesChanged,
+    Version,
 };
 use threadkeep_store::{Cell, CellNames, StoreError};
 
@@ -100,13 +101,15 @@ pub fn place<T: std::str::FromStr + std::fmt::Display>(
     cursor: &str,
     as_of: Option<Version>,
 ) -> Result<(Version, Option<T>), Invalid> {
-    let refused = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
-    let read = cursor.split_once('.').and_then(|(version, name)| Some((version.parse().ok()?, name.parse::<T>().ok()?)));
-    let (version, name): (Version, T) = read.ok_or_else(|| refused("is not a cursor of this list"))?;
-    if as_of.is_some_and(|as_of| as_of != version) {
-        return Err(refused("belongs to a list as of another version"));
-    }
-    Ok((version, Some(name)))
+    let read = cursor.split_once('.').and_then(|(version, name)| {
+        let version: Version = version.parse().ok()?;
+        let read: T = name.parse().ok()?;
+        // A name that is spelled otherwise was not given here.
+        (read.to_string() == name).then_some((version, Some(read)))
+    });
+    let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
+    let rule = "is not one that this list gave; begin anew, without a cursor";
+    read.ok_or_else(|| Invalid::new(Code::InvalidCursor, "cursor", rule))
 }
 
 impl Engine {
@@ -242,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_missing_key_is_version_0_and_deleting_it_changes_nothing() {
-        let change = |value: Option<&str>| ValueChange { key: "k".parse().expect("a key"), value: value.map(Json::string) };
+        let change =
+            |value: Option<&str>| ValueChange { key: "k".parse().expect("a key"), value: value.map(Json::string) };
         let plan = |value, if_version| decide(thread(), change(value), None, if_version);
         assert!(plan(None, None).expect("a plan").entries.is_empty());
         assert_eq!(plan(Some("v"), Some(Version::START)).expect("a plan").entries.len(), 1);

@@ -82,7 +82,14 @@ struct Follower {
 impl Follower {
     fn engine(&self) -> Option<Engine> {
         let (caller, embedder) = (self.caller.clone(), self.embedder.clone());
-        Some(Engine { shared: self.shared.upgrade()?, caller, writes_to: None, envelope: None, validator: None, embedder })
+        Some(Engine {
+            shared: self.shared.upgrade()?,
+            caller,
+            writes_to: None,
+            envelope: None,
+            validator: None,
+            embedder,
+        })
     }
 
     /// Indexes what comes.

@@ -1,20 +1,19 @@
-//! Upkeep over HTTP, for those who administer: gc, doctor, export, import. They reach every account.
+//! Export and import over HTTP, for those who administer. They reach every account.
 
 use std::convert::Infallible;
 use std::io::{self, BufReader, Read};
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use threadkeep::{Engine, ExportItem, Exporter, Progress, Selection};
-use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
+use threadkeep::{Engine, ExportItem, Exporter, Selection};
+use threadkeep_calls::{ErrorCode, Imported, Problem, Status};
+use threadkeep_transcripts::{ExportReader, ExportWriter};
 use tokio::sync::mpsc;
 
 use crate::access::Admin;
 use crate::answer::{Answer, Refused, json};
-use crate::input::{Body, Lines};
+use crate::input::Lines;
 use crate::table::{self, Gives, Routes};
 
 /// Bytes of an export that are sent at once.
@@ -27,20 +26,6 @@ pub(crate) fn routes() -> Routes {
         "Upkeep",
         "For those who administer. It reaches every account.",
         [
-            table::post(
-                ("collectGarbage", "/v1/admin/gc"),
-                "Frees what no thread reaches any more.",
-                gc,
-                Gives::json::<api::Gc>("What was freed."),
-            )
-            .example(r#"{"vacuum":false}"#),
-            table::post(
-                ("runDoctor", "/v1/admin/doctor"),
-                "Compares everything with the log, and builds anew what is derived if it shall.",
-                doctor,
-                Gives::json::<api::Doctor>("What was found."),
-            )
-            .example(r#"{"repair":false}"#),
             table::get(
                 ("exportStore", "/v1/admin/export"),
                 "Exports every thread of every account as JSON lines; without its last line it is cut off.",
@@ -51,7 +36,7 @@ pub(crate) fn routes() -> Routes {
                 ("importStore", "/v1/admin/import"),
                 "Takes in an export: all of its threads, or none.",
                 import,
-                Gives::json::<api::Imported>("How many threads came."),
+                Gives::json::<Imported>("How many threads came."),
             )
             .fails([
                 ErrorCode::InvalidExport,
@@ -67,29 +52,6 @@ pub(crate) fn routes() -> Routes {
             ]),
         ],
     )
-}
-
-pub(super) fn quiet() -> Progress {
-    Arc::new(|_, _, _| {})
-}
-
-async fn gc(Admin(access): Admin, Body(asked): Body<api::RunGc>) -> Answer {
-    Ok(json(&api::Gc::from(access.engine.gc(asked.vacuum, quiet()).await?)))
-}
-
-async fn doctor(Admin(access): Admin, Body(asked): Body<api::RunDoctor>) -> Answer {
-    let mut report = access.engine.doctor(quiet()).await?;
-    let mut repaired = false;
-    if asked.repair && !report.derived.is_empty() {
-        access.engine.repair(quiet()).await?;
-        let after = access.engine.doctor(quiet()).await?;
-        repaired = after.derived.is_empty();
-        report.damage = after.damage;
-        if !repaired {
-            report.derived = after.derived;
-        }
-    }
-    Ok(json(&api::Doctor::new(report, repaired)))
 }
 
 /// Every thread of every account, as JSON lines. An export that breaks off lacks its last line, and is refused by
@@ -150,7 +112,7 @@ async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
     drop(send);
     let gave_up = |_| Problem::new(Status::Internal, ErrorCode::Internal, "the import stopped");
     let threads = reading.await.map_err(gave_up)??;
-    Ok(json(&api::Imported { threads }))
+    Ok(json(&Imported { threads }))
 }
 
 /// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.

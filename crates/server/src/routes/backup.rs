@@ -12,15 +12,13 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use threadkeep::{SystemWorld, World};
-use threadkeep_calls as api;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tokio::sync::mpsc;
 
-use super::admin::quiet;
 use crate::access::Admin;
 use crate::answer::Answer;
 use crate::app::App;
-use crate::input::Body;
+use crate::input::{Body, Nothing};
 use crate::table::{self, Gives, Routes};
 
 /// What SQLite's files are called among media.
@@ -40,9 +38,9 @@ pub(crate) fn routes() -> Routes {
     Routes::new("Upkeep", "", [backup.fails([ErrorCode::CannotOpenStore, ErrorCode::CopyDiffers])])
 }
 
-async fn backup(State(app): State<App>, Admin(access): Admin, Body(api::Nothing {}): Body<api::Nothing>) -> Answer {
+async fn backup(State(app): State<App>, Admin(access): Admin, Body(Nothing {}): Body<Nothing>) -> Answer {
     let path = app.settings.scratch.join(format!("backup-{:032x}.db", SystemWorld.chance()));
-    threadkeep::backup(&access.engine, &path, quiet()).await?;
+    threadkeep::backup(&access.engine, &path, std::sync::Arc::new(|_, _, _| {})).await?;
     let (file, bytes) = taken(&path).map_err(|error| {
         let detail = format!("the backup cannot be read: {error}");
         Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail)

@@ -1,18 +1,14 @@
 //! All files of a thread: in pages, by directory, counted, found by name and by line.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{Case, FilePath, Files, Find, Grep, Invalid, Mode, Verb, Version};
+use threadkeep::{Case, FilePath, Files, Find, Grep, Invalid, Mode, Verb, Version, cursor, place};
 use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use super::files::{directory, one_of};
 use super::page_limit;
 use crate::access::Reader;
-use crate::answer::{Answer, Refused, at, json};
+use crate::answer::{Answer, at_version, json};
 use crate::input::{Flag, Path, Query};
 
 /// What the list of files answers with.
@@ -105,12 +101,12 @@ pub(super) async fn whole(reader: Reader, Path(name): Path<String>, Query(which)
     let told = if let Some(pattern) = which.grep {
         let mode = if which.regex.0 { Mode::Regex } else { Mode::Literal };
         let grep = Grep { pattern, mode, case, glob: which.glob, limit, as_of };
-        json(&api::Grepped::from(engine.grep(thread.id, grep).await?))
+        json(&engine.grep(thread.id, grep).await?)
     } else if let Some(glob) = which.find {
         let (paths, truncated) = engine.find(thread.id, Find { glob, limit, as_of }).await?;
         json(&api::Found { paths, truncated })
     } else if which.stats.0 {
-        json(&api::FileStats::from(engine.file_stats(thread.id, &root, as_of).await?))
+        json(&engine.file_stats(thread.id, &root, as_of).await?)
     } else if which.list.0 {
         json(&directory(&engine.readdir(thread.id, &root, as_of).await?))
     } else {
@@ -123,33 +119,9 @@ pub(super) async fn whole(reader: Reader, Path(name): Path<String>, Query(which)
         let (found, next) = engine.files(thread.id, files).await?;
         let items: Vec<_> = found.iter().map(api::FileRecord::from).collect();
         let next_cursor = next.map(|next| cursor(version, next.as_str()));
-        return Ok(at(version, json(&api::Page { items, next_cursor, total: None })));
+        return Ok(at_version(version, json(&api::Page { items, next_cursor, total: None })));
     };
-    Ok(at(version, told))
-}
-
-/// Where a page ended: after a name, as the thread was at a version.
-pub(super) fn cursor(version: Version, name: &str) -> String {
-    format!("{version}.{name}")
-}
-
-/// The version and the name of a cursor, which a list as of another version does not take.
-pub(super) fn place<T: FromStr + Display>(
-    cursor: &str,
-    as_of: Option<Version>,
-) -> Result<(Version, Option<T>), Refused> {
-    let read = cursor.split_once('.').and_then(|(version, name)| {
-        let version: Version = version.parse().ok()?;
-        let read: T = name.parse().ok()?;
-        // Whatever is spelled otherwise was not given here.
-        (read.to_string() == name).then_some((version, Some(read)))
-    });
-    let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
-    read.ok_or_else(|| {
-        let detail = "cursor: is not one that this list gave";
-        let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidCursor, detail);
-        problem.hint("begin anew, without a cursor").into()
-    })
+    Ok(at_version(version, told))
 }
 
 fn case(asked: Option<&str>) -> Result<Case, Invalid> {

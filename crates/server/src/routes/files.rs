@@ -15,10 +15,9 @@ use threadkeep_calls::ErrorCode;
 use super::content::{content, harmless};
 use super::file_list::{Whole, whole};
 use super::page_limit;
-use super::threads::named;
 use crate::access::{Reader, Writing};
-use crate::answer::{Answer, at, created, json};
-use crate::conditions::{IfMatch, IfNoneMatch, Lease};
+use crate::answer::{Answer, at_version, created, json};
+use crate::conditions::{Conditions, IfNoneMatch};
 use crate::input::{Content, Flag, Path, Query};
 use crate::ranges::Wanted;
 use crate::table::{self, Gives, Routes};
@@ -274,14 +273,13 @@ async fn write(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(about): Query<About>,
-    if_match: IfMatch,
+    conditions: Conditions,
     known: IfNoneMatch,
-    lease: Lease,
     mut sent: Content,
 ) -> Answer {
     let path: FilePath = path.parse()?;
-    let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread);
+    let thread = access.thread(&name).await?;
+    let engine = &access.engine;
     let limits = *engine.limits();
     // What cannot be kept is not read either.
     let (used, more) = (thread.head.tally.work.written, sent.announced().unwrap_or(0));
@@ -289,18 +287,18 @@ async fn write(
         return Err(Error::QuotaExceeded { used, more, max: limits.files_bytes_max }.into());
     }
     let (mime_type, metadata) = (sent.mime_type.take(), sent.metadata.take());
-    let content = sent.upload(&engine).await?;
+    let content = sent.upload(engine).await?;
     let About { width, height } = about;
     let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
-    let expected = if_match.version();
     let over = if known.is_any() { Over::Nothing } else { Over::Anything };
-    let written = engine.write_files(thread.id, WriteFiles { files: vec![file], over, expected }).await?;
-    let record = written.first().ok_or(Error::Busy)?;
+    let written = engine.write_files(conditions.at(thread.id), WriteFiles { files: vec![file], over }).await?;
+    let missing = || Invalid::body("files", "must name at least one path");
+    let record = written.first().ok_or_else(missing)?;
     let told = api::FileRecord::from(record);
     // Only a new file came to be with this very version.
     let is_new = record.file().is_some_and(|file| file.created.is_none());
     let response = if is_new { created(&told) } else { json(&told) };
-    Ok(at(record.version.unwrap_or(thread.head.version), response))
+    Ok(at_version(record.version.unwrap_or(thread.head.version), response))
 }
 
 /// How the tree changes.
@@ -318,24 +316,23 @@ async fn change(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(asked): Query<Changing>,
-    if_match: IfMatch,
-    lease: Lease,
+    conditions: Conditions,
 ) -> Answer {
     let path: FilePath = path.parse()?;
-    let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread);
-    let expected = if_match.version();
+    let thread = access.thread(&name).await?;
+    let engine = &access.engine;
+    let at = conditions.at(thread.id);
     match (asked.mkdir.0, asked.move_to) {
         (true, None) => {
-            let is_new = engine.make_directory(thread.id, MakeDirectory { path: path.clone(), expected }).await?;
+            let is_new = engine.make_directory(at, MakeDirectory { path: path.clone() }).await?;
             let made = engine.stat(thread.id, &path, None).await?.ok_or(Error::FileNotFound { path })?;
             let told = api::FileRecord::from(&made);
             let response = if is_new { created(&told) } else { json(&told) };
-            Ok(at(made.version.unwrap_or(thread.head.version), response))
+            Ok(at_version(made.version.unwrap_or(thread.head.version), response))
         }
         (false, Some(to)) => {
             let to: FilePath = to.parse()?;
-            let files = engine.move_file(thread.id, MoveFile { from: path, to: to.clone(), expected }).await?;
+            let files = engine.move_file(at, MoveFile { from: path, to: to.clone() }).await?;
             Ok(json(&api::Moved { path: to, files: files as u64 }))
         }
         _ => Err(Invalid::parameter("mkdir", "say one of ?mkdir and ?moveTo=PATH").into()),
@@ -354,17 +351,16 @@ async fn delete(
     Writing(access): Writing,
     Path((name, path)): Path<(String, String)>,
     Query(asked): Query<Deleting>,
-    if_match: IfMatch,
-    lease: Lease,
+    conditions: Conditions,
 ) -> Answer {
     let path: FilePath = path.parse()?;
-    let thread = named(&access, &name).await?;
-    let engine = lease.engine(&access.engine, &thread);
-    let expected = if_match.version();
+    let thread = access.thread(&name).await?;
+    let engine = &access.engine;
+    let at = conditions.at(thread.id);
     let deleted = if asked.rmdir.0 {
-        engine.remove_directory(thread.id, RemoveDirectory { path, expected }).await?
+        engine.remove_directory(at, RemoveDirectory { path }).await?
     } else {
-        engine.delete_file(thread.id, DeleteFile { path, expected }).await?
+        engine.delete_file(at, DeleteFile { path }).await?
     };
     Ok(json(&api::Deleted { deleted }))
 }

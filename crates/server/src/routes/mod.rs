@@ -1,30 +1,17 @@
-//! The routes, one file a resource.
+//! The routes: all calls of the list, and one file for each thing that has a handler of its own.
 
 mod admin;
-mod approvals;
 mod backup;
 mod content;
 mod docs;
-mod events;
 mod file_list;
 mod files;
-mod keys;
-mod list;
 mod many;
-mod merge;
-mod messages;
 mod operation;
-mod owner;
-mod primitives;
-mod projects;
-mod references;
 mod referred;
 mod search;
 mod sign_in;
-mod threads;
-mod tree;
-mod values;
-mod work;
+mod tickets;
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -33,29 +20,43 @@ use threadkeep::{Engine, Invalid};
 
 use crate::answer::{Answer, Refused};
 use crate::app::App;
+use crate::calls;
 use crate::table::{Routes, router};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-/// Every route, by kind.
+/// Every route, by kind: the calls of the list, and what has a handler of its own.
 pub(crate) fn table() -> Vec<Routes> {
-    vec![
-        threads::routes().and(list::routes()).and(owner::routes()),
-        messages::routes().and(events::routes()),
-        tree::routes(),
-        approvals::routes(),
-        merge::routes(),
-        references::routes().and(referred::routes()),
-        work::routes(),
-        primitives::routes(),
-        files::routes().and(values::routes()),
-        crate::stream::routes().and(many::routes()),
+    let mut all: Vec<Routes> = Vec::new();
+    for (group, route) in calls::routes() {
+        match all.iter_mut().find(|routes| routes.tag == group.name) {
+            Some(routes) => routes.push(route),
+            None => {
+                let mut routes = Routes::of(group);
+                routes.push(route);
+                all.push(routes);
+            }
+        }
+    }
+    let by_hand = [
+        files::routes(),
+        referred::routes(),
+        crate::stream::routes(),
+        many::routes(),
         search::routes(),
-        projects::routes(),
-        keys::routes().and(sign_in::routes()),
-        admin::routes().and(backup::routes()),
+        tickets::routes(),
+        sign_in::routes(),
+        admin::routes(),
+        backup::routes(),
         operation::routes(),
         docs::routes(),
-    ]
+    ];
+    for routes in by_hand {
+        match all.iter_mut().find(|known| known.tag == routes.tag) {
+            Some(known) => known.and(routes),
+            None => all.push(routes),
+        }
+    }
+    all
 }
 
 /// Every route, ready to be served.

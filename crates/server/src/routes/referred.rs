@@ -3,16 +3,16 @@
 use axum::http::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{Error, FilePath, Files, Invalid, Uuid, ValueKey, Values};
+use threadkeep::calls::ListMessages;
+use threadkeep::{Error, FilePath, Files, Invalid, Page, Standing, Uuid, ValueKey, Values, Verb, cursor, place};
 use threadkeep_calls as api;
 use threadkeep_calls::ErrorCode;
 
 use super::content::content;
-use super::file_list::{cursor, place};
 use super::files::directory;
 use super::page_limit;
 use crate::access::Access;
-use crate::answer::{Answer, at, json};
+use crate::answer::{Answer, at_version, json};
 use crate::conditions::IfNoneMatch;
 use crate::input::{Flag, Path, Query};
 use crate::ranges::Wanted;
@@ -23,6 +23,18 @@ pub(super) fn routes() -> Routes {
         "References and observers",
         "",
         [
+            table::get(
+                ("listReferredMessages", "/v1/references/{reference}/messages"),
+                "Reads the messages that a reference shows.",
+                messages,
+                Gives::json::<api::Page<api::Message<'static>>>("A page of them.").versioned(),
+            )
+            .fails([
+                ErrorCode::ReferenceGone,
+                ErrorCode::InvalidCursor,
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::VersionInFuture,
+            ]),
             table::get(
                 ("listReferredFiles", "/v1/references/{reference}/files"),
                 "Lists the files that a reference shows.",
@@ -75,6 +87,20 @@ enum One {
     Directory(api::Directory),
 }
 
+async fn messages(access: Access, Path(id): Path<String>, Query(which): Query<ListMessages>) -> Answer {
+    let id: Uuid = id.parse()?;
+    let target = access.engine.reference_by_id(id).await?.target;
+    let page = access.engine.reference_messages(id, Page::of(&which)).await?;
+    let shown = match access.engine.standing(target, Verb::Reference).await? {
+        Standing::Owner => api::Message::new,
+        Standing::Visitor => api::Message::for_visitors,
+    };
+    let items = page.items.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    let counted = which.role.is_none() && which.max_depth.is_none() && which.total.unwrap_or(true);
+    let total = counted.then_some(page.total);
+    Ok(at_version(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
+}
+
 /// Which files.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -99,7 +125,7 @@ async fn files(access: Access, Path(id): Path<String>, Query(which): Query<Which
     let page = access.engine.reference_files(id, Files { below, after, limit, as_of }).await?;
     let items: Vec<_> = page.items.iter().map(api::FileRecord::from).collect();
     let next_cursor = page.next.map(|next| cursor(page.version, next.as_str()));
-    Ok(at(page.version, json(&api::Page { items, next_cursor, total: None })))
+    Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
 }
 
 /// What to read of a path.
@@ -157,14 +183,14 @@ async fn values(access: Access, Path(id): Path<String>, Query(which): Query<Whic
     };
     let values = Values { prefix: which.prefix, after, limit, as_of };
     let page = access.engine.reference_values(id, values).await?;
-    let items: Vec<_> = page.items.into_iter().map(api::Value::from).collect();
+    let items = page.items;
     let next_cursor = page.next.map(|next| cursor(page.version, next.as_str()));
-    Ok(at(page.version, json(&api::Page { items, next_cursor, total: None })))
+    Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
 }
 
 async fn value(access: Access, Path((id, key)): Path<(String, String)>) -> Answer {
     let (id, key): (Uuid, ValueKey) = (id.parse()?, key.parse()?);
     let found = access.engine.reference_value(id, &key).await?;
-    let told = found.map_or_else(|| api::Value::missing(key), api::Value::from);
-    Ok(at(told.version, json(&told)))
+    let told = found.unwrap_or_else(|| api::Value::missing(key));
+    Ok(at_version(told.version, json(&told)))
 }

@@ -14,7 +14,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use crate::access::{Access, Session};
 use crate::answer::{Answer, created};
 use crate::app::App;
-use crate::input::{Body, Query};
+use crate::input::{Body, Nothing, Query};
 use crate::sessions::LINK_TTL;
 use crate::table::{self, Gives, Routes};
 
@@ -46,7 +46,7 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-async fn draw(State(app): State<App>, access: Access, Body(api::Nothing {}): Body<api::Nothing>) -> Answer {
+async fn draw(State(app): State<App>, access: Access, Body(Nothing {}): Body<Nothing>) -> Answer {
     let ttl = i64::try_from(LINK_TTL.as_micros()).unwrap_or(i64::MAX);
     let expires_at = SystemWorld.now().plus_micros(ttl);
     let path = app.sessions.draw_link(access.key, Instant::now());

@@ -8,13 +8,14 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::Method;
 use schemars::JsonSchema;
+use threadkeep_calls as calls;
 use threadkeep_calls::{ErrorCode, Status};
 
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
 use crate::access::{Access, Admin, Reader, Session, Writing};
 use crate::app::App;
-use crate::conditions::{IfMatch, IfNoneMatch, LastEventId, Lease, Retry, Token, ValueIs};
-use crate::input::{Body, Content, FromBody, Lines, Path, Query};
+use crate::conditions::{Conditions, IfMatch, IfNoneMatch, LastEventId, Lease, Retry};
+use crate::input::{Body, Content, Lines, Path, Query};
 use crate::ranges::Wanted;
 
 /// Something that a handler takes.
@@ -106,22 +107,75 @@ impl Describe for Admin {
 
 impl<T> Describe for Path<T> {
     fn describe(operation: &mut Operation) {
-        for name in operation.parameters() {
-            let codes: &[ErrorCode] = match name {
-                "thread" => &[ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound],
-                "message" => &[ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound],
-                "item" => &[ErrorCode::InvalidMessageId, ErrorCode::QueuedNotFound],
-                "project" => &[ErrorCode::ProjectNotFound],
-                "approval" => &[ErrorCode::ApprovalNotFound],
-                "delegation" => &[ErrorCode::DelegationNotFound],
-                "reference" => &[ErrorCode::ReferenceNotFound],
-                "observer" => &[ErrorCode::ObserverNotFound],
-                "merge" => &[ErrorCode::MergeNotFound],
-                "path" => &[ErrorCode::PathEscapesRoot],
-                _ => &[],
-            };
-            codes.iter().for_each(|code| operation.fail(*code));
+        describe_path(operation);
+    }
+}
+
+/// What a call needs of its key.
+pub(crate) fn describe_key(operation: &mut Operation, needs: calls::Needs) {
+    match needs {
+        calls::Needs::Public => Reader::describe(operation),
+        calls::Needs::Read => Access::describe(operation),
+        calls::Needs::Write => Writing::describe(operation),
+        calls::Needs::Admin => Admin::describe(operation),
+    }
+}
+
+/// What a call honours beside its parameters.
+pub(crate) fn describe_envelope(operation: &mut Operation, honours: calls::Honours) {
+    let calls::Honours { expected, lease, key, value_version } = honours;
+    if expected {
+        IfMatch::describe(operation);
+    }
+    if value_version {
+        operation.headers.push(Honours::IfValueMatch);
+        operation.headers.push(Honours::IfNoValue);
+        operation.fail(ErrorCode::VersionConflict);
+    }
+    match lease {
+        calls::Lease::No => {}
+        calls::Lease::Yes => Lease::describe(operation),
+        calls::Lease::Required => {
+            operation.headers.push(Honours::WriterToken);
+            operation.fail(ErrorCode::WriterLost);
         }
+    }
+    if key {
+        Retry::describe(operation);
+    }
+}
+
+/// What a body brings along.
+pub(crate) fn describe_body(operation: &mut Operation, takes: Takes) {
+    operation.body = Some(takes);
+    for code in [
+        ErrorCode::InvalidBody,
+        ErrorCode::JsonTooDeep,
+        ErrorCode::RequestTimeout,
+        ErrorCode::TooLarge,
+        ErrorCode::UnsupportedMediaType,
+    ] {
+        operation.fail(code);
+    }
+}
+
+/// How the parts of a path can be refused.
+pub(crate) fn describe_path(operation: &mut Operation) {
+    for name in operation.parameters() {
+        let codes: &[ErrorCode] = match name {
+            "thread" => &[ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound],
+            "message" => &[ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound],
+            "item" => &[ErrorCode::InvalidMessageId, ErrorCode::QueuedNotFound],
+            "project" => &[ErrorCode::ProjectNotFound],
+            "approval" => &[ErrorCode::ApprovalNotFound],
+            "delegation" => &[ErrorCode::DelegationNotFound],
+            "reference" => &[ErrorCode::ReferenceNotFound],
+            "observer" => &[ErrorCode::ObserverNotFound],
+            "merge" => &[ErrorCode::MergeNotFound],
+            "path" => &[ErrorCode::PathEscapesRoot],
+            _ => &[],
+        };
+        codes.iter().for_each(|code| operation.fail(*code));
     }
 }
 
@@ -132,18 +186,9 @@ impl<T: JsonSchema> Describe for Query<T> {
     }
 }
 
-impl<T: FromBody> Describe for Body<T> {
+impl<T: JsonSchema> Describe for Body<T> {
     fn describe(operation: &mut Operation) {
-        operation.body = Some(Takes::Json(|generator| generator.subschema_for::<T>()));
-        for code in [
-            ErrorCode::InvalidBody,
-            ErrorCode::JsonTooDeep,
-            ErrorCode::RequestTimeout,
-            ErrorCode::TooLarge,
-            ErrorCode::UnsupportedMediaType,
-        ] {
-            operation.fail(code);
-        }
+        describe_body(operation, Takes::Json(|generator| generator.subschema_for::<T>()));
     }
 }
 
@@ -157,17 +202,8 @@ impl Describe for Lines {
 
 impl Describe for Content {
     fn describe(operation: &mut Operation) {
-        operation.body = Some(Takes::Content);
+        describe_body(operation, Takes::Content);
         operation.headers.push(Honours::Metadata);
-        for code in [
-            ErrorCode::InvalidBody,
-            ErrorCode::JsonTooDeep,
-            ErrorCode::RequestTimeout,
-            ErrorCode::TooLarge,
-            ErrorCode::UnsupportedMediaType,
-        ] {
-            operation.fail(code);
-        }
     }
 }
 
@@ -182,11 +218,11 @@ impl Describe for Wanted {
     }
 }
 
-impl Describe for ValueIs {
+impl Describe for Conditions {
     fn describe(operation: &mut Operation) {
-        operation.headers.push(Honours::IfValueMatch);
-        operation.headers.push(Honours::IfNoValue);
-        operation.fail(ErrorCode::VersionConflict);
+        IfMatch::describe(operation);
+        Lease::describe(operation);
+        Retry::describe(operation);
     }
 }
 
@@ -214,13 +250,6 @@ impl Describe for Lease {
     fn describe(operation: &mut Operation) {
         operation.headers.push(Honours::Writer);
         operation.fail(ErrorCode::WriterHeld);
-        operation.fail(ErrorCode::WriterLost);
-    }
-}
-
-impl Describe for Token {
-    fn describe(operation: &mut Operation) {
-        operation.headers.push(Honours::WriterToken);
         operation.fail(ErrorCode::WriterLost);
     }
 }

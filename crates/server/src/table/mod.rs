@@ -12,11 +12,12 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use threadkeep_calls::{ErrorCode, Status};
+use threadkeep_calls::{ErrorCode, Group, Status};
 
-pub(crate) use describe::Describe;
+pub(crate) use describe::{Describe, describe_body, describe_envelope, describe_key, describe_path};
 
 use crate::app::App;
+use crate::calls::refuse_others;
 
 /// Makes the schema of a type, with the schemas it needs.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -175,6 +176,39 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
+    /// An operation of which nothing else is said yet.
+    pub(crate) fn new(
+        id: &'static str,
+        method: Method,
+        path: &'static str,
+        summary: &'static str,
+        gives: Gives,
+    ) -> Self {
+        let mut operation = Self {
+            id,
+            method,
+            path,
+            summary,
+            needs: Needs::Nothing,
+            query: None,
+            body: None,
+            example: None,
+            headers: Vec::new(),
+            gives: vec![gives],
+            fails: BTreeMap::new(),
+        };
+        describe::edge(&mut operation);
+        operation
+    }
+
+    /// It never answers with this problem, although others of its kind do.
+    pub(crate) fn never(&mut self, code: ErrorCode) {
+        for codes in self.fails.values_mut() {
+            codes.remove(&code);
+        }
+        self.fails.retain(|_, codes| !codes.is_empty());
+    }
+
     /// It can answer with this problem, in its usual status.
     pub(crate) fn fail(&mut self, code: ErrorCode) {
         self.fail_with(code.status(), code);
@@ -205,6 +239,11 @@ pub(crate) struct Route {
 }
 
 impl Route {
+    /// A route that is described already.
+    pub(crate) fn new(operation: Operation, handler: MethodRouter<App>) -> Self {
+        Self { operation, handler }
+    }
+
     /// The same route, which gives this too.
     pub(crate) fn gives(mut self, gives: Gives) -> Self {
         self.operation.gives.push(gives);
@@ -222,15 +261,6 @@ impl Route {
         codes.into_iter().for_each(|code| self.operation.fail(code));
         self
     }
-
-    /// The same route, which never fails like this, although others of its kind do.
-    pub(crate) fn never(mut self, code: ErrorCode) -> Self {
-        for codes in self.operation.fails.values_mut() {
-            codes.remove(&code);
-        }
-        self.operation.fails.retain(|_, codes| !codes.is_empty());
-        self
-    }
 }
 
 /// A route: its name, its path, what it is for, the handler, and what it gives.
@@ -242,22 +272,20 @@ fn route<H: Handler<T, App>, T: Describe + 'static>(
     handler: H,
     gives: Gives,
 ) -> Route {
-    let mut operation = Operation {
-        id,
-        method,
-        path,
-        summary,
-        needs: Needs::Nothing,
-        query: None,
-        body: None,
-        example: None,
-        headers: Vec::new(),
-        gives: vec![gives],
-        fails: BTreeMap::new(),
-    };
-    describe::edge(&mut operation);
+    let mut operation = Operation::new(id, method, path, summary, gives);
     T::describe(&mut operation);
-    Route { operation, handler: on(filter, handler) }
+    let honours = |header: Honours| operation.headers.contains(&header);
+    let honoured = [
+        ("if-match", honours(Honours::IfMatch)),
+        (crate::conditions::IDEMPOTENCY_KEY, honours(Honours::IdempotencyKey)),
+        (crate::conditions::WRITER, honours(Honours::Writer)),
+    ];
+    let refuse = move |request: axum::extract::Request, next: axum::middleware::Next| async move {
+        refuse_others(request.headers(), &honoured)?;
+        Ok::<_, crate::answer::Refused>(next.run(request).await)
+    };
+    let handler = on(filter, handler).layer(axum::middleware::from_fn(refuse));
+    Route { operation, handler }
 }
 
 macro_rules! methods {
@@ -278,7 +306,6 @@ methods! {
     get GET;
     post POST;
     put PUT;
-    patch PATCH;
     delete DELETE;
 }
 
@@ -297,10 +324,19 @@ impl Routes {
         Self { tag, about, routes: routes.into() }
     }
 
+    /// Routes of this group.
+    pub(crate) fn of(group: Group) -> Self {
+        Self { tag: group.name, about: group.about, routes: Vec::new() }
+    }
+
+    /// One more.
+    pub(crate) fn push(&mut self, route: Route) {
+        self.routes.push(route);
+    }
+
     /// These routes, and those.
-    pub(crate) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn and(&mut self, other: Self) {
         self.routes.extend(other.routes);
-        self
     }
 
     /// What is said of each.

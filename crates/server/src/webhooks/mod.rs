@@ -10,9 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring::hmac;
-use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, Uuid, World};
+use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, World};
 use threadkeep_calls as api;
-use threadkeep_calls::Problem;
 
 use self::post::{Post, Refused};
 
@@ -22,8 +21,6 @@ const SIGNATURE: &str = "threadkeep-signature";
 const TRIES: u32 = 8;
 /// The pause after the first try; it doubles.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The name of the secret from which those of all webhooks are made.
-const SECRET: &str = "webhooks";
 
 /// Where webhooks may lead, and how long they are waited for.
 #[derive(Debug, Clone)]
@@ -42,14 +39,6 @@ impl Default for WebhookSettings {
     }
 }
 
-/// With what the posts of an observer are signed. It is made from one secret of the store, so nothing has to be kept for
-/// each, and nothing is left when an observer goes.
-pub(crate) async fn secret(engine: &Engine, observer: Uuid) -> Result<String, Problem> {
-    let of_all = engine.service_secret(SECRET).await?;
-    let key = hmac::Key::new(hmac::HMAC_SHA256, of_all.as_bytes());
-    Ok(format!("whsec_{}", hex(hmac::sign(&key, observer.to_string().as_bytes()).as_ref())))
-}
-
 /// Brings events to webhooks.
 pub(crate) struct Webhooks {
     engine: Engine,
@@ -64,7 +53,7 @@ impl Webhooks {
 
     async fn try_all(&self, url: &str, delivery: &Delivery) -> Result<(), String> {
         let body = serde_json::to_string(&api::WebhookEvent::from(delivery)).map_err(|error| error.to_string())?;
-        let secret = secret(&self.engine, delivery.observer).await.map_err(|problem| problem.detail.into_string())?;
+        let secret = self.engine.observer_secret(delivery.observer).await.map_err(|error| error.to_string())?;
         let mut why = String::new();
         for tried in 0..TRIES {
             if tried > 0 {

@@ -1,72 +1,23 @@
-//! Operations have routes, and accounts have things of their own. `matrix` has every route for everybody.
+//! Calls have routes, and accounts have things of their own. `matrix` has every route for everybody.
 
 use crate::support::{Client, Server};
 
 const UNKNOWN: &str = "T-00000000-0000-4000-8000-000000000000";
 
-/// The route of each operation: method, and path behind the thread unless it stands alone.
-const OF_AN_OPERATION: [(&str, &str, &str); 47] = [
-    ("create", "POST", "/v1/threads"),
-    ("update", "PATCH", ""),
-    ("delete", "DELETE", ""),
-    ("append", "POST", "/messages"),
-    ("append-event", "POST", "/events"),
-    ("insert", "POST", "/messages"),
-    ("edit", "PATCH", "/messages/M-00000000000000011"),
-    ("delete-message", "DELETE", "/messages/M-00000000000000011"),
-    ("truncate", "POST", "/truncate"),
-    ("fork", "POST", "/fork"),
-    ("handoff", "POST", "/handoff"),
-    ("mention", "POST", "/mention"),
-    ("rollback", "POST", "/rollback"),
-    ("checkpoint", "POST", "/checkpoint"),
-    ("archive", "POST", "/archive"),
-    ("unarchive", "POST", "/unarchive"),
-    ("assign", "POST", "/assign"),
-    ("skill", "POST", "/skills"),
-    ("queue", "POST", "/queue"),
-    ("edit-queued", "PATCH", "/queue/queued-00000000-0000-4000-8000-000000000000"),
-    ("remove-queued", "DELETE", "/queue/queued-00000000-0000-4000-8000-000000000000"),
-    ("begin", "POST", "/executions"),
-    ("step", "POST", "/executions/00000000-0000-4000-8000-000000000000/step"),
-    ("end", "POST", "/executions/00000000-0000-4000-8000-000000000000/end"),
-    ("subagent", "POST", "/children"),
-    ("notify-parent", "POST", "/notify-parent"),
-    ("status", "POST", "/status"),
-    ("change-owner", "PUT", "/owner"),
-    ("lifecycle", "POST", "/lifecycle"),
-    ("inject", "POST", "/inject"),
-    ("ack", "POST", "/injections/00000000-0000-4000-8000-000000000000/ack"),
-    ("decide", "POST", "/decide"),
-    ("spawn", "POST", "/spawn"),
-    ("transfer", "POST", "/transfer"),
-    ("approve", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/approve"),
-    ("deny", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/deny"),
-    ("revoke", "POST", "/v1/approvals/00000000-0000-4000-8000-000000000000/revoke"),
-    ("reference", "POST", "/reference"),
-    ("observe", "POST", "/observe"),
-    ("unobserve", "DELETE", "/observers/00000000-0000-4000-8000-000000000000"),
-    ("write-file", "PUT", "/files/a.txt"),
-    ("delete-file", "DELETE", "/files/a.txt"),
-    ("move-file", "POST", "/files/a.txt?moveTo=/b.txt"),
-    ("mkdir", "POST", "/files/a?mkdir"),
-    ("rmdir", "DELETE", "/files/a?rmdir"),
-    ("set-value", "PUT", "/kv/a"),
-    ("merge", "POST", "/merge"),
-];
-
 #[test]
-fn every_operation_has_a_route() {
+fn every_call_has_a_route_behind_a_key() {
     let server = Server::start();
-    for name in threadkeep::Operation::NAMES {
-        let route = OF_AN_OPERATION.iter().find(|(operation, ..)| *operation == name);
-        let (_, method, rest) = route.unwrap_or_else(|| panic!("'{name}' has no route"));
-        let path = if rest.starts_with("/v1/") { (*rest).to_owned() } else { format!("/v1/threads/{UNKNOWN}{rest}") };
-        assert_eq!(
-            server.anonymous().send(method, &path, "", None).status,
-            401,
-            "{name}: there is such a path, behind a key"
-        );
+    for call in threadkeep::calls::DECLARATIONS {
+        let part = |part: &str| match part {
+            "{thread}" => UNKNOWN.to_owned(),
+            "{message}" => "M-00000000000000011".to_owned(),
+            "{item}" => "queued-00000000-0000-8000-8000-000000000000".to_owned(),
+            named if named.starts_with('{') => "00000000-0000-4000-8000-000000000000".to_owned(),
+            plain => plain.to_owned(),
+        };
+        let path = call.path.split('/').map(part).collect::<Vec<_>>().join("/");
+        let reply = server.anonymous().send(call.method.as_str(), &path, "", None);
+        assert_eq!(reply.status, 401, "{}: {} {path}", call.name, call.method.as_str());
     }
 }
 

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use threadkeep_calls::At;
 use threadkeep_model::{
-    BlobId, Capability, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, ThreadId, Timestamp, Version,
+    BlobId, Capability, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, Json, ThreadId, Timestamp,
+    Version,
 };
 
 use self::decide::Decided;
@@ -152,7 +153,8 @@ impl Engine {
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let request: Vec<String> = files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path)).collect();
+        let request: Vec<String> =
+            files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path)).collect();
         let request: Vec<&[u8]> = request.iter().map(String::as_bytes).collect();
         let (engine, thread) = self.enter(at.into(), "write-file", &request).await?;
         let happened = engine.change_files(thread, Wanted::Write(&files, &cells, over)).await;
