@@ -66,7 +66,7 @@ fn measure_at(bench: &Bench, size: usize, later: Later) -> Result<Vec<Line>> {
     };
     let line = |measure: &str, unit, ours| Line::new(NAME, format!("{at}: {measure}"), unit, ours);
     let [times, cpus]: [Number; 2] = [Spent::time, Spent::cpu];
-    let cpu = line("CPU", Unit::Micros, series(&fork_spent, cpus));
+    let cpu = line("CPU", Unit::Micros, series(&fork_spent, cpus)).aim_if(!bench.is_on_server(), Aim::AtMost(300.0));
     let beside = |measure: &str, number| {
         let beside = series(&fork_spent, number).over(&series(&append_spent, number));
         line(&format!("{measure} beside an append"), Unit::Times, beside).aim(Aim::AtMost(2.0))

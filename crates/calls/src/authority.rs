@@ -10,14 +10,10 @@ use threadkeep_model::{
 
 use crate::ErrorCode;
 use crate::asked::refuse;
-use crate::call::{Declaration, Group, Honours};
+use crate::call::{Declaration, Honours};
+use crate::group::AUTHORITY;
 use crate::object::{parsed, some_thread};
-use crate::tree::reads;
-
-pub(crate) const AUTHORITY: Group = Group {
-    name: "Authority",
-    about: "What agents may do: approvals that somebody asks for, and delegations that somebody gives.",
-};
+use crate::shape::reads;
 
 /// Asks to be allowed something, or lets agents do something without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,10 +62,12 @@ fn iso8601<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<
     const DAY: u64 = 86_400;
     duration
         .map(|duration| {
-            let seconds = duration.as_secs();
-            match (seconds / DAY, seconds % DAY) {
+            let days = duration.as_secs() / DAY;
+            // Parts of a second too: they are read as well.
+            let rest = (duration - Duration::from_secs(days * DAY)).as_secs_f64();
+            match (days, rest) {
                 (0, rest) => format!("PT{rest}S"),
-                (days, 0) => format!("P{days}D"),
+                (days, 0.0) => format!("P{days}D"),
                 (days, rest) => format!("P{days}DT{rest}S"),
             }
         })
@@ -351,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_duration_is_told_as_it_is_read() {
-        for text in ["PT30S", "P1D", "P2DT5S"] {
+        for text in ["PT30S", "P1D", "P2DT5S", "PT0.5S"] {
             let json = format!(r#"{{"direction":"delegate","scope":["deploy"],"timeout":"{text}"}}"#);
             let transfer: Transfer = serde_json::from_str(&json).expect("a transfer");
             assert_eq!(serde_json::to_string(&transfer).expect("json"), json);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use threadkeep_model::{Account, Actor, Kind, MessageId, ThreadId, Timestamp, Version};
+use threadkeep_model::{Account, Actor, MessageId, ThreadId, Timestamp, Version};
 
 /// An entry of a thread's history. `data` is the body as the log keeps it, to the letter.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -32,47 +32,6 @@ pub struct HistoryEntry<'a> {
     /// What the fact says.
     #[schemars(with = "threadkeep_model::Json")]
     pub data: Cow<'a, RawValue>,
-}
-
-/// Whether entries of this kind bring a message, whose id they carry.
-pub fn brings_message(kind: Kind) -> bool {
-    match kind {
-        Kind::MessageAppended | Kind::MessageInserted | Kind::MessageDelivered => true,
-        Kind::EventLogged
-        | Kind::MessageEdited
-        | Kind::MessagesDeleted
-        | Kind::Truncated
-        | Kind::RolledBack
-        | Kind::ThreadChanged
-        | Kind::CheckpointSet
-        | Kind::Forked
-        | Kind::Related
-        | Kind::MessageQueued
-        | Kind::QueuedEdited
-        | Kind::QueuedRemoved
-        | Kind::ExecutionBegan
-        | Kind::ExecutionStepped
-        | Kind::ExecutionEnded
-        | Kind::SkillActivated
-        | Kind::AgentAssigned
-        | Kind::OwnerChanged
-        | Kind::FilesChanged
-        | Kind::ValuesChanged
-        | Kind::LifecycleChanged
-        | Kind::Injected
-        | Kind::InjectionTaken
-        | Kind::Decided
-        | Kind::ChildChanged
-        | Kind::ChildRemoved
-        | Kind::Referenced
-        | Kind::ApprovalRequested
-        | Kind::ApprovalAnswered
-        | Kind::Delegated
-        | Kind::DelegationRevoked
-        | Kind::Observed
-        | Kind::ObserverRemoved
-        | Kind::Merged => false,
-    }
 }
 
 /// Something that happened in the store, with its place in the feed.

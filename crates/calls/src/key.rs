@@ -4,14 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Account, ActorKind, Invalid, Timestamp};
 
-use crate::call::{Declaration, Group, Honours, Needs};
-use crate::project::paged;
-use crate::thread_calls::account;
-
-pub(crate) const KEYS: Group = Group {
-    name: "Keys",
-    about: "Keys of all accounts, for those who administer; tickets, for browsers that cannot send a key.",
-};
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::KEYS;
+use crate::object::account;
+use crate::shape::paged;
 
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

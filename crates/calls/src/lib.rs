@@ -14,6 +14,7 @@ mod code;
 mod event;
 mod family;
 mod file;
+mod group;
 mod history;
 mod key;
 mod list;
@@ -30,6 +31,7 @@ mod public;
 mod reference;
 mod schema;
 mod search;
+mod shape;
 mod snapshot;
 mod subagent;
 mod summary;
@@ -56,7 +58,7 @@ pub use file::{
     ArtifactVersion, Directory, FileMatches, FileRecord, FileStats, FileVersion, Found, Grepped, LineMatch,
     METADATA_HEADER, Moved,
 };
-pub use history::{FeedEntry, HistoryEntry, brings_message};
+pub use history::{FeedEntry, HistoryEntry};
 pub use key::{CreateKey, CreatedKey, Key, ListKeys, NewTicket, RevokeKey, Revoked, Scope, SignIn, Ticket};
 pub use list::DECLARATIONS;
 pub use merge::{GetMerge, ListMerges, Merge, MergeTold};
@@ -96,6 +98,6 @@ pub use upkeep::{Copied, Doctor, Gc, Imported, RunDoctor, RunGc};
 pub use value::{DeleteValue, GetValue, ListValues, SetValue, Value};
 pub use work::{
     ActivateSkill, Assign, Begin, Cancel, EditQueued, Emit, EmitTold, End, Execution, ListQueue, ModelMessage,
-    Progressed, Queue, Queued, RemoveQueued, Step,
+    Progressed, Queue, Queued, RemoveQueued, Step, Terminate,
 };
 pub use writer::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};

@@ -70,6 +70,7 @@ macro_rules! for_each_call {
             Step => Progressed<'static>;
             End => Progressed<'static>;
             Cancel => Progressed<'static>;
+            Terminate => Thread;
             Archive => Thread;
             Unarchive => Thread;
             Assign => Thread;

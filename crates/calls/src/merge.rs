@@ -8,14 +8,10 @@ use threadkeep_model::{
 };
 
 use crate::ErrorCode;
-use crate::call::{Declaration, Group};
+use crate::call::Declaration;
+use crate::group::MERGES;
 use crate::object::{parsed, threads};
-use crate::tree::reads;
-
-pub(crate) const MERGES: Group = Group {
-    name: "Merges",
-    about: "What other threads made comes together in one of them: files, values and decisions.",
-};
+use crate::shape::reads;
 
 /// Merges what other threads made into a thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

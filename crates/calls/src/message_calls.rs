@@ -9,12 +9,11 @@ use threadkeep_model::{
     ThreadName, Version,
 };
 
-use crate::call::{Declaration, Group, Needs};
+use crate::call::{Declaration, Needs};
+use crate::group::MESSAGES;
 use crate::object::{Object, flag, object, objects, some_thread};
+use crate::shape::{shaped, words};
 use crate::{ErrorCode, asked};
-
-pub(crate) const MESSAGES: Group =
-    Group { name: "Messages", about: "What was said in a thread, and everything that happened to it." };
 
 /// A message to add, with the bytes of new files.
 ///
@@ -393,7 +392,7 @@ pub enum Order {
     Descending,
 }
 
-crate::thread_calls::words! {
+words! {
     Order in "order": "asc" = Ascending, "desc" = Descending;
 }
 
@@ -466,7 +465,7 @@ impl EditMessage {
 #[derive(JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 #[allow(dead_code, reason = "its variants are the documentation")]
-enum Edit {
+pub(crate) enum Edit {
     /// New content.
     Content {
         /// New content.
@@ -481,24 +480,8 @@ enum Edit {
     },
 }
 
-macro_rules! shaped {
-    ($($type:ty as $shape:ty, $name:literal;)*) => {$(
-        impl schemars::JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $name.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                <$shape>::json_schema(generator)
-            }
-        }
-    )*};
-}
-pub(crate) use shaped;
-
 shaped! {
     EditMessage as Edit, "EditMessage";
-    crate::work::EditQueued as Edit, "EditMessage";
     AppendEvent as EventShape, "NewEvent";
 }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use threadkeep_model::{Invalid, ThreadName};
+use threadkeep_model::{Account, Invalid, ThreadName};
 
 use crate::asked::refuse;
 
@@ -73,4 +73,9 @@ pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error>
         "false" => Ok(false),
         other => Err(D::Error::custom(format!("'{other}' is neither true nor false"))),
     }
+}
+
+/// The name of an account, refused with the rule it breaks.
+pub(crate) fn account<'de, D: Deserializer<'de>>(from: D) -> Result<Account, D::Error> {
+    Account::new(String::deserialize(from)?).map_err(|invalid| refuse(&invalid))
 }

@@ -12,9 +12,9 @@ use threadkeep_model::{
 use crate::ErrorCode;
 use crate::asked::refuse;
 use crate::call::Declaration;
+use crate::group::REFERENCES;
 use crate::object::{Object, parsed, thread};
-use crate::reference::REFERENCES;
-use crate::tree::reads;
+use crate::shape::reads;
 
 /// What can happen to a thread, for subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,13 +9,10 @@ use threadkeep_model::{
 };
 
 use crate::ErrorCode;
-use crate::call::{Declaration, Group};
-use crate::message_calls::shaped;
+use crate::call::Declaration;
+use crate::group::PRIMITIVES;
 use crate::object::parsed;
-use crate::tree::Carried;
-
-pub(crate) const PRIMITIVES: Group =
-    Group { name: "Primitives", about: "What people and agents do with threads in the same words." };
+use crate::shape::{Carried, shaped};
 
 /// Moves a thread on in its life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,18 +7,14 @@ use serde::{Deserialize, Serialize};
 use threadkeep_model::schema::NOT_BLANK;
 use threadkeep_model::{Invalid, Json, Timestamp};
 
-use crate::call::{Declaration, Group, Honours};
-use crate::message_calls::shaped;
+use crate::call::{Declaration, Honours};
+use crate::group::PROJECTS;
 use crate::object::object;
+use crate::shape::{paged, shaped};
 use crate::{ErrorCode, asked};
 
 /// Longest name of a project or its icon, in bytes.
 const NAME_BYTES_MAX: usize = 1_024;
-
-pub(crate) const PROJECTS: Group = Group {
-    name: "Projects",
-    about: "What groups threads, with the sandbox they work in. Only their account ever sees them.",
-};
 
 /// A project, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -210,28 +206,6 @@ by_project! {
         .honours(Honours::NOTHING)
         .never(ErrorCode::ProjectNotFound);
 }
-
-macro_rules! paged {
-    ($($(#[$doc:meta])* $name:ident = $declaration:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-        pub struct $name {
-            /// Number of items in a page.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            #[schemars(range(min = 1, max = 1_000))]
-            pub limit: Option<usize>,
-            /// The cursor of the page before.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub cursor: Option<String>,
-        }
-
-        impl $name {
-            pub(crate) const DECLARATION: $crate::call::Declaration = $declaration;
-        }
-    )*};
-}
-pub(crate) use paged;
 
 paged! {
     /// Lists the account's projects.

@@ -45,53 +45,10 @@ impl HistoryEntry<'_> {
     /// The entry as visitors see it; none if it is not for them.
     #[must_use]
     pub fn for_visitors(self, kind: Kind) -> Option<Self> {
-        is_public(kind).then(|| Self { account: None, actor: unnamed(&self.actor), cause: None, ..self })
+        kind.is_public().then(|| Self { account: None, actor: unnamed(&self.actor), cause: None, ..self })
     }
 }
 
 fn unnamed(actor: &Actor) -> Actor {
     Actor { kind: actor.kind, name: String::new() }
-}
-
-/// Whether entries of this kind belong to the conversation.
-fn is_public(kind: Kind) -> bool {
-    match kind {
-        Kind::MessageAppended
-        | Kind::MessageInserted
-        | Kind::MessageDelivered
-        | Kind::EventLogged
-        | Kind::MessageEdited
-        | Kind::MessagesDeleted
-        | Kind::Truncated
-        | Kind::RolledBack
-        | Kind::FilesChanged
-        | Kind::ValuesChanged => true,
-        Kind::ThreadChanged
-        | Kind::CheckpointSet
-        | Kind::Forked
-        | Kind::Related
-        | Kind::MessageQueued
-        | Kind::QueuedEdited
-        | Kind::QueuedRemoved
-        | Kind::ExecutionBegan
-        | Kind::ExecutionStepped
-        | Kind::ExecutionEnded
-        | Kind::SkillActivated
-        | Kind::AgentAssigned
-        | Kind::OwnerChanged
-        | Kind::LifecycleChanged
-        | Kind::Injected
-        | Kind::InjectionTaken
-        | Kind::Decided
-        | Kind::ChildChanged
-        | Kind::ChildRemoved
-        | Kind::Referenced
-        | Kind::ApprovalRequested
-        | Kind::ApprovalAnswered
-        | Kind::Delegated
-        | Kind::DelegationRevoked
-        | Kind::Observed
-        | Kind::ObserverRemoved
-        | Kind::Merged => false,
-    }
 }

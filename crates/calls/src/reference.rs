@@ -4,14 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Actor, Binding, ReferenceScope, ThreadId, ThreadName, Timestamp, Uuid, Version};
 
-use crate::call::{Declaration, Group};
+use crate::call::Declaration;
+use crate::group::REFERENCES;
 use crate::object::{parsed, thread};
-use crate::tree::reads;
-
-pub(crate) const REFERENCES: Group = Group {
-    name: "References and observers",
-    about: "What threads read of each other, and what they are told of each other.",
-};
+use crate::shape::reads;
 
 /// Makes a reference to another thread: to read it as it is now, or to follow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use threadkeep_model::{Json, MessageId, Role, ThreadId, ThreadName, Timestamp};
 
 use crate::ErrorCode;
-use crate::call::{Declaration, Group, Honours, Needs};
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::SEARCH;
 use crate::object::some_thread;
-
-pub(crate) const SEARCH: Group =
-    Group { name: "Search", about: "Conversations by what they say: by their words, and by what they mean." };
 
 /// What to look for. Every filter that is given has to hold.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

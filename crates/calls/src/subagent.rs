@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use threadkeep_model::{Attachment, FilePath, ParentCommunication};
 
 use crate::call::Declaration;
+use crate::group::WORK;
 use crate::message_calls::NewMessage;
 use crate::object::objects;
-use crate::tree::reads;
-use crate::work::WORK;
+use crate::shape::reads;
 use crate::{ErrorCode, Queued, Thread};
 
 reads! {

@@ -35,8 +35,8 @@ pub struct ThreadSummary {
     pub lifecycle: Lifecycle,
     /// Who may read it beside its account.
     pub visibility: Visibility,
-    /// Whether it was terminated.
-    pub terminated: bool,
+    /// When it was terminated, or null.
+    pub terminated: Option<Timestamp>,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]

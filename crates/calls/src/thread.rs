@@ -36,8 +36,8 @@ pub struct Thread {
     pub lifecycle: Lifecycle,
     /// Who may read it beside its account.
     pub visibility: Visibility,
-    /// Whether it was terminated.
-    pub terminated: bool,
+    /// When it was terminated, or null.
+    pub terminated: Option<Timestamp>,
     /// Free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]
@@ -169,7 +169,7 @@ mod tests {
                 r#""created":"1970-01-01T00:00:00.000000Z","updated":"1970-01-01T00:00:02.000000Z","title":"Hello","#,
                 r#""archived":false,"messageCount":2,"nextMessageId":5,"#,
                 r#""lastUserInteractionAt":"1970-01-01T00:00:01.000001Z","lifecycle":"active","visibility":"private","#,
-                r#""terminated":false,"metadata":{"z":1.0,"a":[]},"autoSubmitDraft":false}"#
+                r#""terminated":null,"metadata":{"z":1.0,"a":[]},"autoSubmitDraft":false}"#
             )
         );
         assert_eq!(serde_json::from_str::<Thread>(&json).expect("a thread"), Thread::from(&thread));

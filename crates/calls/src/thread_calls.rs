@@ -7,12 +7,12 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{Account, FieldChanges, Json, Lifecycle, ThreadName, Timestamp, Visibility};
 
-use crate::call::{Declaration, Group, Honours, Needs};
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::{THREADS, WORK};
 use crate::message_calls::NewMessage;
-use crate::object::{Object, flag, objects, some_thread};
+use crate::object::{Object, account, flag, objects, some_thread};
+use crate::shape::words;
 use crate::{ErrorCode, asked};
-
-pub(crate) const THREADS: Group = Group { name: "Threads", about: "Make threads, read, change, list and delete them." };
 
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -197,10 +197,6 @@ pub struct ChangeOwner {
     pub account: Account,
 }
 
-pub(crate) fn account<'de, D: Deserializer<'de>>(from: D) -> Result<Account, D::Error> {
-    Account::new(String::deserialize(from)?).map_err(|invalid| asked::refuse(&invalid))
-}
-
 impl ChangeOwner {
     pub(crate) const DECLARATION: Declaration =
         Declaration::put(("change-owner", "changeOwner"), "/v1/threads/{thread}/owner", THREADS)
@@ -346,61 +342,6 @@ pub enum ListSort {
     Created,
 }
 
-/// Words of a query, as an enum.
-macro_rules! words {
-    ($($type:ident in $field:literal: $($word:literal = $variant:ident),+;)*) => {$(
-        impl $type {
-            /// The word on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-
-        impl std::str::FromStr for $type {
-            type Err = threadkeep_model::Invalid;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($word => Ok(Self::$variant),)+
-                    other => {
-                        let known = [$($word),+].join(", ");
-                        Err(threadkeep_model::Invalid::parameter($field, format!("'{other}' is none of: {known}")))
-                    }
-                }
-            }
-        }
-
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::object::parsed(from)
-            }
-        }
-
-        impl schemars::JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "enum": [$($word),+] })
-            }
-        }
-    )*};
-}
-pub(crate) use words;
-
 words! {
     Archived in "archived": "false" = No, "true" = Yes, "any" = Any;
     ListSort in "sort": "updated" = Updated, "created" = Created;
@@ -413,7 +354,7 @@ pub struct Archive {}
 
 impl Archive {
     pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("archive", "archiveThread"), "/v1/threads/{thread}/archive", crate::work::WORK)
+        Declaration::post(("archive", "archiveThread"), "/v1/threads/{thread}/archive", WORK)
             .about("Hides a thread from the main list.")
             .gives("The thread as it is now.")
             .versioned()
@@ -428,7 +369,7 @@ pub struct Unarchive {}
 
 impl Unarchive {
     pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("unarchive", "unarchiveThread"), "/v1/threads/{thread}/unarchive", crate::work::WORK)
+        Declaration::post(("unarchive", "unarchiveThread"), "/v1/threads/{thread}/unarchive", WORK)
             .about("Shows a thread in the main list again.")
             .gives("The thread as it is now.")
             .versioned()

@@ -6,15 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Invalid, MessageName, ThreadName, Timestamp, Version};
 
-use crate::call::{Declaration, Group};
-use crate::message_calls::{MESSAGES, shaped};
+use crate::call::Declaration;
+use crate::group::{MESSAGES, TREE};
 use crate::object::{object, thread};
+use crate::shape::{Carried, reads, shaped};
 use crate::{ArtifactVersion, ErrorCode};
-
-pub(crate) const TREE: Group = Group {
-    name: "History and family",
-    about: "Other ways through a history, and what threads have to do with each other.",
-};
 
 /// Where to fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,22 +110,6 @@ impl From<Fork> for ForkShape {
             ForkPoint::Message(message) => Self { message_id: Some(message), ..shape },
             ForkPoint::Version(version) => Self { version: Some(version), ..shape },
         }
-    }
-}
-
-/// A refusal on its way through serde, which keeps nothing but its text.
-pub(crate) struct Carried(Invalid);
-
-impl From<Invalid> for Carried {
-    fn from(invalid: Invalid) -> Self {
-        Self(invalid)
-    }
-}
-
-impl std::fmt::Display for Carried {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let marked: serde_json::Error = crate::asked::refuse(&self.0);
-        write!(f, "{marked}")
     }
 }
 
@@ -566,20 +546,6 @@ impl From<threadkeep_model::Checkpoint> for Checkpoint {
         Self { name, version, created_at: created }
     }
 }
-
-macro_rules! reads {
-    ($($(#[$doc:meta])* $name:ident = $declaration:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {}
-
-        impl $name {
-            pub(crate) const DECLARATION: $crate::call::Declaration = $declaration;
-        }
-    )*};
-}
-pub(crate) use reads;
 
 reads! {
     /// Lists the checkpoints of a thread.

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Declaration, Group, Honours, Needs};
-
-pub(crate) const UPKEEP: Group = Group { name: "Upkeep", about: "For those who administer. It reaches every account." };
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::UPKEEP;
 
 /// Frees what no thread reaches any more.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]

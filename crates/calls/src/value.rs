@@ -5,13 +5,9 @@ use serde::{Deserialize, Serialize};
 use threadkeep_model::{Invalid, Json, Timestamp, ValueKey, Version};
 
 use crate::ErrorCode;
-use crate::call::{Declaration, Group, Honours, Needs};
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::FILES;
 use crate::object::parsed;
-
-pub(crate) const FILES: Group = Group {
-    name: "Files and values",
-    about: "What a thread holds beside its conversation. Every write makes a new version, and every version stays readable.",
-};
 
 const ONE: &str = "/v1/threads/{thread}/kv/{valueKey}";
 

@@ -8,16 +8,12 @@ use threadkeep_model::{
     Actor, Content, ExecutionStatus, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp, Uuid, Version,
 };
 
-use crate::call::{Declaration, Group, Honours};
-use crate::message_calls::NewMessage;
+use crate::call::{Declaration, Honours};
+use crate::group::WORK;
+use crate::message_calls::{Edit, NewMessage};
 use crate::object::{Object, objects, parsed};
-use crate::tree::reads;
+use crate::shape::{reads, shaped};
 use crate::{ErrorCode, Injection, Message};
-
-pub(crate) const WORK: Group = Group {
-    name: "Work",
-    about: "Who works on a thread and with what: the queue, executions, agents, skills, subagents.",
-};
 
 reads! {
     /// Lists the messages that wait.
@@ -30,6 +26,12 @@ reads! {
         .gives("What was appended.")
         .versioned()
         .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
+    /// Ends the work on a thread for good: nothing is queued or begun on it any more.
+    Terminate = Declaration::post(("terminate", "terminateThread"), "/v1/threads/{thread}/terminate", WORK)
+        .about("Ends the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more.")
+        .gives("The thread as it is now.")
+        .versioned()
+        .repeats();
 }
 
 /// A message that waits until an execution takes it up.
@@ -374,4 +376,8 @@ impl Emit {
 pub struct EmitTold {
     /// Subscribers that listened at that moment.
     pub listeners: usize,
+}
+
+shaped! {
+    EditQueued as Edit, "EditMessage";
 }

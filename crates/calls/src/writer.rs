@@ -6,7 +6,8 @@ use threadkeep_model::{Lease, Timestamp};
 
 use crate::ErrorCode;
 use crate::call::{Declaration, Honours};
-use crate::tree::{TREE, reads};
+use crate::group::TREE;
+use crate::shape::reads;
 
 /// The lease of a thread's exclusive writer: `{token?, holder, expiresAt}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH, RETRY_AFTER};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt, Empty, Full};
 use serde::de::DeserializeOwned;
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
 use threadkeep_model::{IdempotencyKey, Invalid, Version};
+use threadkeep_outgoing::{Pauses, empty, full, retry_after, whole};
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::query::Query;
-use crate::retry::Pauses;
-use crate::transport::{Body, Failed, Request, Response, boxed};
+use crate::transport::{Body, Failed, Request, Response};
 
 /// Most bytes of an answer that is read whole.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -119,7 +118,24 @@ struct Attempt {
     error: Error,
     /// Whether it surely was not done.
     not_done: bool,
-    wait: Option<Duration>,
+    again: Again,
+}
+
+/// Whether another attempt may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It would fail in the same way.
+    Never,
+    /// It may, after the time that the server asked for.
+    After(Option<Duration>),
+}
+
+impl Again {
+    /// What helps against this refusal.
+    pub(crate) fn by(problem: &Problem, asked: Option<Duration>) -> Self {
+        let passes = matches!(problem.status, Status::Unavailable | Status::RateLimited);
+        if passes { Self::After(asked) } else { Self::Never }
+    }
 }
 
 impl Answer {
@@ -173,15 +189,11 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(attempt) => attempt,
             };
-            let helps = match &attempt.error {
-                Error::Unreachable { .. } | Error::Broken { .. } => true,
-                Error::Refused(problem) => matches!(problem.status, Status::Unavailable | Status::RateLimited),
-                Error::NotUnderstood { .. } | Error::Invalid(_) => false,
+            let pause = match attempt.again {
+                Again::After(asked) if freely || attempt.not_done => pauses.next(asked),
+                Again::After(_) | Again::Never => None,
             };
-            if !helps || !(freely || attempt.not_done) {
-                return Err(attempt.error);
-            }
-            match pauses.next(attempt.wait) {
+            match pause {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(attempt.error),
             }
@@ -190,25 +202,27 @@ impl Client {
 
     async fn attempt(&self, ask: &Ask) -> Result<Answer, Attempt> {
         let once = async {
-            let body = ask.body.clone().map_or_else(|| boxed(Empty::new()), |bytes| boxed(Full::new(bytes)));
-            let response = self.send(ask, body).await?;
+            let response = self.send(ask, ask.body.clone().map_or_else(empty, full)).await?;
             self.taken(response).await
         };
         if ask.unhurried {
             return once.await;
         }
-        match tokio::time::timeout(self.settings.answer_max, once).await {
-            Ok(done) => done,
-            Err(_) => {
-                let what = format!("no answer within {:?}", self.settings.answer_max);
-                Err(self.failed(Failed::after(what)))
-            }
-        }
+        tokio::time::timeout(self.settings.answer_max, once).await.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    fn too_slow(&self) -> Attempt {
+        self.failed(Failed::after(format!("no answer within {:?}", self.settings.answer_max)))
     }
 
     /// Sends it once with `body`, and waits for the head of a good answer.
     async fn send(&self, ask: &Ask, body: Body) -> Result<Response, Attempt> {
-        let request = self.request(ask, body).map_err(|error| Attempt { error, not_done: true, wait: None })?;
+        let request = self.request(ask, body);
+        let request = request.map_err(|error| Attempt { error, not_done: true, again: Again::Never })?;
+        self.exchange(request).await
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Response, Attempt> {
         let response = self.way.transport.exchange(request).await.map_err(|failed| self.failed(failed))?;
         if response.status().is_success() {
             return Ok(response);
@@ -217,28 +231,14 @@ impl Client {
     }
 
     /// Opens an answer that goes on. It is not tried again here.
-    pub(crate) async fn open(
-        &self,
-        ask: &Ask,
-        more: &[(&'static str, String)],
-    ) -> Result<Response, (Error, Option<Duration>)> {
-        let given_up = |attempt: Attempt| (attempt.error, attempt.wait);
-        let opening = async {
-            let mut request = self.request(ask, boxed(Empty::new())).map_err(|error| (error, None))?;
-            for (name, value) in more {
-                let value = HeaderValue::from_str(value);
-                let value = value.map_err(|_| (Invalid::parameter(*name, "cannot be sent").into(), None))?;
-                request.headers_mut().insert(*name, value);
-            }
-            let response = self.way.transport.exchange(request).await;
-            let response = response.map_err(|failed| given_up(self.failed(failed)))?;
-            if response.status().is_success() { Ok(response) } else { Err(given_up(self.refused(response).await)) }
-        };
-        let too_slow = |_| {
-            let what = format!("no answer within {:?}", self.settings.answer_max);
-            given_up(self.failed(Failed::after(what)))
-        };
-        tokio::time::timeout(self.settings.answer_max, opening).await.map_err(too_slow)?
+    pub(crate) async fn open(&self, ask: &Ask, more: &[(&'static str, String)]) -> Result<Response, (Error, Again)> {
+        let mut request = self.request(ask, empty()).map_err(|error| (error, Again::Never))?;
+        for (name, value) in more {
+            let value = plain(name, value).map_err(|invalid| (invalid.into(), Again::Never))?;
+            request.headers_mut().insert(*name, value);
+        }
+        let opened = tokio::time::timeout(self.settings.answer_max, self.exchange(request)).await;
+        opened.unwrap_or_else(|_| Err(self.too_slow())).map_err(|attempt| (attempt.error, attempt.again))
     }
 
     /// Sends a body as it comes, once.
@@ -288,38 +288,34 @@ impl Client {
     }
 
     async fn taken(&self, response: Response) -> Result<Answer, Attempt> {
-        let (parts, mut body) = response.into_parts();
-        let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| self.failed(Failed::after(error)))?;
-            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
-            if bytes.len() > ANSWER_BYTES_MAX {
-                let error = self.not_understood(&format!("it has more than {ANSWER_BYTES_MAX} bytes"));
-                return Err(Attempt { error, not_done: false, wait: None });
-            }
-        }
-        Ok(Answer { headers: parts.headers, body: bytes.into() })
+        let (parts, body) = response.into_parts();
+        let body = whole(body, ANSWER_BYTES_MAX).await.map_err(|failed| self.failed(failed))?;
+        Ok(Answer { headers: parts.headers, body })
     }
 
     fn failed(&self, failed: Failed) -> Attempt {
-        let Failed { was_sent, what } = failed;
+        let Failed { was_sent, for_good, what } = failed;
         let server = self.way.server.to_string();
-        let error = if was_sent { Error::Broken { server, what } } else { Error::Unreachable { server, what } };
-        Attempt { error, not_done: !was_sent, wait: None }
+        let error = match (was_sent, for_good) {
+            (false, _) => Error::Unreachable { server, what },
+            (true, false) => Error::Broken { server, what },
+            (true, true) => Error::NotUnderstood { server, what },
+        };
+        Attempt { error, not_done: !was_sent, again: if for_good { Again::Never } else { Again::After(None) } }
     }
 
     /// What the server said against it.
     async fn refused(&self, response: Response) -> Attempt {
         let status = response.status();
-        let seconds = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
-        let wait = seconds.map(Duration::from_secs);
+        let asked = retry_after(response.headers());
         let answer = match self.taken(response).await {
             Ok(answer) => answer,
             Err(attempt) => return attempt,
         };
         let not_done = status == StatusCode::TOO_MANY_REQUESTS;
         let problem = serde_json::from_slice::<Problem>(&answer.body).unwrap_or_else(|_| unexplained(status));
-        Attempt { error: Error::Refused(Box::new(problem)), not_done, wait }
+        let again = Again::by(&problem, asked);
+        Attempt { error: Error::Refused(Box::new(problem)), not_done, again }
     }
 }
 

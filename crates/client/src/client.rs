@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use threadkeep_model::{Actor, IdempotencyKey, Invalid, Version};
+use threadkeep_outgoing::Retry;
 
 use crate::error::Error;
 use crate::http::{Address, Http};
-use crate::retry::Retry;
 use crate::transport::Transport;
 
 /// The environment variable with a key.
@@ -121,7 +121,7 @@ impl Client {
         let host = HeaderValue::from_str(&address.authority());
         let host = host.map_err(|_| Invalid::parameter("server", "names a host that cannot be sent"))?;
         let (server, path) = (address.url().into(), address.path.as_str().into());
-        let transport = Arc::new(Http::new(address, settings.connect_max)?);
+        let transport = Arc::new(Http::new(address, settings.connect_max));
         let key = key.into().map(|key| key.header()).transpose()?;
         Ok(Self { way: Way { transport, server, path, host, key }, settings, carried: Carried::default() })
     }

@@ -41,22 +41,19 @@ mod files;
 mod http;
 mod messages;
 mod query;
-mod retry;
 mod server;
 mod sse;
 mod stream;
-#[cfg(feature = "tls")]
-mod tls;
 mod transport;
 
 pub use client::{Client, Key, Settings};
 pub use error::Error;
 pub use files::{Download, FileAt, FileContent, GrepFiles, ListFiles, NewFile};
 pub use messages::MessagePage;
-pub use retry::Retry;
 pub use server::Export;
 pub use stream::{After, Emitted, News, Stream};
 pub use threadkeep_calls as calls;
 pub use threadkeep_calls::At;
 pub use threadkeep_model as model;
+pub use threadkeep_outgoing::Retry;
 pub use transport::{Body, BoxError, Exchange, Failed, Request, Response, Transport};

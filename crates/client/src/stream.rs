@@ -5,17 +5,16 @@
 
 use std::time::{Duration, Instant};
 
-use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use threadkeep_calls::{HistoryEntry, Problem, Status};
 use threadkeep_model::{Actor, Position, ThreadId, ThreadName, Timestamp, Version};
+use threadkeep_outgoing::{Pauses, piece};
 
-use crate::ask::Ask;
+use crate::ask::{Again, Ask};
 use crate::client::Client;
 use crate::error::Error;
 use crate::query::{Query, of};
-use crate::retry::Pauses;
 use crate::sse::{Event, Reader};
 use crate::transport::Body;
 
@@ -219,7 +218,7 @@ impl Stream {
                     return Ok(true);
                 }
                 Err((error, _)) if self.is_gone(&error) => return Ok(false),
-                Err((error, asked)) => self.later(error, asked)?,
+                Err((error, again)) => self.later(error, again)?,
             }
         }
     }
@@ -232,13 +231,12 @@ impl Stream {
     ///
     /// # Errors
     /// If that does not help, or there is no time left.
-    fn later(&mut self, error: Error, asked: Option<Duration>) -> Result<(), Error> {
-        let helps = match &error {
-            Error::Unreachable { .. } | Error::Broken { .. } => true,
-            Error::Refused(problem) => matches!(problem.status, Status::Unavailable | Status::RateLimited),
-            Error::NotUnderstood { .. } | Error::Invalid(_) => false,
+    fn later(&mut self, error: Error, again: Again) -> Result<(), Error> {
+        let pause = match again {
+            Again::After(asked) => self.pauses.next(asked),
+            Again::Never => None,
         };
-        match self.pauses.next(asked).filter(|_| helps) {
+        match pause {
             Some(pause) => {
                 self.wait = Some(tokio::time::Instant::now() + pause);
                 Ok(())
@@ -258,15 +256,10 @@ impl Stream {
             if let Some(event) = open.reader.next()? {
                 return Ok(Some(event));
             }
-            match tokio::time::timeout(silence_max, open.body.frame()).await {
-                Ok(Some(Ok(frame))) => {
-                    if let Some(bytes) = frame.data_ref() {
-                        open.reader.push(bytes);
-                    }
-                }
-                Ok(Some(Err(error))) => return Err(error.to_string()),
+            match piece(&mut open.body, silence_max).await {
+                Ok(Some(bytes)) => open.reader.push(&bytes),
                 Ok(None) => return Ok(None),
-                Err(_) => return Err(format!("nothing came for {silence_max:?}")),
+                Err(failed) => return Err(failed.what),
             }
         }
     }
@@ -284,7 +277,7 @@ impl Stream {
             return Ok(());
         }
         let (server, what) = (self.client.way.server.to_string(), what.to_owned());
-        self.later(Error::Broken { server, what }, None)
+        self.later(Error::Broken { server, what }, Again::After(None))
     }
 
     /// What an event tells; none if it is the server's own business, or was told before.
@@ -294,7 +287,9 @@ impl Stream {
             self.open = None;
             let told = serde_json::from_str::<Problem>(&event.data).map_err(|error| self.odd("error", &error))?;
             let status = if told.code == "unavailable" { Status::Unavailable } else { told.status };
-            self.later(Error::Refused(Box::new(Problem { status, ..told })), None)?;
+            let problem = Box::new(Problem { status, ..told });
+            let again = Again::by(&problem, None);
+            self.later(Error::Refused(problem), again)?;
             return Ok(None);
         }
         if let Some(id) = &event.id {

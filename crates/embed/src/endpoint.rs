@@ -2,13 +2,12 @@
 //!
 //! Texts that were asked for before are answered from memory. The others go out in batches, one request after another,
 //! not faster than the settings allow. What fails for the moment is tried again for a while, with growing pauses, and
-//! not before the endpoint wants it. Every request has a connection of its own: an answer takes far longer than that.
+//! not before the endpoint wants it.
 //!
 //! The key, and what was to be embedded, are in no error and in no `Debug`; of what an endpoint says about a failure only
 //! its status and its code are passed on.
 
 mod cache;
-mod http;
 mod pace;
 mod wire;
 
@@ -16,10 +15,20 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use threadkeep_outgoing::{Address, Failed, Limits, Outgoing, Pauses, Reach, Retry, full, retry_after};
+
 use self::cache::Cache;
-use self::http::{Address, Answer, Broken, Http};
-use self::pace::{Pace, Pauses};
+use self::pace::Pace;
 use crate::{BoxFuture, EmbedError, Embedder, Model, Vector};
+
+/// Size of an answer: 64 texts at 4,096 dimensions in twenty letters each are 5 MiB.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// The longest pause after the first failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause after any failure.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// Where vectors come from, and how much is asked for at once.
 #[derive(Clone, Debug)]
@@ -88,7 +97,12 @@ impl fmt::Debug for Key {
 #[derive(Debug)]
 pub struct Endpoint {
     settings: EndpointSettings,
-    http: Http,
+    outgoing: Outgoing,
+    address: Address,
+    /// Every request, without its body.
+    head: http::Request<()>,
+    /// The host and the path as they were given, which contain no secret. They are part of the model's id.
+    place: String,
     model: Model,
     pace: Pace,
     cache: Mutex<Cache>,
@@ -103,13 +117,30 @@ impl Endpoint {
     pub async fn connect(settings: EndpointSettings) -> Result<Self, EmbedError> {
         let refused =
             |what: &str| EmbedError::Refused { who: "the embeddings endpoint".to_owned(), what: what.to_owned() };
-        let address = Address::parse(&settings.url).map_err(refused)?;
+        let address = Address::parse(&settings.url).map_err(|wrong| refused(&wrong.to_string()))?;
+        let given = settings.url.split_once("://").map_or("", |(_, given)| given).trim_end_matches('/');
+        let (place, path) = match address.path.as_str() {
+            "" => (format!("{given}/v1"), "/v1"),
+            path => (given.to_owned(), path),
+        };
+        let head = http::Request::post(format!("{path}/embeddings")).header(CONTENT_TYPE, "application/json").body(());
+        let mut head = head.map_err(|_| refused("its address has a path that cannot be sent"))?;
+        if let Some(Key(key)) = &settings.key {
+            let value = HeaderValue::from_str(&format!("Bearer {key}"));
+            let mut value = value.map_err(|_| refused("its key has characters that no key can have"))?;
+            value.set_sensitive(true);
+            head.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let limits = Limits { answer: settings.time_limit, bytes: ANSWER_BYTES_MAX, ..Limits::default() };
         let sizes = [settings.batch_texts_max, settings.text_chars_max, settings.requests_per_minute as usize];
         if sizes.contains(&0) || settings.dimensions == Some(0) || settings.model.is_empty() {
             return Err(refused("its settings have a zero or no model's name"));
         }
         let mut endpoint = Self {
-            http: Http::new(address, settings.key.as_ref().map(|key| key.0.as_str())).map_err(refused)?,
+            outgoing: Outgoing::new(Reach::Anywhere, limits),
+            address,
+            head,
+            place,
             model: Model { id: String::new(), dimensions: settings.dimensions.unwrap_or(0) },
             pace: Pace::new(settings.requests_per_minute),
             cache: Mutex::new(Cache::new(settings.cached_max)),
@@ -121,7 +152,7 @@ impl Endpoint {
         }
         // The same name may be another model elsewhere.
         let (model, dimensions) = (&endpoint.settings.model, endpoint.model.dimensions);
-        endpoint.model.id = format!("endpoint:{model}@{}:{dimensions}", endpoint.http.place());
+        endpoint.model.id = format!("endpoint:{model}@{}:{dimensions}", endpoint.place);
         Ok(endpoint)
     }
 
@@ -175,28 +206,30 @@ impl Endpoint {
     /// Asks until there is an answer, a refusal, or no time left.
     async fn request(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {
         let body = wire::request(&self.settings.model, texts);
-        let mut pauses = Pauses::new(self.settings.give_up_after);
+        let mut pauses = Pauses::new(Retry {
+            give_up_after: self.settings.give_up_after,
+            first_pause: FIRST_PAUSE,
+            longest_pause: LONGEST_PAUSE,
+        });
         loop {
             self.pace.wait().await;
-            let exchange = tokio::time::timeout(self.settings.time_limit, self.http.post(body.clone())).await;
-            let (what, asked) = match exchange {
-                Err(_) => (format!("no answer within {:?}", self.settings.time_limit), None),
-                Ok(Err(Broken { what, for_good: true })) => {
-                    return Err(EmbedError::Refused { who: self.who(), what });
+            let request = self.head.clone().map(|()| full(body.clone()));
+            let (failed, asked) = match self.outgoing.ask(&self.address, request).await {
+                Ok(answer) if answer.status() == 200 => return self.understood(answer.body(), texts.len()),
+                Ok(answer) => {
+                    let status = answer.status().as_u16();
+                    let failed = Failed::after(wire::refusal(status, answer.body()));
+                    let passes = matches!(status, 408 | 425 | 429 | 500..);
+                    (if passes { failed } else { failed.for_good() }, retry_after(answer.headers()))
                 }
-                Ok(Err(Broken { what, .. })) => (what, None),
-                Ok(Ok(Answer { status: 200, body, .. })) => return self.understood(&body, texts.len()),
-                Ok(Ok(answer)) => {
-                    let what = wire::refusal(answer.status, &answer.body);
-                    if !matches!(answer.status, 408 | 425 | 429 | 500..) {
-                        return Err(EmbedError::Refused { who: self.who(), what });
-                    }
-                    (what, answer.retry_after)
-                }
+                Err(failed) => (failed, None),
             };
+            if failed.for_good {
+                return Err(EmbedError::Refused { who: self.who(), what: failed.what });
+            }
             match pauses.next(asked) {
                 Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(EmbedError::Unavailable { who: self.who(), what }),
+                None => return Err(EmbedError::Unavailable { who: self.who(), what: failed.what }),
             }
         }
     }
@@ -207,7 +240,7 @@ impl Endpoint {
     }
 
     fn who(&self) -> String {
-        format!("the embeddings endpoint {}", self.http.place())
+        format!("the embeddings endpoint {}", self.place)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who does something: the account that answers for it, and the actor that did it.
+//! Accounts own threads, actors act for them, and callers are both.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ impl Account {
         Self("local".to_owned())
     }
 
-    /// Nobody in particular, who owns nothing and sees what is public. No name makes this account.
+    /// The account of visitors, which owns no thread. No name makes this account.
     pub fn nobody() -> Self {
         Self(String::new())
     }
 
-    /// Whether this is nobody in particular.
+    /// Whether this is the account of visitors.
     pub fn is_nobody(&self) -> bool {
         self.0.is_empty()
     }
@@ -36,13 +36,13 @@ impl Account {
         named("account", name.into()).map(Self)
     }
 
-    /// The name.
+    /// The name; empty for visitors.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What kind of actor did something.
+/// The types of actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -71,7 +71,7 @@ impl ActorKind {
     }
 }
 
-/// Who did something: a kind and a name.
+/// An actor: a person, an agent or Threadkeep itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -93,19 +93,19 @@ impl Actor {
     }
 }
 
-/// On whose behalf an operation runs. Both account and actor are written to the log.
+/// The account and the actor of an operation. Both are written to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The account that answers for it.
     pub account: Account,
-    /// Who does it.
+    /// The actor that does it.
     pub actor: Actor,
-    /// What led to it, such as an effect or a run, where something did.
+    /// The cause of the operation, such as an effect or a run, if it has one.
     pub cause: Option<String>,
 }
 
 impl Caller {
-    /// Somebody who did not say who they are.
+    /// A visitor without an account.
     pub fn nobody() -> Self {
         let actor = Actor { kind: ActorKind::Human, name: "anonymous".to_owned() };
         Self { account: Account::nobody(), actor, cause: None }
@@ -113,11 +113,8 @@ impl Caller {
 
     /// The caller of the library and the bare command line: account and actor `local`.
     pub fn local() -> Self {
-        Self {
-            account: Account::local(),
-            actor: Actor { kind: ActorKind::Human, name: "local".to_owned() },
-            cause: None,
-        }
+        let actor = Actor { kind: ActorKind::Human, name: "local".to_owned() };
+        Self { account: Account::local(), actor, cause: None }
     }
 }
 

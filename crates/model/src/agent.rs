@@ -1,21 +1,21 @@
-//! Who works on a thread, and with what: the agent it is assigned to, the skills that are active, the execution that
-//! is open, and the threads of its subagents.
+//! Agents at work on a thread: the assigned agent, its skills, the open execution, and the registry of subagents.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Code, Invalid, Json, ThreadId, Timestamp, Uuid, strip_nulls};
+use crate::text::{bounded, from_words, named, words};
+use crate::{Invalid, Json, ThreadId, Timestamp, Uuid};
 
 /// A skill that was activated on a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skill {
-    /// Its name.
-    #[cfg_attr(feature = "schema", schemars(length(max = Skill::NAME_BYTES_MAX), regex(pattern = crate::schema::NOT_BLANK)))]
+    /// The name of the skill.
+    #[cfg_attr(feature = "schema", schemars(length(max = Skill::NAME_BYTES_MAX), regex(pattern = crate::text::NOT_BLANK)))]
     pub name: String,
-    /// What it was activated with, a JSON object.
+    /// The arguments of its activation, a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Object>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Object>"))]
     pub arguments: Option<Json>,
 }
 
@@ -25,7 +25,7 @@ impl Skill {
     /// Most skills of a thread.
     pub const COUNT_MAX: usize = 1_000;
 
-    /// Checks what its type does not already prove, and strips null bytes.
+    /// Checks the rules that its type does not already prove, and strips null bytes.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
@@ -38,11 +38,11 @@ impl Skill {
     }
 }
 
-/// The agent a thread is assigned to and the skills that are active: what a rollback restores and a fork inherits.
+/// The agent a thread is assigned to and the skills that are active. A rollback restores them and a fork inherits them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentState {
-    /// The agent.
+    /// The agent that the thread is assigned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// The skills, in the order they were activated.
@@ -50,28 +50,27 @@ pub struct AgentState {
     pub skills: Vec<Skill>,
 }
 
-/// An execution that is open: somebody works on the thread.
+/// An open execution: an agent works on the thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Execution {
-    /// Its identity.
+    /// The id of the execution.
     pub id: Uuid,
-    /// Who works.
+    /// The name of the executor.
     pub by: String,
-    /// The fence at which it began. A rollback or a truncation raises it: the execution is lost then.
+    /// The fence at which it began. A rollback or a truncation raises the fence, and the execution is lost.
     pub fence: u64,
     /// When it began.
     pub began: Timestamp,
-    /// From when on others may take over, unless it goes a step further.
+    /// When others may take over, unless it makes another step before.
     pub until: Timestamp,
-    /// How many steps it went.
+    /// How many steps it made.
     #[serde(default)]
     pub steps: u64,
 }
 
 impl Execution {
-    /// How long an execution may rest between two steps before others may take over, unless its executor says
-    /// otherwise.
+    /// The default time between two steps after which others may take over.
     pub const TTL_MICROS: i64 = 600 * 1_000_000;
     /// The shortest such time.
     pub const TTL_MICROS_MIN: i64 = 1_000_000;
@@ -87,52 +86,30 @@ pub enum ExecutionStatus {
     /// The work is done.
     #[default]
     Completed,
-    /// Something went wrong.
+    /// The work failed.
     Failed,
-    /// Somebody stopped it.
+    /// The execution was cancelled.
     Cancelled,
 }
 
-impl ExecutionStatus {
-    /// All statuses.
-    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The status as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl std::str::FromStr for ExecutionStatus {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
-            let rule = format!("'{text}' is not how an execution ends: completed, failed or cancelled");
-            Invalid::parameter("status", rule)
-        })
-    }
-}
+words!(ExecutionStatus: Completed "completed", Failed "failed", Cancelled "cancelled");
+from_words!(ExecutionStatus, "status");
 
 /// The thread of a subagent, as its parent's registry knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Child {
-    /// The thread.
+    /// The thread of the subagent.
     pub reference: ThreadId,
     /// The name of the subagent.
     pub name: String,
     /// A title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// The task of the subagent.
     pub description: String,
-    /// Whether it stays after its work, and can be spoken to again.
+    /// Whether the subagent can be resumed after its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumable: Option<bool>,
     /// Whether its parent waits for it.
@@ -144,9 +121,9 @@ pub struct Child {
     /// Shared by the children that one message made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawn_group_id: Option<String>,
-    /// When it was made.
+    /// When the thread was registered.
     pub created_at: Timestamp,
-    /// What it is doing, in its own words.
+    /// Its activity, in its own words.
     pub status: String,
     /// Whether it reports to its parent by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,32 +135,20 @@ pub struct Child {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ParentCommunication {
-    /// When it ends, by itself.
+    /// It reports when it ends.
     Implicit,
-    /// Only when it says so.
+    /// It reports only when it asks for it.
     Explicit,
 }
 
-impl std::str::FromStr for ParentCommunication {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "implicit" => Ok(Self::Implicit),
-            "explicit" => Ok(Self::Explicit),
-            other => {
-                let rule = format!("'{other}' is neither implicit nor explicit");
-                Err(Invalid::parameter("parentCommunication", rule))
-            }
-        }
-    }
-}
+words!(ParentCommunication: Implicit "implicit", Explicit "explicit");
+from_words!(ParentCommunication, "parentCommunication");
 
 impl Child {
     /// Longest text of any of its fields, in bytes.
     pub const TEXT_BYTES_MAX: usize = 4 << 10;
 
-    /// Checks what its type does not already prove, and strips null bytes.
+    /// Checks the rules that its type does not already prove, and strips null bytes.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
@@ -202,23 +167,10 @@ impl Child {
     }
 }
 
-/// A text that is not blank and not too long.
-fn named(field: &str, text: String, max: usize) -> Result<String, Invalid> {
-    let text = bounded(field, text, max)?;
-    if text.trim().is_empty() { Err(Invalid::body(field, "must not be blank")) } else { Ok(text) }
-}
-
-fn bounded(field: &str, text: String, max: usize) -> Result<String, Invalid> {
-    let text = strip_nulls(text);
-    if text.len() > max {
-        return Err(Invalid::new(Code::TooLarge, field, format!("has at most {max} bytes")));
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn a_skill_has_a_name_and_an_object() {

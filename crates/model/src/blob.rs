@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::Invalid;
+use crate::text::as_text;
 
 /// The BLAKE3 hash of some bytes: equal bytes have one id, and are stored once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,12 +27,12 @@ impl BlobId {
     }
 }
 
-/// Makes the id of bytes that come bit by bit.
+/// Makes the id of bytes that arrive in chunks.
 #[derive(Clone, Default)]
 pub struct BlobHasher(blake3::Hasher);
 
 impl BlobHasher {
-    /// The next bytes.
+    /// Adds the next chunk.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -65,14 +64,4 @@ impl FromStr for BlobId {
     }
 }
 
-impl Serialize for BlobId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for BlobId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(BlobId);

@@ -1,45 +1,38 @@
-//! The one way to change: a commit holds entries for one or several threads, and a store keeps it whole or
-//! not at all.
-//!
-//! [`advance`] and [`born`] are the rules by which a store gives positions, ordinals and tallies. They are
-//! pure, so that every store keeps the same rules.
+//! Commits: the only way to change threads. A commit has entries for one or several threads, and a store applies it whole
+//! or not at all.
 
 use bytes::Bytes;
 
 use crate::{
-    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, Record, Segment,
-    SegmentId, Tally, ThreadId, Timestamp, Version, strip_nulls,
+    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, Record, SegmentId,
+    Tally, ThreadId, Timestamp, Version, strip_nulls,
 };
 
-/// Entries for one or several threads, with what they expect.
+/// Changes of one or several threads, with the state they expect.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// On whose behalf.
+    /// The account and the actor that the entries carry.
     pub caller: Caller,
-    /// When. A store moves it forward where a thread is ahead: times never go back within a thread.
+    /// The time of the entries. A store moves it forward for a thread that is ahead: times never go back within a thread.
     pub time: Timestamp,
-    /// What happens to each thread; a thread occurs once.
+    /// The change of each thread; a thread occurs once.
     pub threads: Vec<ThreadCommit>,
-    /// Large values the entries name.
+    /// The new blobs that the entries name.
     pub blobs: Vec<(BlobId, Bytes)>,
     /// Makes a retry return the first result. Belongs to the first thread.
     pub idempotency: Option<Idempotency>,
 }
 
-/// What happens to one thread.
+/// The change of one thread.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "as in a write")]
 pub enum ThreadCommit {
-    /// It comes into being.
+    /// The thread is created.
     Create(Create),
-    /// It gets entries.
+    /// The thread gets entries.
     Write(Write),
-    /// It is deleted, with everything that is its own.
-    Delete {
-        /// Which one.
-        thread: ThreadId,
-        /// What must hold.
-        expect: Expect,
-    },
+    /// The thread is deleted, with everything that belongs to it alone.
+    Delete { thread: ThreadId, expect: Expect },
 }
 
 impl ThreadCommit {
@@ -53,23 +46,23 @@ impl ThreadCommit {
     }
 }
 
-/// A thread comes into being. A birth has no position of its own: the segment tells it.
+/// A new thread. Its creation has no position of its own: the segment says where it begins.
 #[derive(Debug, Clone)]
 pub struct Create {
-    /// Its identity.
+    /// The id of the new thread.
     pub thread: ThreadId,
-    /// Its owner.
+    /// The account that owns it.
     pub account: Account,
-    /// Its first record.
+    /// The record it begins with.
     pub record: Record,
-    /// Its first segment.
+    /// The segment it begins with.
     pub segment: NewSegment,
-    /// Its first entries.
+    /// The entries it begins with.
     pub entries: Vec<NewEntry>,
 }
 
 impl Create {
-    /// The same, with the version it is born with in its record.
+    /// The same, with the version after its first entries as [`Record::born_at`].
     #[must_use]
     pub fn with_birth_recorded(mut self) -> Self {
         let before = self.segment.link.map_or(Position::START, |link| link.bounds.highest());
@@ -78,62 +71,62 @@ impl Create {
     }
 }
 
-/// A thread gets entries.
+/// New entries of a thread.
 #[derive(Debug, Clone)]
 pub struct Write {
-    /// Which one.
+    /// The thread that gets the entries.
     pub thread: ThreadId,
-    /// What must hold.
+    /// The state it must be in.
     pub expect: Expect,
     /// A segment that the thread writes to from now on, for rollback and truncation.
     pub branch: Option<NewSegment>,
     /// The entries, in order.
     pub entries: Vec<NewEntry>,
-    /// The record, where it changed.
+    /// The new record, if it changed.
     pub record: Option<Record>,
-    /// The account that owns it from now on, where that changed; the record comes with it.
+    /// The new owner, if it changed. The record is given with it.
     pub owner: Option<Account>,
 }
 
-/// What a commit expects of a thread.
+/// The state of a thread that a commit expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expect {
-    /// The era at which it was decided. If it moved, it is decided again.
+    /// The era at which the change was decided. If the era moved, the change is decided again.
     pub era: Option<u64>,
-    /// The version the caller expects. If it moved, the caller is told.
+    /// The version the caller expects. If the version moved, the caller is told.
     pub version: Option<Version>,
-    /// The token of the lease under which the caller writes. If it ended, the caller is told.
+    /// The token of the lease under which the caller writes. If the lease ended, the caller is told.
     pub lease: Option<u64>,
 }
 
 /// A segment that a store has not placed yet.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
-    /// Its identity.
+    /// The id of the new segment.
     pub id: SegmentId,
-    /// What it grows from.
+    /// The link to its parent; none for a root.
     pub link: Option<Link>,
-    /// What it inherits.
+    /// The tally it inherits.
     pub birth: Tally,
 }
 
 /// An entry that a store has not placed yet.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
-    /// Its kind.
+    /// The kind of the entry.
     pub kind: Kind,
     /// Its body, in the newest format.
     pub body: Body,
-    /// What the body weighs, in bytes.
+    /// The size of the body, in bytes.
     pub bytes: u64,
     /// The rows that follow from it.
     pub derived: Derived,
-    /// All blobs it names, its own body included.
+    /// All blobs it names, including its own body.
     pub blobs: Vec<BlobId>,
 }
 
 impl NewEntry {
-    /// `entry`, encoded.
+    /// Encodes `entry`, with the rows and blobs that follow from it.
     pub fn new(entry: &Entry) -> Self {
         let body = entry.encode();
         Self {
@@ -145,7 +138,7 @@ impl NewEntry {
         }
     }
 
-    /// Moves a body of more than `inline_max` bytes out of the entry, and hands it over.
+    /// Moves a body of more than `inline_max` bytes out of the entry, and returns it as a blob.
     pub fn spill(&mut self, inline_max: usize) -> Option<(BlobId, Bytes)> {
         let Body::Inline(bytes) = &self.body else { return None };
         if bytes.len() <= inline_max {
@@ -158,10 +151,10 @@ impl NewEntry {
     }
 }
 
-/// A key under which a caller may retry, and the hash of what it asked for.
+/// A key under which a caller may retry, and the hash of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotency {
-    /// The caller's key.
+    /// The key that the caller chose.
     pub key: IdempotencyKey,
     /// The hash of the request.
     pub hash: BlobId,
@@ -177,7 +170,7 @@ impl IdempotencyKey {
     /// How long a key is kept.
     pub const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-    /// A key.
+    /// A key, without null bytes.
     ///
     /// # Errors
     /// If it is empty or too long.
@@ -196,19 +189,19 @@ impl IdempotencyKey {
     }
 }
 
-/// What a store did.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Committed {
-    /// For each thread of the commit, in its order, where it stands now. Deleted threads are left out.
+    /// The threads of the commit in their order, without those that were deleted.
     pub threads: Vec<ThreadCommitted>,
-    /// Whether this is the first result again, under an idempotency key.
+    /// Whether this repeats the first result of the same idempotency key.
     pub replayed: bool,
 }
 
-/// Where a commit left one thread.
+/// The result of a commit for one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadCommitted {
-    /// Which one.
+    /// The thread that changed.
     pub thread: ThreadId,
     /// The segment that holds the new entries.
     pub segment: SegmentId,
@@ -216,126 +209,22 @@ pub struct ThreadCommitted {
     pub first: Position,
     /// How many entries are new.
     pub count: u64,
-    /// The time they carry.
+    /// The time of the new entries.
     pub time: Timestamp,
-    /// The head after them; for a replay, the head as it was found.
+    /// The head after them; for a replay, the present head.
     pub head: Head,
 }
 
 /// Why a thread refuses a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say it")]
 pub enum Refusal {
     /// The thread is at another version than the caller expects.
-    VersionConflict {
-        /// The version it is at.
-        current: Version,
-    },
-    /// The decision is stale: decide again.
+    VersionConflict { current: Version },
+    /// The decision is stale and has to be made again.
     EraMoved,
-    /// Somebody else is the thread's exclusive writer.
-    WriterHeld {
-        /// The lease that is held.
-        by: Lease,
-    },
-    /// The lease under which the caller writes has ended.
-    WriterLost {
-        /// The lease that somebody else took since, if it is held.
-        to: Option<Lease>,
-    },
-}
-
-impl Expect {
-    /// Whether `head` is as expected.
-    ///
-    /// # Errors
-    /// Says what moved; a version the caller expects comes first.
-    pub fn check(&self, head: &Head) -> Result<(), Refusal> {
-        if self.version.is_some_and(|version| version != head.version) {
-            return Err(Refusal::VersionConflict { current: head.version });
-        }
-        if self.era.is_some_and(|era| era != head.era) {
-            return Err(Refusal::EraMoved);
-        }
-        Ok(())
-    }
-}
-
-/// A thread after a commit, and where its new entries lie.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Advanced {
-    /// The new head.
-    pub head: Head,
-    /// The segment the commit opened.
-    pub opened: Option<Segment>,
-    /// The place of each new entry, in order: its position, its ordinal if it is an appended message, and
-    /// the tally after it.
-    pub places: Vec<(Position, Option<u64>, Tally)>,
-}
-
-impl Advanced {
-    /// What to tell of it.
-    pub fn committed(&self, thread: ThreadId) -> ThreadCommitted {
-        let count = self.places.len() as u64;
-        let first = self.places.first().map_or(self.head.version.next(), |(position, ..)| *position);
-        ThreadCommitted { thread, segment: self.head.segment, first, count, time: self.head.updated, head: self.head }
-    }
-}
-
-/// A thread at its birth, with its first entries.
-pub fn born(create: &Create, time: Timestamp) -> Advanced {
-    let version = create.segment.link.map_or(Position::START, |link| link.bounds.highest());
-    let opened = Segment {
-        id: create.segment.id,
-        thread: create.thread,
-        first: version.next(),
-        link: create.segment.link,
-        birth: create.segment.birth,
-        created: time,
-    };
-    let mut head = Head { version, segment: opened.id, era: 0, fence: 0, updated: time, tally: create.segment.birth };
-    let places = place(&mut head, &create.entries);
-    Advanced { head, opened: Some(opened), places }
-}
-
-/// A thread after `write`.
-///
-/// # Errors
-/// If `head` is not what the write expects.
-pub fn advance(head: &Head, write: &Write, time: Timestamp) -> Result<Advanced, Refusal> {
-    write.expect.check(head)?;
-    let mut head = *head;
-    // What only expects something changes nothing.
-    if write.branch.is_some() || write.record.is_some() || !write.entries.is_empty() {
-        head.updated = head.updated.max(time);
-    }
-    let opened = write.branch.as_ref().map(|branch| Segment {
-        id: branch.id,
-        thread: write.thread,
-        first: head.version.next(),
-        link: branch.link,
-        birth: branch.birth,
-        created: head.updated,
-    });
-    if let Some(segment) = &opened {
-        head.segment = segment.id;
-        head.tally = segment.birth;
-        head.fence += 1;
-    }
-    if opened.is_some() || write.record.is_some() || write.entries.iter().any(|entry| entry.kind.moves_era()) {
-        head.era += 1;
-    }
-    let places = place(&mut head, &write.entries);
-    Ok(Advanced { head, opened, places })
-}
-
-fn place(head: &mut Head, entries: &[NewEntry]) -> Vec<(Position, Option<u64>, Tally)> {
-    entries
-        .iter()
-        .map(|entry| {
-            head.version = head.version.next();
-            let ordinal = entry.derived.message().map(|_| head.tally.ordinals);
-            head.tally = head.tally.after(&entry.derived, head.version, head.updated, entry.bytes);
-            (head.version, ordinal, head.tally)
-        })
-        .collect()
+    /// Another writer holds this lease.
+    WriterHeld { by: Lease },
+    /// The lease under which the caller writes has ended, and another writer may hold a new one.
+    WriterLost { to: Option<Lease> },
 }

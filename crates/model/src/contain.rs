@@ -15,14 +15,14 @@ use crate::Json;
 pub enum Value {
     /// Null, true, false, a number or a string, in the one spelling that equal values share.
     Scalar(String),
-    /// Elements in order.
+    /// The elements of an array, in order.
     Array(Vec<Value>),
-    /// Members by their names.
+    /// The members of an object, by their names.
     Object(BTreeMap<String, Value>),
 }
 
 impl Value {
-    /// Reads checked JSON. What cannot be read, which only a damaged store can hold, is null.
+    /// Reads checked JSON. Unreadable JSON, which only a damaged store can hold, is read as null.
     pub fn of(json: &Json) -> Self {
         Self::read(json.as_str()).unwrap_or_else(|| Self::Scalar("null".into()))
     }
@@ -46,7 +46,7 @@ impl Value {
         })
     }
 
-    /// Whether `part` is contained in this.
+    /// Whether `part` is contained in this value.
     pub fn contains(&self, part: &Self) -> bool {
         match (self, part) {
             (Self::Scalar(whole), Self::Scalar(part)) => whole == part,
@@ -60,8 +60,8 @@ impl Value {
         }
     }
 
-    /// Tells `leaf` of every scalar, with the way to it in an encoding that can be read in one way only. What contains
-    /// a value has all leaves of that value.
+    /// Calls `leaf` for every scalar, with its path and value in an unambiguous encoding. If one value contains another, it
+    /// has all leaves of the other.
     pub fn leaves(&self, leaf: &mut impl FnMut(&[u8])) {
         self.walk(&mut Vec::new(), leaf);
     }
@@ -149,7 +149,7 @@ fn number(text: &str) -> String {
     if kept.is_empty() {
         return "0".into();
     }
-    // An exponent that does not fit is no number anybody means; it stays as it is written.
+    // An exponent that does not fit into 64 bits stays as it is written.
     let Ok(exponent) = exponent.parse::<i64>() else { return text.to_owned() };
     let shifted = exponent.saturating_sub(fraction.len() as i64).saturating_add((digits.len() - kept.len()) as i64);
     format!("{sign}{kept}e{shifted}")

@@ -1,4 +1,4 @@
-//! What a message says: text, or typed parts.
+//! The content of messages: text, or typed parts.
 
 use std::borrow::Cow;
 
@@ -16,64 +16,64 @@ pub struct Content(Json);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Part {
-    /// Text.
+    /// Text for the reader.
     Text {
-        /// The text.
+        /// The text itself.
         text: String,
     },
     /// An image, by its path in the thread or among the message's attachments.
     Image {
-        /// Where it lies.
+        /// The path of the file.
         path: String,
-        /// Its media type.
+        /// The media type of the file.
         mime_type: String,
-        /// A name to show.
+        /// A name to show instead of the path.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
     /// A file, by its path in the thread or among the message's attachments.
     File {
-        /// Where it lies.
+        /// The path of the file.
         path: String,
-        /// Its media type.
+        /// The media type of the file.
         mime_type: String,
-        /// A name to show.
+        /// A name to show instead of the path.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
     /// A call of a tool.
     ToolUse {
-        /// Names the call, so that a result can answer it.
+        /// The id of the call, which the result repeats.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// The arguments.
+        /// The arguments of the call.
         input: serde_json::Value,
     },
     /// The answer to a call of a tool.
     ToolResult {
-        /// The call it answers.
+        /// The id of the call it answers.
         tool_use_id: String,
-        /// What the tool said: text or parts.
+        /// The output of the tool: text or parts.
         content: serde_json::Value,
         /// Whether the tool failed.
         #[serde(default)]
         is_error: bool,
     },
-    /// What a model thought before it answered.
+    /// Reasoning of a model before its answer.
     Thinking {
-        /// The thought.
+        /// The reasoning as text.
         text: String,
     },
 }
 
 impl Content {
-    /// Plain text.
+    /// Content of plain text.
     pub fn text(text: &str) -> Self {
         Self(Json::string(text))
     }
 
-    /// Typed parts.
+    /// Content of typed parts.
     ///
     /// # Errors
     /// If a part holds JSON nested too deep.
@@ -135,8 +135,8 @@ impl Content {
         }
     }
 
-    /// The same content, with the paths of its images and files as `to` has them; where it has none, they stay. Other
-    /// parts stay to the letter.
+    /// The same content, with the paths of its images and files replaced by `to`, where that returns a path. Other parts
+    /// stay to the letter.
     ///
     /// # Errors
     /// If a part cannot be written.
@@ -182,7 +182,7 @@ enum Nested {
 }
 
 fn check_part(field: &str, part: serde_json::Value, nested: Nested) -> Result<(), Invalid> {
-    // What reads a part would take an array for one.
+    // The derived parser of parts would accept an array, too.
     if !part.is_object() {
         return Err(Invalid::body(field, "must be a JSON object with a type"));
     }

@@ -1,110 +1,83 @@
-//! The rows that follow from entries: what stores index.
+//! The rows that stores derive from entries, to index them.
+
+use std::fmt::Display;
 
 use crate::{DiffStats, NewCell, Position, QueuedId, RelationKind, Role, Space, ThreadId, Timestamp, Version};
 
 /// The rows that follow from an entry. They can be rebuilt from the log at any time.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of the facts, unless a comment says more")]
 pub enum Derived {
-    /// No row.
+    /// No row at all.
     Nothing,
     /// A message, found by its ordinal.
-    Message {
-        /// Its role.
-        role: Role,
-        /// Whether lists hide it.
-        silent: bool,
-        /// How far below the conversation it hangs.
-        depth: u8,
-    },
+    Message { role: Role, silent: bool, depth: u8 },
     /// An edit, a deletion or an insertion, found by the ordinal that anchors it.
     Change(Change),
     /// A relation to another thread, seen from both ends.
     Relation {
-        /// The thread at the other end, in the role of child.
         child: ThreadId,
-        /// What kind of relation.
         kind: RelationKind,
-        /// The index of the message where it was made.
         index: Option<u64>,
-        /// The position of that message.
+        /// The position of the message at `index`.
         anchor: Option<Position>,
-        /// A description.
         comment: Option<String>,
     },
     /// A name for a version.
-    Checkpoint {
-        /// The name.
-        name: String,
-        /// The version.
-        version: Version,
-    },
-    /// Something that belongs to the thread and has a key of its own. The newest entry of a key counts.
+    Checkpoint { name: String, version: Version },
+    /// An item of the thread, by its key. The newest entry of a key counts.
     Item {
-        /// What it is.
         kind: ItemKind,
-        /// Its key; none if the place of the entry is the key.
+        /// The key of the item; none if the place of the entry is the key.
         key: Option<String>,
-        /// Whether it is there from now on, or gone.
         is: ItemIs,
-        /// When something has to happen with it, unless it changes before.
+        /// When a timer has to handle the item, unless it changes before.
         due: Option<Timestamp>,
     },
-    /// A message that waited in the queue: a message row, another name for it, and one item less.
-    Delivered {
-        /// The item it was.
-        item: QueuedId,
-        /// Its role.
-        role: Role,
-        /// Whether lists hide it.
-        silent: bool,
-        /// How far below the conversation it hangs.
-        depth: u8,
-    },
-    /// Agent and skills changed.
+    /// A message from the queue: a message row, a second name for it, and one item less.
+    Delivered { item: QueuedId, role: Role, silent: bool, depth: u8 },
+    /// Another agent or other skills.
     State,
     /// Files or values changed: a cell for each name.
     Cells {
-        /// Which of them.
         space: Space,
-        /// What each name holds now.
         cells: Vec<NewCell>,
-        /// How much files changed.
         stats: DiffStats,
-        /// Bytes of content that were written.
+        /// Bytes of content that were written to files.
         bytes: u64,
     },
 }
 
-/// What has a key of its own within a thread.
+/// The kinds of items that a thread has, each with a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ItemKind {
-    /// A message that waits.
+    /// A message in the queue.
     Queued = 1,
-    /// A silent message that waits. Silent ones have a bound of their own.
+    /// A silent message in the queue. Silent messages have a limit of their own.
     QueuedSilently = 2,
     /// The thread of a subagent.
     Child = 3,
-    /// Something injected that waits until an execution takes it up.
+    /// An injection that waits until an execution takes it up.
     Injection = 4,
     /// An answer to a question.
     Decision = 5,
-    /// What the thread reads of another one.
+    /// A reference to another thread.
     Reference = 6,
-    /// Something that somebody wants to be allowed.
+    /// An approval that was asked for, answered or not.
     Approval = 7,
-    /// Something that agents may do without asking.
+    /// A delegation to agents.
     Delegation = 8,
-    /// What the thread is told of another one.
+    /// An observer of another thread.
     Observer = 9,
-    /// What became of a merge.
+    /// A merge into the thread.
     Merge = 10,
-    /// Something injected that was taken up.
+    /// An injection that was taken up.
     InjectionTaken = 11,
 }
 
 impl ItemKind {
-    /// All kinds.
+    /// All kinds, in the order in which they were added.
     pub const ALL: [ItemKind; 11] = [
         Self::Queued,
         Self::QueuedSilently,
@@ -129,32 +102,32 @@ impl ItemKind {
         self as u8
     }
 
-    /// Where a message waits.
+    /// The kind of a message in the queue.
     pub fn of_queued(silent: bool) -> Self {
         if silent { Self::QueuedSilently } else { Self::Queued }
     }
 }
 
-/// Whether an item is there.
+/// Whether an item exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemIs {
-    /// It is, as the entry says.
+    /// The item exists, as the entry says.
     There,
-    /// It is not.
+    /// The item was removed.
     Gone,
-    /// It is, and the one of this kind with the same key is not any more.
+    /// The item exists, and replaces the item of this kind with the same key.
     InsteadOf(ItemKind),
 }
 
 impl Derived {
-    /// An item that is there from now on, and waits for no time.
-    pub(crate) fn there(kind: ItemKind, key: String) -> Self {
-        Self::Item { kind, key: Some(key), is: ItemIs::There, due: None }
+    /// An item that exists from now on, without a timer.
+    pub(crate) fn there(kind: ItemKind, key: &impl Display) -> Self {
+        Self::Item { kind, key: Some(key.to_string()), is: ItemIs::There, due: None }
     }
 
-    /// An item that is gone.
-    pub(crate) fn gone(kind: ItemKind, key: String) -> Self {
-        Self::Item { kind, key: Some(key), is: ItemIs::Gone, due: None }
+    /// An item that was removed.
+    pub(crate) fn gone(kind: ItemKind, key: &impl Display) -> Self {
+        Self::Item { kind, key: Some(key.to_string()), is: ItemIs::Gone, due: None }
     }
 
     /// Role, silence and depth, if it adds a message to the end of the conversation.
@@ -173,7 +146,7 @@ impl Derived {
         }
     }
 
-    /// Whether its rows are those of one thread alone, and go with it.
+    /// Whether its rows belong to one thread alone, and are deleted with it.
     pub fn is_of_thread(&self) -> bool {
         match self {
             Self::Relation { .. } | Self::Checkpoint { .. } | Self::Item { .. } => true,
@@ -187,10 +160,10 @@ impl Derived {
     }
 }
 
-/// What an edit, a deletion or an insertion does, and to what.
+/// An edit, a deletion or an insertion, with the messages it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What it does.
+    /// The operation on the targets.
     pub op: ChangeOp,
     /// The ordinal of the appended message that anchors it.
     pub root: u64,
@@ -201,22 +174,15 @@ pub struct Change {
 /// A message that a change names, by its position.
 pub type Target = Position;
 
-/// What a change does to its targets.
+/// The operation of a change on its targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say it")]
 pub enum ChangeOp {
-    /// Puts a message of this role before the target.
-    Insert {
-        /// The role of the new message.
-        role: Role,
-    },
-    /// Replaces parts of the target.
-    Edit {
-        /// Whether the content is new.
-        content: bool,
-        /// Whether the metadata is new.
-        metadata: bool,
-    },
-    /// Takes the targets out of the view.
+    /// Inserts a message of this role before the target.
+    Insert { role: Role },
+    /// Replaces the content of the target, its metadata, or both.
+    Edit { content: bool, metadata: bool },
+    /// Removes the targets from the view.
     Delete,
 }
 

@@ -1,390 +1,310 @@
-//! Entries: facts in the past tense. What the log holds, and how it looks on disk. What kinds there are is next door, in
-//! `kind`; what each fact says in `facts`; what rows follow from it in `derived`.
+//! Entries: the facts that a log holds, and their form on disk.
 //!
-//! Old formats are decoded for ever; a new one gets a new number.
+//! A new kind is a struct in `facts` with its impl of `Fact`, a row of the table below, and a golden file. The compiler asks
+//! for the rest. Old formats are decoded for ever; a new one gets a new number.
 
 use bytes::Bytes;
-use serde::Deserialize;
 
+use crate::fact::Fact;
 use crate::{
-    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, Change, ChangeOp, CheckpointSet, Child, ChildRemoved,
-    Decided, Delegation, DelegationRevoked, Derived, DiffStats, Event, ExecutionBegan, ExecutionEnded,
-    ExecutionStepped, FilesChanged, Forked, Injected, InjectionTaken, Inserted, ItemIs, ItemKind, Kind,
-    LifecycleChanged, Merged, MessageBody, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted,
-    ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited, QueuedRemoved, Referenced, Related, RelationKind,
-    RolledBack, SkillActivated, Space, ThreadChanged, Truncated, ValuesChanged,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, CheckpointSet, Child, ChildRemoved, Class, Decided,
+    Delegation, DelegationRevoked, Derived, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged,
+    Forked, Injected, InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody, MessageDelivered,
+    MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited,
+    QueuedRemoved, Record, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated, ValuesChanged,
 };
 
-/// A fact about a thread.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
-    /// A message was appended.
-    MessageAppended(MessageBody),
-    /// An event that is not a message was logged.
-    EventLogged(Event),
-    /// A message was put before another one.
-    MessageInserted(Inserted),
-    /// A message got new content or metadata.
-    MessageEdited(MessageEdited),
-    /// Messages were deleted.
-    MessagesDeleted(MessagesDeleted),
-    /// All messages from an index on were dropped from the view. Opens a segment.
-    Truncated(Truncated),
-    /// The thread went back to an earlier version. Opens a segment.
-    RolledBack(RolledBack),
-    /// Fields of the record changed.
-    ThreadChanged(ThreadChanged),
-    /// A version got a name.
-    CheckpointSet(CheckpointSet),
-    /// A thread was forked from this one.
-    Forked(Forked),
-    /// Another thread goes on from this one, or is named in it.
-    Related(Related),
-    /// A message waits until an execution takes it up.
-    MessageQueued(MessageQueued),
-    /// A message that waits says something else now.
-    QueuedEdited(QueuedEdited),
-    /// A message does not wait any more: it was withdrawn.
-    QueuedRemoved(QueuedRemoved),
-    /// A message that waited joined the conversation.
-    MessageDelivered(MessageDelivered),
-    /// Somebody began to work on the thread.
-    ExecutionBegan(ExecutionBegan),
-    /// The work went one step further.
-    ExecutionStepped(ExecutionStepped),
-    /// The work ended.
-    ExecutionEnded(ExecutionEnded),
-    /// A skill was activated.
-    SkillActivated(SkillActivated),
-    /// The thread was assigned to another agent.
-    AgentAssigned(AgentAssigned),
-    /// A subagent's thread was registered, or what is known of it changed.
-    ChildChanged(Child),
-    /// A subagent's thread is gone from the registry.
-    ChildRemoved(ChildRemoved),
-    /// The thread belongs to another account.
-    OwnerChanged(OwnerChanged),
-    /// Files or directories were written or removed.
-    FilesChanged(FilesChanged),
-    /// Values were set or removed.
-    ValuesChanged(ValuesChanged),
-    /// The thread's life went on: it rests, goes on, is done, given up or put away.
-    LifecycleChanged(LifecycleChanged),
-    /// Somebody put something before whoever works on the thread.
-    Injected(Injected),
-    /// Something that was injected was taken up.
-    InjectionTaken(InjectionTaken),
-    /// A question was answered.
-    Decided(Decided),
-    /// This thread reads another one.
-    Referenced(Referenced),
-    /// Somebody asks to be allowed something.
-    ApprovalRequested(ApprovalAsked),
-    /// An approval was answered, by somebody or by its timeout.
-    ApprovalAnswered(ApprovalAnswered),
-    /// Agents may do something without asking.
-    Delegated(Delegation),
-    /// Agents have to ask again.
-    DelegationRevoked(DelegationRevoked),
-    /// This thread wants to be told of another one.
-    Observed(ObserverAdded),
-    /// This thread is not told of another one any more.
-    ObserverRemoved(ObserverRemoved),
-    /// What other threads made was merged into this one, or would have been.
-    Merged(Box<Merged>),
+/// The change that an entry makes to the list of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewChange {
+    /// The list stays as it is.
+    Nothing,
+    /// The entry is a new message at the end.
+    Appends,
+    /// The entry is a new message before another one.
+    Inserts,
+    /// Messages get new content or metadata.
+    Edits,
+    /// Single messages are left out.
+    Deletes,
+    /// All messages from an index on are left out.
+    Truncates,
+    /// The list of an earlier version is shown again.
+    Rewinds,
+}
+
+/// Whether a kind of entry can make a decision stale that was taken before it.
+#[derive(PartialEq)]
+enum Era {
+    Stays,
+    Moves,
+}
+
+/// Whether a lease keeps others from writing entries of a kind.
+#[derive(PartialEq)]
+enum Guard {
+    Guarded,
+    Free,
+}
+
+/// Whether visitors of a public thread see entries of a kind.
+#[derive(PartialEq)]
+enum Visitors {
+    Shown,
+    Hidden,
+}
+
+/// One row of the table.
+struct Declared {
+    class: Class,
+    era: Era,
+    guard: Guard,
+    view: ViewChange,
+    visitors: Visitors,
+}
+
+macro_rules! entries {
+    ($($code:literal $text:literal $kind:ident($body:ty) $class:ident $era:ident $guard:ident $view:ident $visitors:ident;)*) => {
+        /// The kind of an entry, by its code on disk.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        #[expect(missing_docs, reason = "each is the kind of the entry of the same name")]
+        pub enum Kind {
+            $($kind = $code,)*
+        }
+
+        /// A fact about a thread.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "each is documented at its body")]
+        pub enum Entry {
+            $($kind($body),)*
+        }
+
+        impl Kind {
+            /// All kinds, in the order of their codes.
+            pub const ALL: [Kind; [$($code),*].len()] = [$(Kind::$kind),*];
+
+            /// The kind by its code on disk.
+            pub fn from_code(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$kind),)*
+                    _ => None,
+                }
+            }
+
+            /// The kind as text, on the wire and in exports.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $text,)*
+                }
+            }
+
+            fn declared(self) -> Declared {
+                match self {
+                    $(Self::$kind => Declared {
+                        class: Class::$class,
+                        era: Era::$era,
+                        guard: Guard::$guard,
+                        view: ViewChange::$view,
+                        visitors: Visitors::$visitors,
+                    },)*
+                }
+            }
+
+            const fn changes_record(self) -> bool {
+                match self {
+                    $(Self::$kind => <$body as Fact>::RECORD.is_some(),)*
+                }
+            }
+        }
+
+        impl Entry {
+            /// The kind of the entry.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind,)*
+                }
+            }
+
+            /// The body as it goes to disk.
+            pub fn encode(&self) -> Bytes {
+                let encoded = match self {
+                    $(Self::$kind(fact) => serde_json::to_vec(fact),)*
+                };
+                encoded.expect("entry bodies have text keys and plain values").into()
+            }
+
+            /// Reads a body from disk.
+            ///
+            /// # Errors
+            /// If the body is damaged, or the format is newer than this program.
+            pub fn decode(kind: Kind, format: u8, body: &[u8]) -> Result<Self, String> {
+                if format != Kind::FORMAT {
+                    let (kind, known) = (kind.as_str(), Kind::FORMAT);
+                    return Err(format!("a {kind} entry has format {format}; this program reads {known}"));
+                }
+                let decoded = match kind {
+                    $(Kind::$kind => serde_json::from_slice(body).map(Self::$kind),)*
+                };
+                decoded.map_err(|error| error.to_string())
+            }
+
+            /// The rows that follow from the entry.
+            pub fn derived(&self) -> Derived {
+                match self {
+                    $(Self::$kind(fact) => fact.derived(),)*
+                }
+            }
+
+            /// The blobs that the entry names beside its own body.
+            pub fn blobs(&self) -> Vec<BlobId> {
+                match self {
+                    $(Self::$kind(fact) => fact.blobs(),)*
+                }
+            }
+        }
+
+        impl Record {
+            /// The record after an entry: the one rule by which a record follows from the log.
+            ///
+            /// # Errors
+            /// If the entry sets fields that make no valid record.
+            pub fn after(self, entry: &Entry) -> Result<Self, Invalid> {
+                match entry {
+                    $(Entry::$kind(fact) => match <$body as Fact>::RECORD {
+                        Some(change) => change(fact, self),
+                        None => Ok(self),
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+entries! {
+    // code and text       kind and body                        class    era   lease   view      visitors
+    1  "message_appended"   MessageAppended(MessageBody)         Messages Stays Guarded Appends   Shown;
+    2  "event_logged"       EventLogged(Event)                   Messages Stays Guarded Nothing   Shown;
+    3  "message_inserted"   MessageInserted(Inserted)            Changes  Moves Guarded Inserts   Shown;
+    4  "message_edited"     MessageEdited(MessageEdited)         Changes  Moves Guarded Edits     Shown;
+    5  "messages_deleted"   MessagesDeleted(MessagesDeleted)     Changes  Moves Guarded Deletes   Shown;
+    6  "truncated"          Truncated(Truncated)                 Record   Moves Guarded Truncates Shown;
+    7  "rolled_back"        RolledBack(RolledBack)               Record   Moves Guarded Rewinds   Shown;
+    8  "thread_changed"     ThreadChanged(ThreadChanged)         Record   Moves Free    Nothing   Hidden;
+    9  "checkpoint_set"     CheckpointSet(CheckpointSet)         Record   Moves Free    Nothing   Hidden;
+    10 "forked"             Forked(Forked)                       Record   Stays Free    Nothing   Hidden;
+    11 "related"            Related(Related)                     Record   Stays Free    Nothing   Hidden;
+    12 "message_queued"     MessageQueued(MessageQueued)         Record   Moves Free    Nothing   Hidden;
+    13 "queued_edited"      QueuedEdited(QueuedEdited)           Record   Moves Free    Nothing   Hidden;
+    14 "queued_removed"     QueuedRemoved(QueuedRemoved)         Record   Moves Free    Nothing   Hidden;
+    15 "message_delivered"  MessageDelivered(MessageDelivered)   Messages Moves Guarded Appends   Shown;
+    16 "execution_began"    ExecutionBegan(ExecutionBegan)       Record   Moves Guarded Nothing   Hidden;
+    17 "execution_stepped"  ExecutionStepped(ExecutionStepped)   Record   Moves Free    Nothing   Hidden;
+    18 "execution_ended"    ExecutionEnded(ExecutionEnded)       Record   Moves Free    Nothing   Hidden;
+    19 "skill_activated"    SkillActivated(SkillActivated)       Values   Moves Guarded Nothing   Hidden;
+    20 "agent_assigned"     AgentAssigned(AgentAssigned)         Values   Moves Guarded Nothing   Hidden;
+    21 "child_changed"      ChildChanged(Child)                  Record   Moves Free    Nothing   Hidden;
+    22 "child_removed"      ChildRemoved(ChildRemoved)           Record   Moves Free    Nothing   Hidden;
+    23 "owner_changed"      OwnerChanged(OwnerChanged)           Record   Moves Guarded Nothing   Hidden;
+    24 "files_changed"      FilesChanged(FilesChanged)           Files    Moves Guarded Nothing   Shown;
+    25 "values_changed"     ValuesChanged(ValuesChanged)         Values   Moves Guarded Nothing   Shown;
+    26 "lifecycle_changed"  LifecycleChanged(LifecycleChanged)   Record   Moves Free    Nothing   Hidden;
+    27 "injected"           Injected(Injected)                   Record   Moves Free    Nothing   Hidden;
+    28 "injection_taken"    InjectionTaken(InjectionTaken)       Record   Moves Free    Nothing   Hidden;
+    29 "decided"            Decided(Decided)                     Record   Moves Free    Nothing   Hidden;
+    30 "referenced"         Referenced(Referenced)               Record   Moves Free    Nothing   Hidden;
+    31 "approval_requested" ApprovalRequested(ApprovalAsked)     Record   Moves Free    Nothing   Hidden;
+    32 "approval_answered"  ApprovalAnswered(ApprovalAnswered)   Record   Moves Free    Nothing   Hidden;
+    33 "delegated"          Delegated(Delegation)                Record   Moves Free    Nothing   Hidden;
+    34 "delegation_revoked" DelegationRevoked(DelegationRevoked) Record   Moves Free    Nothing   Hidden;
+    35 "observed"           Observed(ObserverAdded)              Record   Moves Free    Nothing   Hidden;
+    36 "observer_removed"   ObserverRemoved(ObserverRemoved)     Record   Moves Free    Nothing   Hidden;
+    37 "merged"             Merged(Box<Merged>)                  Record   Moves Free    Nothing   Hidden;
+}
+
+impl Kind {
+    /// The format in which this program writes entries of every kind.
+    pub const FORMAT: u8 = 1;
+
+    /// The code on disk.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The kind by its text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// The class that bounds entries of this kind when they are seen through a link.
+    pub fn class(self) -> Class {
+        self.declared().class
+    }
+
+    /// Whether an entry of this kind can make a decision stale that was taken before it. Appended
+    /// conversation cannot, nor can the back-link of a relation: they never conflict with anything.
+    pub fn moves_era(self) -> bool {
+        self.declared().era == Era::Moves
+    }
+
+    /// Whether a lease keeps others from writing entries of this kind.
+    pub fn is_guarded(self) -> bool {
+        self.declared().guard == Guard::Guarded
+    }
+
+    /// The change that entries of this kind make to the list of messages.
+    pub fn view_change(self) -> ViewChange {
+        self.declared().view
+    }
+
+    /// Whether an entry of this kind is a message: its place is the id of the message.
+    pub fn brings_message(self) -> bool {
+        matches!(self.view_change(), ViewChange::Appends | ViewChange::Inserts)
+    }
+
+    /// Whether visitors of a public thread see entries of this kind.
+    pub fn is_public(self) -> bool {
+        self.declared().visitors == Visitors::Shown
+    }
+}
+
+impl Record {
+    /// The kinds of entries that change a record.
+    pub const CHANGED_BY: [Kind; 7] = {
+        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 7], 0, 0);
+        while at < Kind::ALL.len() {
+            if Kind::ALL[at].changes_record() {
+                kinds[found] = Kind::ALL[at];
+                found += 1;
+            }
+            at += 1;
+        }
+        assert!(found == kinds.len(), "the length of the array is the number of such kinds");
+        kinds
+    };
 }
 
 /// Where the body of an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// With the entry.
+    /// In the row of the entry.
     Inline(Bytes),
-    /// In the blob store.
+    /// In the blob store, under this hash.
     Blob(BlobId),
-    /// Nowhere any more: it was erased.
+    /// Nowhere: it was erased.
     Absent,
 }
 
-impl Entry {
-    /// The kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::MessageAppended(_) => Kind::MessageAppended,
-            Self::EventLogged(_) => Kind::EventLogged,
-            Self::MessageInserted(_) => Kind::MessageInserted,
-            Self::MessageEdited(_) => Kind::MessageEdited,
-            Self::MessagesDeleted(_) => Kind::MessagesDeleted,
-            Self::Truncated(_) => Kind::Truncated,
-            Self::RolledBack(_) => Kind::RolledBack,
-            Self::ThreadChanged(_) => Kind::ThreadChanged,
-            Self::CheckpointSet(_) => Kind::CheckpointSet,
-            Self::Forked(_) => Kind::Forked,
-            Self::Related(_) => Kind::Related,
-            Self::MessageQueued(_) => Kind::MessageQueued,
-            Self::QueuedEdited(_) => Kind::QueuedEdited,
-            Self::QueuedRemoved(_) => Kind::QueuedRemoved,
-            Self::MessageDelivered(_) => Kind::MessageDelivered,
-            Self::ExecutionBegan(_) => Kind::ExecutionBegan,
-            Self::ExecutionStepped(_) => Kind::ExecutionStepped,
-            Self::ExecutionEnded(_) => Kind::ExecutionEnded,
-            Self::SkillActivated(_) => Kind::SkillActivated,
-            Self::AgentAssigned(_) => Kind::AgentAssigned,
-            Self::ChildChanged(_) => Kind::ChildChanged,
-            Self::ChildRemoved(_) => Kind::ChildRemoved,
-            Self::OwnerChanged(_) => Kind::OwnerChanged,
-            Self::FilesChanged(_) => Kind::FilesChanged,
-            Self::ValuesChanged(_) => Kind::ValuesChanged,
-            Self::LifecycleChanged(_) => Kind::LifecycleChanged,
-            Self::Injected(_) => Kind::Injected,
-            Self::InjectionTaken(_) => Kind::InjectionTaken,
-            Self::Decided(_) => Kind::Decided,
-            Self::Referenced(_) => Kind::Referenced,
-            Self::ApprovalRequested(_) => Kind::ApprovalRequested,
-            Self::ApprovalAnswered(_) => Kind::ApprovalAnswered,
-            Self::Delegated(_) => Kind::Delegated,
-            Self::DelegationRevoked(_) => Kind::DelegationRevoked,
-            Self::Observed(_) => Kind::Observed,
-            Self::ObserverRemoved(_) => Kind::ObserverRemoved,
-            Self::Merged(_) => Kind::Merged,
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The body as it goes to disk.
-    pub fn encode(&self) -> Bytes {
-        let encoded = match self {
-            Self::MessageAppended(body) => serde_json::to_vec(body),
-            Self::EventLogged(body) => serde_json::to_vec(body),
-            Self::MessageInserted(body) => serde_json::to_vec(body),
-            Self::MessageEdited(body) => serde_json::to_vec(body),
-            Self::MessagesDeleted(body) => serde_json::to_vec(body),
-            Self::Truncated(body) => serde_json::to_vec(body),
-            Self::RolledBack(body) => serde_json::to_vec(body),
-            Self::ThreadChanged(body) => serde_json::to_vec(body),
-            Self::CheckpointSet(body) => serde_json::to_vec(body),
-            Self::Forked(body) => serde_json::to_vec(body),
-            Self::Related(body) => serde_json::to_vec(body),
-            Self::MessageQueued(body) => serde_json::to_vec(body),
-            Self::QueuedEdited(body) => serde_json::to_vec(body),
-            Self::QueuedRemoved(body) => serde_json::to_vec(body),
-            Self::MessageDelivered(body) => serde_json::to_vec(body),
-            Self::ExecutionBegan(body) => serde_json::to_vec(body),
-            Self::ExecutionStepped(body) => serde_json::to_vec(body),
-            Self::ExecutionEnded(body) => serde_json::to_vec(body),
-            Self::SkillActivated(body) => serde_json::to_vec(body),
-            Self::AgentAssigned(body) => serde_json::to_vec(body),
-            Self::ChildChanged(body) => serde_json::to_vec(body),
-            Self::ChildRemoved(body) => serde_json::to_vec(body),
-            Self::OwnerChanged(body) => serde_json::to_vec(body),
-            Self::FilesChanged(body) => serde_json::to_vec(body),
-            Self::ValuesChanged(body) => serde_json::to_vec(body),
-            Self::LifecycleChanged(body) => serde_json::to_vec(body),
-            Self::Injected(body) => serde_json::to_vec(body),
-            Self::InjectionTaken(body) => serde_json::to_vec(body),
-            Self::Decided(body) => serde_json::to_vec(body),
-            Self::Referenced(body) => serde_json::to_vec(body),
-            Self::ApprovalRequested(body) => serde_json::to_vec(body),
-            Self::ApprovalAnswered(body) => serde_json::to_vec(body),
-            Self::Delegated(body) => serde_json::to_vec(body),
-            Self::DelegationRevoked(body) => serde_json::to_vec(body),
-            Self::Observed(body) => serde_json::to_vec(body),
-            Self::ObserverRemoved(body) => serde_json::to_vec(body),
-            Self::Merged(body) => serde_json::to_vec(body),
-        };
-        encoded.expect("entry bodies have text keys and plain values").into()
-    }
-
-    /// Reads a body from disk.
-    ///
-    /// # Errors
-    /// If the body is damaged, or the format is newer than this program.
-    pub fn decode(kind: Kind, format: u8, body: &[u8]) -> Result<Self, String> {
-        if format != Kind::FORMAT {
-            return Err(format!("a {} entry has format {format}; this program reads {}", kind.as_str(), Kind::FORMAT));
+    #[test]
+    fn codes_and_texts_of_kinds_are_unique_and_found_again() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_code(kind.code()), Some(kind));
+            assert_eq!(Kind::from_text(kind.as_str()), Some(kind));
         }
-        fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
-            serde_json::from_slice(body).map_err(|error| error.to_string())
-        }
-        Ok(match kind {
-            Kind::MessageAppended => Self::MessageAppended(read(body)?),
-            Kind::EventLogged => Self::EventLogged(read(body)?),
-            Kind::MessageInserted => Self::MessageInserted(read(body)?),
-            Kind::MessageEdited => Self::MessageEdited(read(body)?),
-            Kind::MessagesDeleted => Self::MessagesDeleted(read(body)?),
-            Kind::Truncated => Self::Truncated(read(body)?),
-            Kind::RolledBack => Self::RolledBack(read(body)?),
-            Kind::ThreadChanged => Self::ThreadChanged(read(body)?),
-            Kind::CheckpointSet => Self::CheckpointSet(read(body)?),
-            Kind::Forked => Self::Forked(read(body)?),
-            Kind::Related => Self::Related(read(body)?),
-            Kind::MessageQueued => Self::MessageQueued(read(body)?),
-            Kind::QueuedEdited => Self::QueuedEdited(read(body)?),
-            Kind::QueuedRemoved => Self::QueuedRemoved(read(body)?),
-            Kind::MessageDelivered => Self::MessageDelivered(read(body)?),
-            Kind::ExecutionBegan => Self::ExecutionBegan(read(body)?),
-            Kind::ExecutionStepped => Self::ExecutionStepped(read(body)?),
-            Kind::ExecutionEnded => Self::ExecutionEnded(read(body)?),
-            Kind::SkillActivated => Self::SkillActivated(read(body)?),
-            Kind::AgentAssigned => Self::AgentAssigned(read(body)?),
-            Kind::ChildChanged => Self::ChildChanged(read(body)?),
-            Kind::ChildRemoved => Self::ChildRemoved(read(body)?),
-            Kind::OwnerChanged => Self::OwnerChanged(read(body)?),
-            Kind::FilesChanged => Self::FilesChanged(read(body)?),
-            Kind::ValuesChanged => Self::ValuesChanged(read(body)?),
-            Kind::LifecycleChanged => Self::LifecycleChanged(read(body)?),
-            Kind::Injected => Self::Injected(read(body)?),
-            Kind::InjectionTaken => Self::InjectionTaken(read(body)?),
-            Kind::Decided => Self::Decided(read(body)?),
-            Kind::Referenced => Self::Referenced(read(body)?),
-            Kind::ApprovalRequested => Self::ApprovalRequested(read(body)?),
-            Kind::ApprovalAnswered => Self::ApprovalAnswered(read(body)?),
-            Kind::Delegated => Self::Delegated(read(body)?),
-            Kind::DelegationRevoked => Self::DelegationRevoked(read(body)?),
-            Kind::Observed => Self::Observed(read(body)?),
-            Kind::ObserverRemoved => Self::ObserverRemoved(read(body)?),
-            Kind::Merged => Self::Merged(read(body)?),
-        })
-    }
-
-    /// The rows that follow from it.
-    pub fn derived(&self) -> Derived {
-        match self {
-            Self::MessageAppended(body) => Derived::Message { role: body.role, silent: body.silent, depth: body.depth },
-            Self::MessageInserted(inserted) => Derived::Change(Change {
-                op: ChangeOp::Insert { role: inserted.message.role },
-                root: inserted.root,
-                targets: vec![inserted.before.position],
-            }),
-            Self::MessageEdited(edited) => Derived::Change(Change {
-                op: ChangeOp::Edit { content: edited.content.is_some(), metadata: edited.metadata.is_some() },
-                root: edited.root,
-                targets: vec![edited.target.position],
-            }),
-            Self::MessagesDeleted(deleted) => Derived::Change(Change {
-                op: ChangeOp::Delete,
-                root: deleted.root,
-                targets: deleted.targets.iter().map(|target| target.position).collect(),
-            }),
-            Self::Forked(forked) => Derived::Relation {
-                child: forked.child,
-                kind: RelationKind::Fork,
-                index: forked.index,
-                anchor: forked.anchor,
-                comment: None,
-            },
-            Self::Related(related) => Derived::Relation {
-                child: related.child,
-                kind: related.kind,
-                index: related.index,
-                anchor: related.anchor,
-                comment: related.comment.clone(),
-            },
-            Self::CheckpointSet(checkpoint) => {
-                Derived::Checkpoint { name: checkpoint.name.clone(), version: checkpoint.version }
-            }
-            Self::MessageQueued(queued) => {
-                let kind = ItemKind::of_queued(queued.message.silent);
-                Derived::Item { kind, key: None, is: ItemIs::There, due: None }
-            }
-            Self::QueuedEdited(edited) => {
-                let kind = ItemKind::of_queued(edited.message.silent);
-                Derived::there(kind, edited.item.to_string())
-            }
-            Self::QueuedRemoved(removed) => {
-                let kind = ItemKind::of_queued(removed.silent);
-                Derived::gone(kind, removed.item.to_string())
-            }
-            Self::MessageDelivered(delivered) => Derived::Delivered {
-                item: delivered.item,
-                role: delivered.message.role,
-                silent: delivered.message.silent,
-                depth: delivered.message.depth,
-            },
-            Self::SkillActivated(_) | Self::AgentAssigned(_) => Derived::State,
-            Self::ChildChanged(child) => Derived::there(ItemKind::Child, child.reference.to_string()),
-            Self::ChildRemoved(removed) => Derived::gone(ItemKind::Child, removed.reference.to_string()),
-            Self::FilesChanged(changed) => {
-                let (cells, stats, bytes) = (changed.cells(), changed.stats, changed.bytes());
-                Derived::Cells { space: Space::Files, cells, stats, bytes }
-            }
-            Self::ValuesChanged(changed) => {
-                let (cells, stats) = (changed.cells(), DiffStats::default());
-                Derived::Cells { space: Space::Values, cells, stats, bytes: 0 }
-            }
-            Self::Injected(injected) => Derived::there(ItemKind::Injection, injected.id.to_string()),
-            Self::InjectionTaken(taken) => Derived::Item {
-                kind: ItemKind::InjectionTaken,
-                key: Some(taken.id.to_string()),
-                is: ItemIs::InsteadOf(ItemKind::Injection),
-                due: None,
-            },
-            // Each has its own place, not its question's: where one is undone, the answer before it holds again.
-            Self::Decided(_) => Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There, due: None },
-            Self::Referenced(referenced) => Derived::there(ItemKind::Reference, referenced.id.to_string()),
-            Self::ApprovalRequested(asked) => Derived::Item {
-                kind: ItemKind::Approval,
-                key: Some(asked.id.to_string()),
-                is: ItemIs::There,
-                due: asked.due(),
-            },
-            Self::ApprovalAnswered(answered) => Derived::there(ItemKind::Approval, answered.approval.id.to_string()),
-            Self::Delegated(delegation) => Derived::there(ItemKind::Delegation, delegation.id.to_string()),
-            Self::DelegationRevoked(revoked) => Derived::gone(ItemKind::Delegation, revoked.id.to_string()),
-            Self::Observed(added) => Derived::there(ItemKind::Observer, added.id.to_string()),
-            Self::ObserverRemoved(removed) => Derived::gone(ItemKind::Observer, removed.id.to_string()),
-            Self::Merged(merged) => Derived::there(ItemKind::Merge, merged.id.to_string()),
-            Self::EventLogged(_)
-            | Self::Truncated(_)
-            | Self::RolledBack(_)
-            | Self::ThreadChanged(_)
-            | Self::ExecutionBegan(_)
-            | Self::ExecutionStepped(_)
-            | Self::ExecutionEnded(_)
-            | Self::OwnerChanged(_)
-            | Self::LifecycleChanged(_) => Derived::Nothing,
-        }
-    }
-
-    /// The blobs it names beside its own body.
-    pub fn blobs(&self) -> Vec<BlobId> {
-        let message = match self {
-            Self::MessageAppended(body) => body,
-            Self::MessageInserted(inserted) => &inserted.message,
-            Self::MessageQueued(queued) => &queued.message,
-            Self::QueuedEdited(edited) => &edited.message,
-            Self::MessageDelivered(delivered) => &delivered.message,
-            Self::FilesChanged(changed) => return changed.blobs(),
-            Self::EventLogged(_)
-            | Self::MessageEdited(_)
-            | Self::MessagesDeleted(_)
-            | Self::Truncated(_)
-            | Self::RolledBack(_)
-            | Self::ThreadChanged(_)
-            | Self::CheckpointSet(_)
-            | Self::Forked(_)
-            | Self::Related(_)
-            | Self::QueuedRemoved(_)
-            | Self::ExecutionBegan(_)
-            | Self::ExecutionStepped(_)
-            | Self::ExecutionEnded(_)
-            | Self::SkillActivated(_)
-            | Self::AgentAssigned(_)
-            | Self::ChildChanged(_)
-            | Self::ChildRemoved(_)
-            | Self::OwnerChanged(_)
-            | Self::ValuesChanged(_)
-            | Self::LifecycleChanged(_)
-            | Self::Injected(_)
-            | Self::InjectionTaken(_)
-            | Self::Decided(_)
-            | Self::Referenced(_)
-            | Self::ApprovalRequested(_)
-            | Self::ApprovalAnswered(_)
-            | Self::Delegated(_)
-            | Self::DelegationRevoked(_)
-            | Self::Observed(_)
-            | Self::ObserverRemoved(_)
-            | Self::Merged(_) => return Vec::new(),
-        };
-        message.attachments.iter().map(|attachment| attachment.id).collect()
+        assert_eq!(Kind::from_code(0), None);
     }
 }

@@ -1,12 +1,12 @@
-//! What is wrong with a value that came from outside: one type, stable codes, and the rule that failed.
+//! Errors of values from outside: one type, stable codes, and the rule that failed.
 
-/// A value that breaks a rule. It names the rule, so that the caller can mend the value.
+/// A value that breaks a rule. The error names the rule, so that the caller can correct the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct Invalid {
     /// The stable code of the failure.
     pub code: Code,
-    /// Which field of the request, in the words of the wire.
+    /// The field of the request, by its name on the wire.
     pub field: String,
     /// The rule that failed, as a sentence a person can act on.
     pub rule: String,
@@ -18,25 +18,25 @@ impl Invalid {
         Self { code, field: field.into(), rule: rule.into() }
     }
 
-    /// A malformed request body.
+    /// A refusal of a field of the request body.
     pub fn body(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::new(Code::InvalidBody, field, rule)
     }
 
-    /// A malformed parameter.
+    /// A refusal of a parameter of the request.
     pub fn parameter(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::new(Code::InvalidParameter, field, rule)
     }
 }
 
-/// The stable codes of validation failures, as they stand on the wire.
+/// The stable codes of validation failures on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Not a thread id in either spelling.
     InvalidThreadId,
-    /// Not a message id.
+    /// Not the id of a message.
     InvalidMessageId,
-    /// Not a cursor this store handed out, or one for another list.
+    /// Not a cursor of this store, or a cursor of another list.
     InvalidCursor,
     /// The body breaks a rule.
     InvalidBody,

@@ -1,12 +1,12 @@
-//! What can still be reached: the rule by which garbage is told from history.
+//! The rule by which a store tells garbage from history.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::{Bounds, Position, Segment, SegmentId, ThreadId};
 
-/// How far each segment can still be seen, by kind. A segment that is missing can be freed whole.
+/// How far each segment can still be seen, by class. A segment that is missing can be freed whole.
 ///
-/// Segments of living threads are seen to the end, abandoned branches included: as-of reads and undo reach
+/// Segments of living threads are seen to the end, including abandoned branches: reads of old versions and undo need
 /// them. Segments of deleted threads are seen as far as the links of others reach.
 pub fn reachable(segments: &[Segment], living: &HashSet<ThreadId>) -> HashMap<SegmentId, Bounds> {
     let mut order: Vec<&Segment> = segments.iter().collect();

@@ -1,10 +1,9 @@
-//! Names of things: threads (two spellings of one identity), segments, messages.
+//! Ids of threads (two spellings of one identity), segments and messages.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use crate::text::as_text;
 use crate::{Code, Invalid, Position};
 
 /// The identity of a thread: `T-` and a uuid, kept in lower case.
@@ -15,7 +14,7 @@ pub struct ThreadId(u128);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortId(u64);
 
-/// A thread as somebody named it: by its full or by its short id.
+/// A thread as a caller names it: by its full or by its short id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ThreadName {
     /// `T-5928a90d-d53b-488f-a829-4e36442142ee`
@@ -61,7 +60,7 @@ impl ThreadId {
         self.0
     }
 
-    /// The short spelling.
+    /// The short spelling of the same identity.
     pub fn short(self) -> ShortId {
         ShortId((self.0 & ((1 << SHORT_BITS) - 1)) as u64)
     }
@@ -263,7 +262,7 @@ impl FromStr for MessageId {
     }
 }
 
-/// A message that waits or waited in a queue, by the place where it was queued. It keeps this name when it is delivered.
+/// A message that waits or waited in the queue, by the place where it was queued. It keeps this id when it is delivered.
 ///
 /// As text it is `queued-` and a uuid (version 8: the place in its free bits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -310,7 +309,7 @@ impl FromStr for QueuedId {
     }
 }
 
-/// A message as somebody named it: by its place in the log, or by the name it had in the queue.
+/// A message as a caller names it: by its place in the log, or by the name it had in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageName {
     /// `M-…`
@@ -348,7 +347,7 @@ impl FromStr for MessageName {
     }
 }
 
-/// A uuid, for whatever needs no name of its own kind: executions, references, effects.
+/// A uuid: the id of executions, references, effects and other things without an id type of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(u128);
 
@@ -375,20 +374,6 @@ impl FromStr for Uuid {
     }
 }
 
-macro_rules! as_text {
-    ($($name:ty),*) => {$(
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    )*};
-}
 as_text!(ThreadId, ShortId, ThreadName, SegmentId, MessageId, MessageName, QueuedId, Uuid);
 
 impl fmt::Debug for ThreadId {

@@ -1,7 +1,7 @@
 //! JSON from outside, kept exactly as it was accepted: order of keys, spelling of numbers, spacing.
 //!
-//! What is checked once at the door holds everywhere behind it: well-formed, at most
-//! [`JSON_DEPTH_MAX`] deep, every string valid Unicode, no key twice in one object, no null bytes.
+//! Surfaces check it once, and everything behind them relies on it: it is well-formed and at most [`JSON_DEPTH_MAX`] deep,
+//! every string is valid Unicode, no object has a key twice, and no string has null bytes.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -54,7 +54,7 @@ impl Json {
         Self(RawValue::from_string(quoted).expect("what serde_json wrote is JSON"))
     }
 
-    /// `null`.
+    /// The JSON value `null`.
     pub fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -69,8 +69,8 @@ impl Json {
         self.0.get()
     }
 
-    /// The JSON as a tree. What nests deeper than [`JSON_DEPTH_MAX`], which only a damaged store can hold, is null:
-    /// reading it could overflow the stack.
+    /// The JSON as a tree. JSON that nests deeper than [`JSON_DEPTH_MAX`], which only a damaged store can hold, is read as
+    /// null: a deeper tree could overflow the stack.
     pub fn to_value(&self) -> serde_json::Value {
         if nesting(self.as_str()) > JSON_DEPTH_MAX {
             return serde_json::Value::Null;
@@ -108,7 +108,7 @@ impl Serialize for Json {
     }
 }
 
-/// Trusts the text: what a store gives back was checked when it came in. A surface checks the whole text of
+/// Trusts the text: a store returns only JSON that was checked when it was written. A surface checks the whole text of
 /// a request with [`Json::parse`] before it reads types from it.
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -116,14 +116,18 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// `text` without null bytes.
-pub fn strip_nulls(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "") } else { text }
+/// Whether a field can be left out of JSON.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
+
+/// The type whose JSON Schema is any JSON object.
+#[cfg(feature = "schema")]
+pub type Object = serde_json::Map<String, serde_json::Value>;
 
 /// JSON text without the escape for a null byte, in strings and keys at any depth.
 ///
-/// A raw null byte cannot stand in JSON, so the escape is the only spelling, and it can only stand in a string.
+/// JSON cannot contain a raw null byte, so the escape is the only spelling, and it only occurs in strings.
 fn without_escaped_nulls(text: &str) -> std::borrow::Cow<'_, str> {
     const ESCAPED_NULL: &str = "\\u0000";
     if !text.contains(ESCAPED_NULL) {
@@ -177,7 +181,7 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Walks any JSON and keeps nothing: strings are decoded, so that lone surrogates are found, and no
+/// Walks any JSON without keeping it: strings are decoded, so that lone surrogates are found, and no
 /// object may hold a key twice.
 struct WellFormed;
 

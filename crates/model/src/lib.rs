@@ -1,88 +1,108 @@
 //! The vocabulary of Threadkeep: plain data and pure functions. No I/O, no async, no clock.
 //!
-//! The one idea: a thread is a position in a shared history. [`Entry`] is what the log holds,
-//! [`Segment`] is a run of entries with at most one parent [`Link`], [`Lineage`] is the chain of
-//! segments a thread sees, [`Commit`] is the only way to add to it. [`Thread`] is where a thread
-//! stands now: its [`Head`] and its [`Record`].
+//! The one idea: a thread is a position in a shared history. An [`Entry`] is a fact in the log, a [`Segment`] is a run of
+//! entries with at most one parent [`Link`], a [`Lineage`] is the chain of segments that a thread sees, and a [`Commit`]
+//! is the only way to add to it. A [`Thread`] is its [`Head`] and its [`Record`].
+//!
+//! The modules are in layers, with a blank line between two layers: a module uses only modules of earlier layers.
 
-mod actor;
-mod agent;
-mod blob;
-mod commit;
-mod contain;
-mod content;
-mod derived;
-mod entry;
+// Values from outside: errors, text, JSON, time, ids.
 mod error;
-mod event;
-mod facts;
-mod file;
-mod gc;
-mod id;
-mod injection;
+
+mod text;
+
+mod blob;
 mod json;
-mod kind;
-mod lease;
+mod position;
+mod time;
+
+mod contain;
+mod id;
+
+// The words of each topic.
+mod actor;
+mod capability;
+mod content;
+mod injection;
 mod lifecycle;
-mod lineage;
+mod path;
+mod reference;
+mod relation;
+
+mod agent;
+mod cell;
 mod merge;
 mod message;
-mod observer;
+
+// Facts, the rows and the record that follow from them, and the table of all kinds.
+mod derived;
 mod record;
-mod reference;
+
+mod fact;
+
+mod facts;
+
+mod entry;
+
+// The shape of the log, and the rules of commits.
+mod lease;
+mod tally;
+
+mod segment;
+mod thread;
+
+mod commit;
+mod gc;
+mod lineage;
+
+mod advance;
+
 #[cfg(feature = "schema")]
 pub mod schema;
-mod segment;
-mod tally;
-mod thread;
-mod time;
-mod transfer;
 
 pub use actor::{Account, Actor, ActorKind, Caller};
+pub use advance::{Advanced, advance, born};
 pub use agent::{AgentState, Child, Execution, ExecutionStatus, ParentCommunication, Skill};
 pub use blob::{BlobHasher, BlobId};
+pub use capability::{Authorisation, Capability};
+pub use cell::{CellIs, DiffStats, FileCell, NewCell, Space};
 pub use commit::{
-    Advanced, Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal,
-    ThreadCommit, ThreadCommitted, Write, advance, born,
+    Commit, Committed, Create, Expect, Idempotency, IdempotencyKey, NewEntry, NewSegment, Refusal, ThreadCommit,
+    ThreadCommitted, Write,
 };
 pub use contain::Value;
 pub use content::{Content, Part};
 pub use derived::{Change, ChangeOp, Derived, ItemIs, ItemKind, Target};
-pub use entry::{Body, Entry};
+pub use entry::{Body, Entry, Kind, ViewChange};
 pub use error::{Code, Invalid};
-pub use event::{Event, EventKind};
 pub use facts::{
-    AgentAssigned, CheckpointSet, ChildRemoved, Decided, ExecutionBegan, ExecutionEnded, ExecutionStepped, Forked,
-    Injected, InjectionTaken, Inserted, LifecycleChanged, MessageDelivered, MessageEdited, MessageQueued,
-    MessagesDeleted, OwnerChanged, QueuedEdited, QueuedRemoved, Related, RolledBack, SkillActivated, ThreadChanged,
-    Truncated,
-};
-pub use file::{
-    CellIs, DiffStats, FileCell, FileChange, FilePath, FilesChanged, NewCell, Space, ValueChange, ValueKey,
-    ValuesChanged,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, ApprovalState, CheckpointSet, ChildRemoved, Decided, Delegation,
+    DelegationRevoked, Deliver, Event, EventKind, ExecutionBegan, ExecutionEnded, ExecutionStepped, Fallback,
+    FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged, Merged, MessageDelivered,
+    MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited,
+    QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
+    ValueChange, ValuesChanged, checked_agent, checked_reason,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
 pub use injection::{InjectionType, Urgency};
-pub use json::{JSON_DEPTH_MAX, Json, strip_nulls};
-pub use kind::{Class, Kind};
+pub use json::{JSON_DEPTH_MAX, Json};
 pub use lease::Lease;
 pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
 pub use merge::{
     Choice, ConflictStrategy, ConflictType, DecisionStrategy, FileConflict, FileOrigin, FileStrategy, MergeAction,
-    MergeBase, MergeConflict, MergePlan, MergeSource, MergeStatus, Merged, MergedFile, MergedValue, Resolved,
-    StateStrategy, Take, Validation, ValidationResult,
+    MergeBase, MergeConflict, MergePlan, MergeSource, MergeStatus, MergedFile, MergedValue, Resolved, StateStrategy,
+    Take, Validation, ValidationResult,
 };
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
-pub use observer::{Deliver, ObserverAdded, ObserverRemoved};
+pub use path::{FilePath, ValueKey};
+pub use position::{Bounds, Class, Position, Version};
 pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
-pub use reference::{Binding, ReferenceScope, Referenced};
-pub use segment::{Bounds, Link, Position, Segment, Version};
+pub use reference::{Binding, ReferenceScope};
+pub use relation::{Checkpoint, Relation, RelationKind};
+pub use segment::{Link, Segment};
 pub use tally::{Tally, Work};
-pub use thread::{Checkpoint, Head, Relation, RelationKind, Thread};
+pub use text::strip_nulls;
+pub use thread::{Head, Thread};
 pub use time::{Timestamp, parse_duration};
-pub use transfer::{
-    ApprovalAnswered, ApprovalAsked, ApprovalState, Authorisation, Capability, Delegation, DelegationRevoked, Fallback,
-    REASON_BYTES_MAX, checked_agent, checked_reason,
-};

@@ -1,41 +1,60 @@
-//! The life of a thread: its states, and the one table of the ways between them.
-
-use std::str::FromStr;
+//! The lifecycle of a thread: its states, and the table of the transitions between them.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Invalid;
+use crate::text::{from_words, words};
 
-/// Where a thread is in its life.
+/// The state of a thread's lifecycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
-    /// Work goes on.
+    /// Work on the thread continues.
     #[default]
     Active,
-    /// Work rests.
+    /// Work is paused until it is resumed.
     Suspended,
-    /// Work is done.
+    /// The work is done.
     Completed,
-    /// Work was given up.
+    /// The work was given up.
     Cancelled,
-    /// Put away for good.
+    /// Archived for good, and hidden from the main list.
     Archived,
 }
 
-impl Lifecycle {
-    /// The state as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Archived => "archived",
-        }
-    }
+words!(Lifecycle:
+    Active "active", Suspended "suspended", Completed "completed", Cancelled "cancelled", Archived "archived"
+);
 
+/// An action that moves a thread from one state to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LifecycleAction {
+    /// The work is done.
+    Done,
+    /// The thread is archived, for good.
+    Archive,
+    /// The work is given up.
+    Cancel,
+    /// The work is paused.
+    Suspend,
+    /// The work continues.
+    Resume,
+}
+
+/// A transition that the table does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the thread is {}, where '{}' leads nowhere: it allows {}",
+    from.as_str(), action.as_str(), from.allowed_in_words())]
+pub struct InvalidTransition {
+    /// The state the thread is in.
+    pub from: Lifecycle,
+    /// The action that was asked for.
+    pub action: LifecycleAction,
+}
+
+impl Lifecycle {
     /// Whether the content of the thread may change in this state.
     pub fn is_open(self) -> bool {
         match self {
@@ -43,41 +62,11 @@ impl Lifecycle {
             Self::Completed | Self::Cancelled | Self::Archived => false,
         }
     }
-}
 
-/// What moves a thread from one state of its life to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum LifecycleAction {
-    /// The work is done.
-    Done,
-    /// It is put away, for good.
-    Archive,
-    /// The work is given up.
-    Cancel,
-    /// The work rests.
-    Suspend,
-    /// The work goes on.
-    Resume,
-}
-
-/// A move that is not on the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the thread is {}, where '{}' leads nowhere: it allows {}",
-    from.as_str(), action.as_str(), from.allowed_in_words())]
-pub struct InvalidTransition {
-    /// The state the thread is in.
-    pub from: Lifecycle,
-    /// What was asked for.
-    pub action: LifecycleAction,
-}
-
-impl Lifecycle {
     /// The state after `action`.
     ///
     /// # Errors
-    /// [`InvalidTransition`] if it does not lead anywhere from this state.
+    /// [`InvalidTransition`] if this state does not allow the action.
     pub fn after(self, action: LifecycleAction) -> Result<Self, InvalidTransition> {
         use LifecycleAction::{Archive, Cancel, Done, Resume, Suspend};
         match (self, action) {
@@ -95,7 +84,7 @@ impl Lifecycle {
         }
     }
 
-    /// The actions that lead somewhere from this state.
+    /// The actions that this state allows.
     pub fn allowed(self) -> Vec<LifecycleAction> {
         LifecycleAction::ALL.into_iter().filter(|action| self.after(*action).is_ok()).collect()
     }
@@ -111,31 +100,8 @@ impl Lifecycle {
     }
 }
 
-impl LifecycleAction {
-    /// All actions.
-    pub const ALL: [Self; 5] = [Self::Done, Self::Archive, Self::Cancel, Self::Suspend, Self::Resume];
-
-    /// The action as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Archive => "archive",
-            Self::Cancel => "cancel",
-            Self::Suspend => "suspend",
-            Self::Resume => "resume",
-        }
-    }
-}
-
-impl FromStr for LifecycleAction {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|action| action.as_str() == text).ok_or_else(|| {
-            Invalid::parameter("action", format!("'{text}' is not one of {}", Self::ALL.map(Self::as_str).join(", ")))
-        })
-    }
-}
+words!(LifecycleAction: Done "done", Archive "archive", Cancel "cancel", Suspend "suspend", Resume "resume");
+from_words!(LifecycleAction, "action");
 
 #[cfg(test)]
 mod tests {

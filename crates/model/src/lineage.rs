@@ -12,7 +12,7 @@ use crate::{Bounds, Position, Segment, SegmentId, Space, Tally};
 pub struct Lineage {
     /// The segment at the near end.
     pub segment: Segment,
-    /// What it grew from.
+    /// The lineage it grew from; none for a root.
     pub parent: Option<Arc<Lineage>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Lineage {
 pub struct Span<'a> {
     /// The lineage from this segment down.
     pub lineage: &'a Lineage,
-    /// How far each kind of entry is seen: the lowest bound on the way here.
+    /// How far each class of entries is seen: the lowest bound on the way here.
     pub bounds: Bounds,
     /// The ordinals of the appended messages that are seen in this segment.
     pub ordinals: Range<u64>,
@@ -32,14 +32,14 @@ pub struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// The segment.
+    /// The segment of this span.
     pub fn segment(&self) -> &'a Segment {
         &self.lineage.segment
     }
 }
 
 impl Lineage {
-    /// The spans of what is seen under `bounds`, from the near end, where `tally` counts what is seen.
+    /// The spans that are seen under `bounds`, from the near end. `tally` counts their entries.
     pub fn spans(&self, bounds: Bounds, tally: &Tally) -> impl Iterator<Item = Span<'_>> {
         let first = span(self, bounds, tally.ordinals, tally.last_change);
         std::iter::successors(Some(first), |span_before| {
@@ -75,12 +75,12 @@ impl Lineage {
         std::iter::successors(Some(self), |lineage| lineage.parent.as_deref())
     }
 
-    /// What is seen at `position` under `bounds`: the part of the lineage that holds it, with the bounds that
-    /// hold there. A position below every segment is the root's.
+    /// The part of the lineage that holds `position` under `bounds`, with the bounds that hold there. A position below
+    /// every segment is the root's.
     pub fn at(self: &Arc<Self>, position: Position, bounds: Bounds) -> (Arc<Lineage>, Bounds) {
         let mut lineage = Arc::clone(self);
         let mut bounds = bounds.min(Bounds::all(position));
-        // A link may lower the bounds below where its segment begins: then nothing of that is seen either.
+        // A link may lower the bounds below the first position of its segment, which is not seen either then.
         while lineage.segment.first > bounds.highest() {
             let (Some(link), Some(parent)) = (lineage.segment.link, lineage.parent.clone()) else { break };
             bounds = bounds.min(link.bounds);
@@ -89,7 +89,7 @@ impl Lineage {
         (lineage, bounds)
     }
 
-    /// The part of the lineage that holds what is seen last under one of `bounds`, with the bounds that hold there.
+    /// The part of the lineage that holds the last entry seen under one of `bounds`, with the bounds that hold there.
     pub fn last_seen(self: &Arc<Self>, bounds: Bounds, of: fn(Bounds) -> Position) -> (Arc<Lineage>, Bounds) {
         let (mut lineage, mut bounds) = (Arc::clone(self), bounds);
         while of(bounds) < lineage.segment.first {

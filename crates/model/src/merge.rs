@@ -1,301 +1,252 @@
-//! Merges: what several threads made comes together in one of them. The record of a merge says what was taken from where,
-//! what was in conflict, what was chosen, and what a check of the result said.
+//! The vocabulary of merges: plans, changed files and values with their origins, conflicts, and validations.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, BlobId, FilePath, Json, ThreadId, Uuid, ValueKey, Version};
+use crate::text::words;
+use crate::{BlobId, FilePath, Json, ThreadId, Uuid, ValueKey, Version};
 
-/// Body of [`Entry::Merged`](crate::Entry::Merged): a merge, as far as it came. The newest entry of an id counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Merged {
-    /// The merge.
-    pub id: Uuid,
-    /// How far it came.
-    pub status: MergeStatus,
-    /// What was merged, in this order.
-    pub sources: Vec<MergeSource>,
-    /// How it was to be merged.
-    pub plan: MergePlan,
-    /// The files that changed, or would have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<MergedFile>,
-    /// The values that changed, or would have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<MergedValue>,
-    /// What both sides changed, and what became of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conflicts: Vec<MergeConflict>,
-    /// What the check of the result said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validation: Option<ValidationResult>,
-    /// The approval it waits for, or waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Uuid>,
-    /// Who asked for it.
-    pub by: Actor,
-}
-
-/// How far a merge came.
+/// The state of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MergeStatus {
-    /// It would go through: a dry run.
+    /// A dry run without open conflicts: the merge would succeed.
     Clean,
-    /// Something is in conflict and nobody chose: nothing changed.
+    /// It has unresolved conflicts. Nothing changed.
     Conflicted,
-    /// The check of the result failed: nothing changed.
+    /// The validation of the result failed. Nothing changed.
     Failed,
-    /// It waits for an approval: nothing changed yet.
+    /// It waits for an approval. Nothing changed yet.
     PendingApproval,
-    /// The approval was denied, taken back or ran out: nothing changed.
+    /// The approval was denied, revoked or timed out. Nothing changed.
     Rejected,
-    /// It is done.
+    /// The target holds the result.
     Merged,
 }
 
-impl MergeStatus {
-    /// As text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Conflicted => "conflicted",
-            Self::Failed => "failed",
-            Self::PendingApproval => "pending_approval",
-            Self::Rejected => "rejected",
-            Self::Merged => "merged",
-        }
-    }
-}
+words!(MergeStatus:
+    Clean "clean", Conflicted "conflicted", Failed "failed", PendingApproval "pending_approval", Rejected "rejected",
+    Merged "merged"
+);
 
-/// A thread that was merged, as it was.
+/// A thread that was merged, at one of its versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergeSource {
-    /// Which one.
+    /// The thread that was merged.
     pub thread_id: ThreadId,
-    /// At which version.
+    /// Its version that was merged.
     pub version: Version,
-    /// What both sides were compared with.
+    /// The base that both sides were compared with.
     pub base: MergeBase,
 }
 
-/// What two sides of a merge are compared with.
+/// The common base that both sides of a merge are compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase", tag = "type", deny_unknown_fields)]
 pub enum MergeBase {
-    /// Nothing: the two share no history.
+    /// An empty thread: the two share no history.
     Empty,
-    /// Where their histories part.
+    /// The version where their histories part.
     History {
         /// Up to this position both see the same files.
         files: Version,
         /// Up to this position both see the same values.
         values: Version,
     },
-    /// What one had of the other when it came to be.
+    /// The version at which one of them was made from the other.
     Birth {
-        /// The one that came of the other.
+        /// The thread that was made from the other.
         thread_id: ThreadId,
-        /// As it was at this version.
+        /// Its version at that time.
         version: Version,
     },
-    /// What an earlier merge of the two took.
+    /// The version that an earlier merge of the two took.
     Merge {
-        /// The merge.
+        /// The id of the earlier merge.
         merge_id: Uuid,
-        /// The thread that was taken from.
+        /// The thread that it merged.
         thread_id: ThreadId,
-        /// As it was at this version.
+        /// The version that it merged.
         version: Version,
     },
 }
 
-/// How to merge.
+/// The plan of a merge.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct MergePlan {
-    /// Which files, by globs, and which values, by `kv:PREFIX`; everything if there is none.
+    /// Limits the merge to files by globs and to values by `kv:PREFIX`; empty means everything.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifact_scope: Vec<String>,
-    /// What to do about each kind of conflict.
+    /// How each type of conflict is resolved.
     pub conflict_strategy: ConflictStrategy,
-    /// What was chosen for single conflicts.
+    /// Choices for single conflicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// How the result is checked.
+    /// How the result is validated.
     pub validation: Validation,
-    /// Whether somebody has to approve it.
+    /// Whether the merge needs an approval.
     pub requires_approval: bool,
 }
 
-/// What to do about each kind of conflict.
+/// How each type of conflict is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ConflictStrategy {
-    /// Files that both sides changed.
+    /// For files that both sides changed.
     pub file: FileStrategy,
-    /// The same question with different answers.
+    /// For questions that both sides answered differently.
     pub decision: DecisionStrategy,
-    /// Values that both sides changed.
+    /// For values that both sides changed.
     pub state: StateStrategy,
 }
 
-/// What to do about a file that both sides changed.
+/// How a file that both sides changed is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileStrategy {
-    /// Text is merged line by line; what is left is a conflict.
+    /// Text is merged line by line. Lines that both sides changed are a conflict.
     #[default]
     ThreeWay,
-    /// The target's.
+    /// The target's file is kept.
     Ours,
-    /// The source's.
+    /// The source's file is taken.
     Theirs,
-    /// Text is merged line by line, and where both changed the same lines both are kept.
+    /// Text is merged line by line. Of lines that both sides changed, both versions are kept.
     Union,
-    /// Somebody has to choose, whatever could be merged.
+    /// Every such file is a conflict that needs a choice.
     Manual,
 }
 
-/// What to do about a question that both sides answered differently.
+/// How a question that both sides answered differently is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionStrategy {
-    /// Somebody has to choose.
+    /// It is a conflict that needs a choice.
     #[default]
     Human,
-    /// The target's answer.
+    /// The target's answer is kept.
     Ours,
-    /// The source's answer.
+    /// The source's answer is taken.
     Theirs,
 }
 
-/// What to do about a value that both sides changed.
+/// How a value that both sides changed is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateStrategy {
-    /// Somebody has to choose.
+    /// It is a conflict that needs a choice.
     #[default]
     Human,
-    /// The one that was set last.
+    /// The value that was set last is taken.
     Latest,
-    /// The target's.
+    /// The target's value is kept.
     Ours,
-    /// The source's.
+    /// The source's value is taken.
     Theirs,
 }
 
-/// How the result of a merge is checked.
+/// How the result of a merge is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Validation {
-    /// Not at all.
+    /// The result is not validated.
     #[default]
     None,
-    /// By the command for compiling that whoever runs the server configured.
+    /// By the compile command in the server's configuration.
     Compile,
-    /// By the command for testing that whoever runs the server configured.
+    /// By the test command in the server's configuration.
     Test,
 }
 
-impl Validation {
-    /// As text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Compile => "compile",
-            Self::Test => "test",
-        }
-    }
-}
+words!(Validation: None "none", Compile "compile", Test "test");
 
-/// What was chosen for one conflict.
+/// A choice for one conflict: of a file, a value or a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choice {
-    /// The file.
+    /// The path of the file in conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<FilePath>,
-    /// Or the value.
+    /// Or the key of the value in conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<ValueKey>,
-    /// Or the question.
+    /// Or the question that has two answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What to take.
+    /// The side to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub take: Option<Take>,
-    /// Or what it is to be: the text of a file, the answer to a question.
+    /// Or the text of the file, or the answer to the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Or the value it is to be.
+    /// Or the new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Json>,
 }
 
-/// Which side to take.
+/// The side that a choice takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Take {
-    /// The target's.
+    /// The target's side.
     Ours,
-    /// The source's.
+    /// The source's side.
     Theirs,
-    /// Both, line by line.
+    /// Both sides, line by line.
     Union,
 }
 
-/// A file that a merge changed, and where what it holds now comes from.
+/// A file that a merge changed, and where its content comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergedFile {
-    /// Where.
+    /// The path in the target.
     pub path: FilePath,
-    /// What happened to it.
+    /// How the merge changed the file.
     pub action: MergeAction,
-    /// The threads it comes from, each with the version that wrote it there; the target is not among them.
+    /// The source threads it comes from, each with the version that wrote it there.
     pub from: Vec<FileOrigin>,
-    /// The hash of what it holds now; none if it is gone.
+    /// The hash of its content now; none if it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<BlobId>,
 }
 
-/// A version of a file in another thread.
+/// A version of a file in a source thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileOrigin {
-    /// The thread.
+    /// The source thread.
     pub thread_id: ThreadId,
-    /// The version that wrote the file there; none if it was removed there.
+    /// The version that wrote the file there; none if the file was removed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
 }
 
-/// What a merge did to a file or a value.
+/// How a merge changed a file or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MergeAction {
-    /// It was not in the target.
+    /// It is new in the target.
     Added,
-    /// The source's took the place of the target's.
+    /// The source's version replaced the target's.
     Taken,
-    /// Both were merged.
+    /// Both versions were merged.
     Merged,
-    /// It is gone.
+    /// It was removed from the target.
     Removed,
 }
 
@@ -304,56 +255,56 @@ pub enum MergeAction {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergedValue {
-    /// Its key.
+    /// The key of the value.
     pub key: ValueKey,
-    /// What happened to it.
+    /// How the merge changed the value.
     pub action: MergeAction,
-    /// The thread it comes from.
+    /// The source thread it comes from.
     pub thread_id: ThreadId,
 }
 
-/// What both sides changed.
+/// A conflict: a file, a value or a decision that both sides changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergeConflict {
-    /// What kind of conflict.
+    /// The type of the conflict.
     #[serde(rename = "type")]
     pub kind: ConflictType,
-    /// More about it.
+    /// For a file: how the two sides conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<FileConflict>,
-    /// The source it came with.
+    /// The source thread that brought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ThreadId>,
-    /// The file.
+    /// The path of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<FilePath>,
-    /// The value.
+    /// The key of the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<ValueKey>,
-    /// The question.
+    /// The question that was answered twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What was there before: a hash, a value or an answer.
+    /// The common base: a hash, a value or an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Json>,
-    /// What the target says; none if it is gone there.
+    /// The same in the target; none if it was removed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<Json>,
-    /// What the source says; none if it is gone there.
+    /// The same in the source; none if it was removed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theirs: Option<Json>,
-    /// Both, with markers where they differ, for text that is not too long: a choice may send it back, mended.
+    /// Both texts with conflict markers, unless that is too long. A choice can send it back, edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<String>,
-    /// What became of it; none if nobody chose.
+    /// How it was resolved; none if it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Resolved>,
 }
 
 impl MergeConflict {
-    /// A conflict of which nothing more is known.
+    /// A conflict of `kind` with all other fields empty.
     pub fn of(kind: ConflictType) -> Self {
         Self {
             kind,
@@ -371,22 +322,22 @@ impl MergeConflict {
     }
 }
 
-/// What kind of conflict.
+/// The type of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictType {
-    /// A file.
+    /// Both sides changed a file.
     File,
-    /// The same question with different answers.
+    /// Both sides answered a question differently.
     Decision,
-    /// The result does not pass its check.
+    /// The result fails its validation.
     CodeDependency,
-    /// A value.
+    /// Both sides changed a value.
     State,
 }
 
-/// How two files are in conflict.
+/// How the two sides of a file conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -410,31 +361,31 @@ pub enum FileConflict {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Resolved {
-    /// By taking the target's.
+    /// By taking the target's side.
     Ours,
-    /// By taking the source's.
+    /// By taking the source's side.
     Theirs,
-    /// By keeping both.
+    /// By keeping both sides.
     Union,
-    /// By what somebody sent.
+    /// By the content of a choice.
     Content,
 }
 
-/// What the check of a merge said.
+/// The outcome of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ValidationResult {
-    /// Which check.
+    /// The validation that ran.
     pub validation: Validation,
-    /// Whether it passed.
+    /// Whether the result passed.
     pub passed: bool,
-    /// How the command ended; none if it was stopped.
+    /// The exit code of the command; none if it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What it said, the end of it.
+    /// The end of the command's output.
     pub output: String,
-    /// Whether it took longer than it may.
+    /// Whether the command ran into its time limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
 }

@@ -1,4 +1,4 @@
-//! Messages: what was said, by whom, in what role.
+//! Messages: their bodies, roles and attachments.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::json::is_default;
+use crate::text::words;
 use crate::{
     Actor, BlobId, Code, Content, FilePath, Invalid, Json, MessageId, MessageName, QueuedId, Timestamp, Version,
+    strip_nulls,
 };
 
 /// The role a message plays in the conversation.
@@ -16,9 +19,9 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What the user said.
+    /// A message of the user.
     User,
-    /// What the assistant answered.
+    /// An answer of the assistant.
     Assistant,
     /// Information for the reader, such as a summary.
     Info,
@@ -28,21 +31,9 @@ pub enum Role {
     System,
 }
 
+words!(Role: User "user", Assistant "assistant", Info "info", Tool "tool", System "system");
+
 impl Role {
-    /// All roles, in the order of their codes on disk.
-    pub const ALL: [Role; 5] = [Role::User, Role::Assistant, Role::Info, Role::Tool, Role::System];
-
-    /// The role as text.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Info => "info",
-            Self::Tool => "tool",
-            Self::System => "system",
-        }
-    }
-
     /// The role's code on disk.
     pub fn code(self) -> u8 {
         self as u8
@@ -71,34 +62,34 @@ impl FromStr for Role {
     }
 }
 
-/// Whether a message is whole.
+/// Whether a message is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
-    /// Queued or still being written.
+    /// It is queued or still being written.
     Pending,
-    /// Whole.
+    /// It is complete.
     #[default]
     Completed,
-    /// Given up.
+    /// It was given up before it was complete.
     Failed,
 }
 
-/// A file that belongs to a message. Its bytes lie in the blob store, once however often they occur.
+/// A file that belongs to a message. The blob store holds its bytes, and equal bytes only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attachment {
     /// The hash of its bytes.
     pub id: BlobId,
-    /// Its name.
+    /// The name of the file.
     pub name: String,
-    /// Its media type.
+    /// Its media type, such as `image/png`.
     pub mime_type: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Where it lies among the files of the thread, if it does.
+    /// Its path among the files of the thread, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<FilePath>,
 }
@@ -108,40 +99,32 @@ pub struct Attachment {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MessageBody {
-    /// The role it plays.
+    /// The role of the message.
     pub role: Role,
     /// The name of the speaker or the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it says.
+    /// The content: text or typed parts.
     pub content: Content,
-    /// Free-form JSON object.
+    /// A free-form JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Object>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Object>"))]
     pub metadata: Option<Json>,
     /// Hidden from lists by default, still part of the conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
-    /// How far below the conversation it hangs; 0 is the conversation itself.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Its level below the conversation; 0 is the conversation itself.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub depth: u8,
-    /// The message it hangs under.
+    /// The message above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<MessageId>,
-    /// Whether it is whole.
-    #[serde(default, skip_serializing_if = "is_completed")]
+    /// Whether it is complete.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub status: MessageStatus,
     /// Files that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-}
-
-fn is_zero(depth: &u8) -> bool {
-    *depth == 0
-}
-
-fn is_completed(status: &MessageStatus) -> bool {
-    *status == MessageStatus::Completed
 }
 
 impl MessageBody {
@@ -196,12 +179,12 @@ impl MessageBody {
         self
     }
 
-    /// Checks what its type does not already prove, and strips null bytes.
+    /// Checks the rules that its type does not already prove, and strips null bytes.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
     pub fn checked(mut self) -> Result<Self, Invalid> {
-        self.name = self.name.map(crate::strip_nulls);
+        self.name = self.name.map(strip_nulls);
         self.content = self.content.checked()?;
         if self.metadata.as_ref().is_some_and(|metadata| !metadata.is_object()) {
             return Err(Invalid::body("metadata", "must be a JSON object"));
@@ -215,15 +198,15 @@ impl MessageBody {
 /// Its body is the JSON the log holds, passed through unparsed; [`Message::body`] reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Where it lies in the log. The same in every fork.
+    /// Its place in the log, the same in every fork.
     pub id: MessageId,
-    /// The name it had in the queue, and keeps, if it waited in one.
+    /// The id it had in the queue, if it was queued.
     pub queued: Option<QueuedId>,
     /// Counts up within a thread; gaps are fine.
     pub number: u64,
-    /// The body as it stands after edits, as JSON.
+    /// The body after all edits, as JSON.
     pub json: Bytes,
-    /// Who said it.
+    /// The actor that wrote it.
     pub actor: Arc<Actor>,
     /// When it entered the log.
     pub created: Timestamp,
@@ -235,19 +218,19 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("message {id} is damaged: {what}")]
 pub struct Damaged {
-    /// Which message.
+    /// The message that is damaged.
     pub id: MessageId,
-    /// What is wrong with it.
+    /// The error of the parser.
     pub what: String,
 }
 
 impl Message {
-    /// The name by which it is known outside: the one from the queue if it has one.
+    /// The name that callers see: its id from the queue if it has one.
     pub fn name(&self) -> MessageName {
         self.queued.map_or(MessageName::Place(self.id), MessageName::Queued)
     }
 
-    /// The body.
+    /// Reads the body.
     ///
     /// # Errors
     /// If the body on disk is damaged.

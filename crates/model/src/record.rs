@@ -1,34 +1,35 @@
-//! The record of a thread: what describes it beside its conversation. Never rewound.
+//! The record of a thread: its description beside the conversation. A rollback does not rewind it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentState, Code, Entry, Execution, Invalid, Json, Kind, Lifecycle, Skill, ThreadId, Version};
+use crate::json::is_default;
+use crate::{AgentState, Code, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Timestamp, Version, strip_nulls};
 
-/// Who may read a thread beside its account.
+/// Who may read a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Nobody.
+    /// Only the account that owns it.
     #[default]
     Private,
-    /// Anybody.
+    /// Everyone, also without an account.
     Public,
 }
 
-/// What describes a thread. Every field is optional or has a default, and only what is set is stored.
+/// The description of a thread. Every field is optional or has a default, and only fields that differ from it are stored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Record {
-    /// A name for people.
+    /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Hidden from the main list.
+    /// Whether the main list hides it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
-    /// Unsent text.
+    /// The text of a message that is not sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
     /// Whether the draft is sent by itself.
@@ -37,7 +38,7 @@ pub struct Record {
     /// The mode the agent works in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
-    /// A cap for output.
+    /// The limit of output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// The agent it belongs to.
@@ -52,27 +53,27 @@ pub struct Record {
     /// The user it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// What it is for.
+    /// The purpose of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// What it is doing, in its own words.
+    /// Its activity, in the words of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Free-form JSON object.
+    /// A free-form JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<Json>,
-    /// Who may read it beside its account.
+    /// Who may read it: its account alone, or everyone.
     #[serde(skip_serializing_if = "is_default")]
     pub visibility: Visibility,
-    /// Where it is in its life.
+    /// The state of its lifecycle.
     #[serde(skip_serializing_if = "is_default")]
     pub lifecycle: Lifecycle,
-    /// Whether it was terminated.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub terminated: bool,
+    /// When the thread was terminated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminated: Option<Timestamp>,
     /// The thread it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_thread_id: Option<ThreadId>,
@@ -85,8 +86,8 @@ pub struct Record {
     /// The thread it was spawned from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<ThreadId>,
-    /// The version with which it was born, if it has a parent: what it was told up to there is what it was given, and what
-    /// follows is its own. Not known of threads from before this was written down.
+    /// The version at its creation, if it has a parent: entries up to there were given to it, and later ones are its own.
+    /// Threads from before this field was added do not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub born_at: Option<Version>,
     /// The skills that are active, in the order they were activated.
@@ -95,10 +96,6 @@ pub struct Record {
     /// The execution that is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Fields of a record by their names on the wire, with their new values; null clears one.
@@ -128,7 +125,7 @@ impl Record {
         "visibility",
     ];
 
-    /// The record as JSON.
+    /// The record as JSON text.
     pub fn encode(&self) -> String {
         serde_json::to_string(self).expect("a record has text keys and plain values")
     }
@@ -146,7 +143,7 @@ impl Record {
         record.checked()
     }
 
-    /// Checks what the types do not already prove, and strips null bytes.
+    /// Checks the rules that the types do not already prove, and strips null bytes.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
@@ -167,7 +164,7 @@ impl Record {
             &mut self.intent,
             &mut self.status,
         ] {
-            *text = text.take().map(crate::strip_nulls);
+            *text = text.take().map(strip_nulls);
         }
         Ok(self)
     }
@@ -188,11 +185,11 @@ impl Record {
         }
         let json = |fields: &BTreeMap<String, Json>| serde_json::to_string(fields).expect("a map of JSON values");
         Self::decode(&json(&fields)).map_err(|whole| {
-            // Which of the changes is to blame, if one of them is by itself.
+            // The error names the change that is wrong by itself, if there is one.
             let alone = |(field, value): (&String, &Json)| {
                 let value_alone = json(&BTreeMap::from([(field.clone(), value.clone())]));
                 let error = serde_json::from_str::<Self>(&value_alone).err()?;
-                // The place within a text that nobody sent helps nobody.
+                // The text is not one that the caller sent, so its line and column would mislead.
                 let said = error.to_string();
                 let said = said.split(" at line ").next().unwrap_or_default().to_owned();
                 Some(Invalid::body(field.clone(), said))
@@ -206,81 +203,13 @@ impl Record {
         AgentState { agent_id: self.agent_id.clone(), skills: self.activated_skills.clone() }
     }
 
-    /// The record with another agent and other skills.
+    /// The record with the agent and the skills of `state`.
     #[must_use]
     pub fn with_state(self, state: AgentState) -> Self {
         Self { agent_id: state.agent_id, activated_skills: state.skills, ..self }
     }
 
-    /// The record after an entry: the one rule by which a record follows from the log.
-    ///
-    /// # Errors
-    /// If the entry sets fields that make no valid record.
-    pub fn after(self, entry: &Entry) -> Result<Self, Invalid> {
-        Ok(match entry {
-            Entry::ThreadChanged(changed) => self.merge(&changed.fields)?,
-            Entry::SkillActivated(activated) => self.with_state(activated.state.clone()),
-            Entry::AgentAssigned(assigned) => self.with_state(assigned.state.clone()),
-            Entry::ExecutionBegan(began) => Self { execution: Some(began.execution.clone()), ..self },
-            Entry::ExecutionStepped(stepped) => {
-                let execution = self.execution.map(|execution| Execution {
-                    until: stepped.until,
-                    steps: execution.steps + 1,
-                    ..execution
-                });
-                Self { execution, ..self }
-            }
-            Entry::ExecutionEnded(_) => Self { execution: None, ..self },
-            Entry::LifecycleChanged(changed) => {
-                // What is put away for good is out of the main list, too.
-                let archived = self.archived || changed.to == Lifecycle::Archived;
-                Self { lifecycle: changed.to, archived, ..self }
-            }
-            Entry::MessageAppended(_)
-            | Entry::EventLogged(_)
-            | Entry::MessageInserted(_)
-            | Entry::MessageEdited(_)
-            | Entry::MessagesDeleted(_)
-            | Entry::Truncated(_)
-            | Entry::RolledBack(_)
-            | Entry::CheckpointSet(_)
-            | Entry::Forked(_)
-            | Entry::Related(_)
-            | Entry::MessageQueued(_)
-            | Entry::QueuedEdited(_)
-            | Entry::QueuedRemoved(_)
-            | Entry::MessageDelivered(_)
-            | Entry::ChildChanged(_)
-            | Entry::ChildRemoved(_)
-            | Entry::OwnerChanged(_)
-            | Entry::FilesChanged(_)
-            | Entry::ValuesChanged(_)
-            | Entry::Injected(_)
-            | Entry::InjectionTaken(_)
-            | Entry::Decided(_)
-            | Entry::Referenced(_)
-            | Entry::ApprovalRequested(_)
-            | Entry::ApprovalAnswered(_)
-            | Entry::Delegated(_)
-            | Entry::DelegationRevoked(_)
-            | Entry::Observed(_)
-            | Entry::ObserverRemoved(_)
-            | Entry::Merged(_) => self,
-        })
-    }
-
-    /// The kinds of entries that change a record.
-    pub const CHANGED_BY: [Kind; 7] = [
-        Kind::ThreadChanged,
-        Kind::SkillActivated,
-        Kind::AgentAssigned,
-        Kind::ExecutionBegan,
-        Kind::ExecutionStepped,
-        Kind::ExecutionEnded,
-        Kind::LifecycleChanged,
-    ];
-
-    /// What to change so that this record becomes `after`.
+    /// The changes that turn this record into `after`.
     pub fn changes_to(&self, after: &Self) -> FieldChanges {
         let fields = |record: &Self| -> BTreeMap<String, Json> {
             serde_json::from_str(&record.encode()).expect("a record is a JSON object")
@@ -318,12 +247,12 @@ pub fn fork_title(original: Option<&str>) -> String {
     }
 }
 
-/// The title without what [`fork_title`] put before it; none if that put nothing.
+/// The title without the prefix of [`fork_title`]; none if it has no such prefix.
 pub fn unforked(title: &str) -> Option<&str> {
     forked(title).map(|(_, rest)| rest)
 }
 
-/// How often a title was forked, and what it was before.
+/// How often a title was forked, and the original title.
 fn forked(title: &str) -> Option<(u64, &str)> {
     let rest = title.strip_prefix("Forked")?;
     let (count, rest) = match rest.strip_prefix('(') {

@@ -1,44 +1,37 @@
-//! References: what a thread reads of another one, and whether it follows it.
+//! References to other threads: the parts that are read, and whether a reference follows its target.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, ThreadId, Uuid, Version, strip_nulls};
+use crate::text::{as_text, words};
+use crate::{Invalid, strip_nulls};
 
 /// Whether a reference shows its target as it was, or as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
-    /// As it was when the reference was made.
+    /// The target as it was when the reference was made.
     #[default]
     Frozen,
-    /// As it is at each read.
+    /// The target as it is at each read.
     Live,
 }
 
-impl Binding {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Frozen => "frozen",
-            Self::Live => "live",
-        }
-    }
-}
+words!(Binding: Frozen "frozen", Live "live");
 
-/// What of its target a reference shows.
+/// A part of its target that a reference shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferenceScope {
-    /// Everything.
+    /// All parts of the thread.
     All,
-    /// Messages.
+    /// The messages of the thread.
     Messages,
-    /// Files.
+    /// The files of the thread.
     Files,
-    /// Values.
+    /// The values of the thread.
     Values,
     /// The files whose paths match this pattern, such as `src/**`.
     Paths(String),
@@ -51,7 +44,7 @@ impl ReferenceScope {
     /// Most parts of a scope.
     pub const COUNT_MAX: usize = 100;
 
-    /// `scope` in a fixed order, each part once; nothing is everything.
+    /// `scope` in a fixed order, each part once; an empty scope is [`ReferenceScope::All`].
     ///
     /// # Errors
     /// If it has too many parts.
@@ -99,31 +92,4 @@ impl FromStr for ReferenceScope {
     }
 }
 
-impl Serialize for ReferenceScope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ReferenceScope {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// Body of [`Entry::Referenced`](crate::Entry::Referenced). The relation that shows on both threads is an entry of its own
-/// in the same commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Referenced {
-    /// Its identity.
-    pub id: Uuid,
-    /// The thread that is read.
-    pub target: ThreadId,
-    /// What of it.
-    pub scope: Vec<ReferenceScope>,
-    /// Whether it follows.
-    pub binding: Binding,
-    /// The version the target was at: what a frozen one shows.
-    pub snapshot_version: Version,
-}
+as_text!(ReferenceScope);

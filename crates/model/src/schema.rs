@@ -1,7 +1,7 @@
 //! JSON Schemas of the types whose JSON is text or anything at all; all others derive theirs.
 //!
-//! They say what the parsers accept. Lengths are told in characters although the parsers count bytes, because JSON
-//! Schema knows no bytes: text that is not ASCII reaches a limit earlier.
+//! They describe the values that the parsers accept. Lengths are given in characters, because JSON Schema does not count
+//! bytes, as the parsers do: text that is not ASCII reaches a limit earlier.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,8 @@ use crate::{
     ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
-/// What a text that must not be blank matches: something that is neither white space (as `str::trim` has it) nor a null
-/// byte, which is stripped.
-pub const NOT_BLANK: &str = r"[^\x00\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
-
-/// What must be a JSON object stands in schemas as this.
-pub type Object = serde_json::Map<String, serde_json::Value>;
+pub use crate::json::Object;
+pub use crate::text::NOT_BLANK;
 
 macro_rules! schema {
     ($($type:ty, $name:literal, $schema:tt;)*) => {$(
@@ -35,13 +31,13 @@ macro_rules! schema {
 
 schema! {
     FilePath, "FilePath", {
-        "description": "Where a file or a directory is, from the root of the thread's files.",
+        "description": "The path of a file or a directory, from the root of the thread's files.",
         "type": "string",
         "maxLength": 1024,
         "examples": ["/src/main.rs"]
     };
     ValueKey, "ValueKey", {
-        "description": "Under what a value lies.",
+        "description": "The key of a value.",
         "type": "string",
         "minLength": 1,
         "maxLength": 512,
@@ -72,13 +68,13 @@ schema! {
         "examples": ["M-6b1d2f0c9a8e4d3711"]
     };
     QueuedId, "QueuedId", {
-        "description": "A message that waits or waited in a queue: `queued-` and a uuid of version 8.",
+        "description": "A message that is or was in the queue: `queued-` and a uuid of version 8.",
         "type": "string",
         "pattern": "^queued-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-8[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$",
         "examples": ["queued-1ac74bc3-26a3-834d-b700-000000000011"]
     };
     MessageName, "MessageName", {
-        "description": "A message, by its id or by the name it had in a queue.",
+        "description": "A message, by its id or by the id it had in the queue.",
         "type": "string",
         "pattern": "^(M-[0-9a-f]{17,32}|queued-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-8[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12})$",
         "examples": ["M-6b1d2f0c9a8e4d3711"]
@@ -95,27 +91,27 @@ schema! {
         "pattern": "^[0-9a-fA-F]{64}$"
     };
     Timestamp, "Timestamp", {
-        "description": "A time as RFC 3339 has it; answers are in UTC, with microseconds.",
+        "description": "A time in RFC 3339; answers are in UTC, with microseconds.",
         "type": "string",
         "format": "date-time",
         "examples": ["2026-01-31T12:00:00.000000Z"]
     };
     Position, "Version", {
-        "description": "Where a thread stands: the number of its last entry.",
+        "description": "The version of a thread: the number of its last entry.",
         "type": "integer",
         "minimum": 0,
         "maximum": u64::MAX,
         "examples": [12]
     };
     Capability, "Capability", {
-        "description": "Something that an agent may do: one of the standard list, or `tool:` and the name of a tool.",
+        "description": "A capability of an agent: one of the standard list, or `tool:` and the name of a tool.",
         "type": "string",
         "maxLength": Capability::TOOL_BYTES_MAX,
         "pattern": r"^(read|search|analyze|code_edit|test_run|delete_file|execute_command|approve_merge|deploy|tool:[!-~]+)$",
         "examples": ["code_edit", "tool:web_search"]
     };
     ReferenceScope, "ReferenceScope", {
-        "description": "What of a thread is read: `all`, `messages`, `files`, `kv`, or a pattern for paths of files.",
+        "description": "The part of a thread that is read: `all`, `messages`, `files`, `kv`, or a pattern for paths of files.",
         "type": "string",
         "maxLength": ReferenceScope::PATTERN_BYTES_MAX,
         "pattern": NOT_BLANK,
@@ -151,7 +147,7 @@ impl JsonSchema for Content {
         ] });
         let all = parts(&nested);
         json_schema!({
-            "description": "What a message says: a string, or typed parts.",
+            "description": "The content of a message: a string, or typed parts.",
             "anyOf": [
                 { "type": "string" },
                 { "type": "array", "items": { "oneOf": all } },
@@ -176,17 +172,17 @@ impl JsonSchema for FieldChanges {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(dead_code, reason = "never built: its fields are the documentation")]
 pub struct ThreadFields {
-    /// A name for people.
+    /// A title for people.
     title: Option<String>,
     /// Whether the main list hides it.
     archived: Option<bool>,
-    /// Unsent text.
+    /// The text of a message that is not sent yet.
     draft: Option<String>,
     /// Whether the draft is sent by itself.
     auto_submit_draft: Option<bool>,
     /// The mode the agent works in.
     agent_mode: Option<String>,
-    /// A cap for output.
+    /// The limit of output tokens.
     max_tokens: Option<u64>,
     /// The agent it belongs to.
     agent_id: Option<String>,
@@ -196,13 +192,13 @@ pub struct ThreadFields {
     project_id: Option<String>,
     /// The user it belongs to.
     user_id: Option<String>,
-    /// What it is for.
+    /// The purpose of the thread.
     intent: Option<String>,
-    /// Free-form JSON object, replaced whole.
+    /// A free-form JSON object, replaced whole.
     metadata: Option<Object>,
     /// The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`.
     env: Option<Object>,
-    /// Who may read it beside its account.
+    /// Who may read it: its account alone, or everyone.
     visibility: Option<Visibility>,
 }
 
@@ -224,14 +220,15 @@ fn parts(result: &Schema) -> Vec<Schema> {
             "additionalProperties": false,
         })
     };
-    let name = || ("name", json_schema!({ "type": ["string", "null"], "description": "A name to show." }));
+    let name =
+        || ("name", json_schema!({ "type": ["string", "null"], "description": "A name to show instead of the path." }));
     let file = || {
         [
-            ("path", json_schema!({ "type": "string", "description": "Where it lies." })),
-            ("mimeType", json_schema!({ "type": "string", "description": "Its media type." })),
+            ("path", json_schema!({ "type": "string", "description": "The path of the file." })),
+            ("mimeType", json_schema!({ "type": "string", "description": "The media type of the file." })),
         ]
     };
-    let call = |name: &'static str| (name, json_schema!({ "type": "string", "description": "Names the call." }));
+    let call = |name: &'static str| (name, json_schema!({ "type": "string", "description": "The id of the call." }));
     vec![
         part("text", "Text.", &[("text", text())], &[]),
         part("image", "An image, by its path.", &file(), &[name()]),
@@ -241,7 +238,7 @@ fn parts(result: &Schema) -> Vec<Schema> {
             "A call of a tool.",
             &[
                 call("id"),
-                ("name", json_schema!({ "type": "string", "description": "The tool." })),
+                ("name", json_schema!({ "type": "string", "description": "The name of the tool." })),
                 ("input", json_schema!({ "description": "The arguments: any JSON." })),
             ],
             &[],
@@ -252,6 +249,6 @@ fn parts(result: &Schema) -> Vec<Schema> {
             &[call("toolUseId"), ("content", result.clone())],
             &[("isError", json_schema!({ "type": "boolean", "description": "Whether the tool failed." }))],
         ),
-        part("thinking", "What a model thought before it answered.", &[("text", text())], &[]),
+        part("thinking", "Reasoning of a model before its answer.", &[("text", text())], &[]),
     ]
 }

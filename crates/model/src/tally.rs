@@ -1,11 +1,12 @@
-//! Running counts of what a lineage shows. Every entry carries the tally after it, so the counts at any
-//! version, after a fork or a rollback, are one seek.
+//! Running counts of the messages, files and values that a lineage shows. Every entry carries the tally after it, so the
+//! counts at any version, after a fork or a rollback, are one seek.
 
 use serde::{Deserialize, Serialize};
 
+use crate::json::is_default;
 use crate::{ChangeOp, Derived, DiffStats, Position, Role, Space, Timestamp};
 
-/// Counts of what a lineage shows at some position.
+/// Counts of the messages, files and values that a lineage shows at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Tally {
@@ -13,26 +14,26 @@ pub struct Tally {
     pub ordinals: u64,
     /// Messages inserted before another one.
     pub inserted: u64,
-    /// Messages deleted.
+    /// Messages that were deleted.
     pub deleted: u64,
     /// The position of the last edit, deletion or insertion; [`Position::START`] if there is none.
     pub last_change: Position,
-    /// Assistant messages.
+    /// Messages of the assistant.
     pub steps: u64,
     /// Bytes of message bodies.
     pub bytes: u64,
-    /// When the user last said something.
+    /// The time of the last message of the user.
     pub last_user: Option<Timestamp>,
-    /// The position of the entry that says what agent and skills hold; [`Position::START`] if they are those of the
-    /// thread's birth.
-    #[serde(skip_serializing_if = "is_start")]
+    /// The position of the entry that holds the agent and skills; [`Position::START`] if they are those of the thread's
+    /// creation.
+    #[serde(skip_serializing_if = "is_default")]
     pub last_state: Position,
-    /// What became of files and values.
+    /// Counts of files and values.
     #[serde(skip_serializing_if = "Work::is_none")]
     pub work: Work,
 }
 
-/// What became of files and values at some position of a lineage.
+/// Counts of the files and values that a lineage shows at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Work {
@@ -42,7 +43,7 @@ pub struct Work {
     pub last_values: Position,
     /// Bytes of content that the thread wrote to files. A rollback does not give them back.
     pub written: u64,
-    /// How much files changed.
+    /// How many files and lines changed.
     pub stats: DiffStats,
 }
 
@@ -76,7 +77,7 @@ impl Work {
         ]
     }
 
-    /// Reads what [`Work::numbers`] gave.
+    /// Reads the numbers of [`Work::numbers`].
     pub fn from_numbers(numbers: [u64; 9]) -> Self {
         let [
             last_files,
@@ -97,10 +98,6 @@ impl Work {
 /// Numbers that a tally is kept as: its own, and those of [`Work`].
 const OWN_FIELDS: usize = 8;
 const FIELDS: usize = OWN_FIELDS + 9;
-
-fn is_start(position: &Position) -> bool {
-    *position == Position::START
-}
 
 impl Tally {
     /// How many messages are visible.
@@ -183,8 +180,8 @@ impl Tally {
         encoded
     }
 
-    /// Reads what [`Tally::encode`] wrote, also by an older or newer program with fewer or more fields.
-    /// `None` if the bytes are damaged.
+    /// Reads the bytes of [`Tally::encode`], also of an older or newer program with fewer or more fields. `None` if they are
+    /// damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = [0u64; FIELDS];
         let mut rest = bytes.iter();

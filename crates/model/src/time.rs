@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::Invalid;
+use crate::text::as_text;
 
 /// Microseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -37,11 +36,11 @@ impl Timestamp {
     }
 }
 
-/// The length of time that an ISO 8601 duration names, such as `PT30S` or `P1D`. A day has 24 hours; months and years
-/// have no length of their own.
+/// The length of an ISO 8601 duration, such as `PT30S` or `P1D`. A day has 24 hours; months and years are refused, because
+/// their length varies.
 ///
 /// # Errors
-/// Names the rule, and `field`.
+/// If `text` is no such duration. The error names `field`.
 pub fn parse_duration(field: &str, text: &str) -> Result<std::time::Duration, Invalid> {
     let parsed = Some(text).filter(|text| text.starts_with('P')).and_then(|text| text.parse::<jiff::Span>().ok());
     let length = parsed.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
@@ -68,17 +67,7 @@ impl FromStr for Timestamp {
     }
 }
 
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Timestamp);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,9 @@
-//! The application: what all handlers share, and the list of routes.
+//! The application: what all handlers share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use threadkeep::Engine;
 use tokio::sync::watch;
 
@@ -16,7 +15,6 @@ use crate::sessions::Sessions;
 use crate::tickets::Tickets;
 use crate::validate::{ValidationSettings, Validator};
 use crate::webhooks::WebhookSettings;
-use crate::{edge, routes};
 
 /// What all handlers share.
 #[derive(Clone)]
@@ -96,11 +94,5 @@ impl App {
             metrics: Arc::default(),
             stopping,
         }
-    }
-
-    /// The routes, ready to be served.
-    pub fn router(self) -> Router {
-        let edge = axum::middleware::from_fn_with_state(self.clone(), edge::edge);
-        routes::all().layer(edge).with_state(self)
     }
 }

@@ -12,7 +12,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use crate::access::{Access, Reader, unauthorized};
 use crate::answer::{Answer, Refused, at_version, with_json};
 use crate::app::App;
-use crate::conditions::{IDEMPOTENCY_KEY, WRITER, idempotency_key, lease_token, version};
+use crate::conditions::{IDEMPOTENCY_KEY, WRITER, idempotency_key, lease_token, refuse_others, version};
 use crate::input::text;
 use crate::table::{self, Gives, Operation, Route, SchemaOf, Takes};
 
@@ -137,17 +137,6 @@ async fn envelope(parts: &mut Parts, declaration: &'static Declaration) -> Resul
         [(header::IF_MATCH.as_str(), expected || value_version), (IDEMPOTENCY_KEY, key), (WRITER, lease != Lease::No)];
     refuse_others(headers, &honoured)?;
     Ok((at, asked))
-}
-
-/// Refuses a header of the envelope that would not be honoured: a condition that is ignored is worse than an error.
-pub(crate) fn refuse_others(headers: &HeaderMap, honoured: &[(&str, bool)]) -> Result<(), Refused> {
-    for (name, is_honoured) in honoured {
-        if !is_honoured && headers.contains_key(*name) {
-            let rule = "is not honoured by this route; leave it out";
-            return Err(Invalid::parameter(*name, rule).into());
-        }
-    }
-    Ok(())
 }
 
 /// `If-Match` and `If-None-Match: *` about a value: the version it has to be at, 0 if there must be none.

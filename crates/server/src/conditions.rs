@@ -4,7 +4,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use threadkeep::calls::At;
 use threadkeep::{IdempotencyKey, Invalid, Position, ThreadId, Version};
 
@@ -115,4 +115,15 @@ impl IfNoneMatch {
         let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);
         known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)
     }
+}
+
+/// Refuses a header of the envelope that would not be honoured: a condition that is ignored is worse than an error.
+pub(crate) fn refuse_others(headers: &HeaderMap, honoured: &[(&str, bool)]) -> Result<(), Refused> {
+    for (name, is_honoured) in honoured {
+        if !is_honoured && headers.contains_key(*name) {
+            let rule = "is not honoured by this route; leave it out";
+            return Err(Invalid::parameter(*name, rule).into());
+        }
+    }
+    Ok(())
 }

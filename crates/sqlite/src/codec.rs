@@ -50,14 +50,15 @@ pub(crate) const THREAD_COLUMNS: &str = "t.id, t.rest, t.account, t.created, t.r
 
 /// Reads [`THREAD_COLUMNS`].
 pub(crate) fn thread(row: &Row<'_>) -> Result<Thread> {
-    let read = || -> rusqlite::Result<_> {
-        let rest = row.get_ref(1)?.as_blob()?;
-        let account: String = row.get(2)?;
-        let record = row.get_ref(4)?.as_str()?;
-        Ok((rest, account, record, head_at(row, 5)?))
-    };
-    let (rest, account, json, (head, bytes)) = read().map_err(from_sqlite)?;
-    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let account: String = row.get(2).map_err(from_sqlite)?;
+    thread_of(row, Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?)
+}
+
+/// The same where the account is known.
+pub(crate) fn thread_of(row: &Row<'_>, account: Account) -> Result<Thread> {
+    let read =
+        || -> rusqlite::Result<_> { Ok((row.get_ref(1)?.as_blob()?, row.get_ref(4)?.as_str()?, head_at(row, 5)?)) };
+    let (rest, json, (head, bytes)) = read().map_err(from_sqlite)?;
     Ok(Thread {
         id: thread_id(row.get(0).map_err(from_sqlite)?, rest)?,
         account,
@@ -159,6 +160,35 @@ impl Actors {
 
     /// Reads [`ENTRY_COLUMNS`].
     pub(crate) fn entry(&self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
+        self.reading().entry(connection, row)
+    }
+
+    /// Reads entries of one page: the writer of the last one is at hand for the next.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { actors: self, last: None }
+    }
+}
+
+/// Entries being read one after the other.
+pub(crate) struct Reading<'a> {
+    actors: &'a Actors,
+    last: Option<(i64, Who)>,
+}
+
+impl Reading<'_> {
+    fn who(&mut self, connection: &Connection, id: i64) -> Result<Who> {
+        match &self.last {
+            Some((last, who)) if *last == id => Ok(who.clone()),
+            _ => {
+                let who = self.actors.get(connection, id)?;
+                self.last = Some((id, who.clone()));
+                Ok(who)
+            }
+        }
+    }
+
+    /// Reads [`ENTRY_COLUMNS`].
+    pub(crate) fn entry(&mut self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
         let read = || -> rusqlite::Result<_> {
             let body = row.get_ref(8)?.as_blob_or_null()?.map(Bytes::copy_from_slice);
             let large = if body.is_none() { row.get_ref(9)?.as_blob_or_null()? } else { None };
@@ -176,7 +206,7 @@ impl Actors {
         };
         let kind = Kind::from_code(kind)
             .ok_or_else(|| StoreError::corrupt(format!("{} has the unknown kind {kind}", place())))?;
-        let (account, actor) = self.get(connection, actor)?;
+        let (account, actor) = self.who(connection, actor)?;
         Ok(StoredEntry {
             segment: SegmentId::from_bits(segment as u64),
             position: position(at),

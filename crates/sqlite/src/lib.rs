@@ -56,7 +56,7 @@ const BUSY_TIMEOUT_MS: u64 = 10_000;
 /// Connections kept for reading.
 const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
-const WRITER_CACHE_KIB: i64 = 4_096;
+const WRITER_CACHE_KIB: i64 = 2_560;
 
 /// What the system says when a disk does not do what it was asked.
 #[cfg(unix)]

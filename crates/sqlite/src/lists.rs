@@ -10,7 +10,8 @@ use threadkeep_store::{ListQuery, ListSort, Result, lifecycle_code, visibility_c
 
 use crate::codec::{self, THREAD_COLUMNS, key};
 use crate::error::from_sqlite;
-use crate::read::rows;
+use crate::read::some_rows;
+use crate::terms::moment;
 
 pub(crate) fn list(connection: &Connection, query: ListQuery) -> Result<Vec<Thread>> {
     Ok(run(connection, ListRun::page(query))?.into_page())
@@ -24,8 +25,8 @@ fn run(connection: &Connection, mut run: ListRun) -> Result<ListRun> {
     // One snapshot for all statements: a thread that moves between two of them would be missed.
     let mut snapshot = None;
     while let Some(ask) = run.ask() {
-        if snapshot.is_none() && !is_one_statement(&ask) {
-            snapshot = Some(connection.unchecked_transaction().map_err(from_sqlite)?);
+        if snapshot.is_none() && !is_one_statement(run.query(), &ask) {
+            snapshot = Some(Snapshot::of(connection)?);
         }
         let answer = answer(connection, run.query(), ask)?;
         run.answer(answer);
@@ -34,8 +35,30 @@ fn run(connection: &Connection, mut run: ListRun) -> Result<ListRun> {
 }
 
 /// Whether it is most likely all that is asked.
-fn is_one_statement(ask: &Ask) -> bool {
-    matches!(ask, Ask::Rows(scans) if scans.len() == 1)
+fn is_one_statement(query: &ListQuery, ask: &Ask) -> bool {
+    matches!(ask, Ask::Rows(scans) if scans.len() == 1 && !is_by_moment(query, &scans[0]))
+}
+
+/// Whether the index gives the threads of a stretch in order, but for those that changed again in their minute.
+fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
+    scan.lane.drive == Drive::All && query.sort == ListSort::Updated && scan.skip == 0
+}
+
+/// One moment of the file for all statements until it is dropped.
+struct Snapshot<'a>(&'a Connection);
+
+impl<'a> Snapshot<'a> {
+    fn of(connection: &'a Connection) -> Result<Self> {
+        connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([])).map_err(from_sqlite)?;
+        Ok(Self(connection))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // Nothing was written, so there is nothing that could fail but the connection as a whole.
+        drop(self.0.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])));
+    }
 }
 
 fn answer(connection: &Connection, query: &ListQuery, ask: Ask) -> Result<Answer> {
@@ -253,7 +276,51 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
     }
 }
 
+/// Threads in the order of their last change, without sorting a minute in which many changed.
+fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
+    let mut sql = Sql::default();
+    sql.push(&format!("SELECT {THREAD_COLUMNS}"));
+    threads(&mut sql, query, scan);
+    if let Some(after) = scan.after {
+        // Passes over the moments above the place without a look at their heads.
+        sql.bind(" AND (t.minute < ", after.time.minute());
+        sql.bind(" OR t.moment IS NULL OR t.moment <= ", moment(after.time));
+        sql.push(")");
+    }
+    let most = i64::try_from(scan.limit).unwrap_or(i64::MAX);
+    let mut rest = Sql { text: sql.text.clone(), values: sql.values.clone() };
+    sql.push(" ORDER BY t.minute DESC, t.moment DESC, t.id DESC");
+    sql.bind(" LIMIT ", most);
+    let mut found = read_threads(connection, query, &sql, scan.limit)?;
+    if let Some(last) = found.last().filter(|_| found.len() == scan.limit).map(|last| last.head.updated.minute()) {
+        // Within the last minute those without a moment come after all others, wherever they belong.
+        rest.bind(" AND t.moment IS NULL AND t.minute = ", last);
+        rest.push(" ORDER BY h.updated DESC, t.id DESC");
+        rest.bind(" LIMIT ", most);
+        let from = found.partition_point(|thread| thread.head.updated.minute() > last);
+        for thread in read_threads(connection, query, &rest, 0)? {
+            if !found[from..].iter().any(|other| other.id == thread.id) {
+                found.push(thread);
+            }
+        }
+    }
+    let place = |thread: &Thread| std::cmp::Reverse(query.sort.place(thread).order());
+    if !found.is_sorted_by_key(place) {
+        found.sort_by_key(place);
+    }
+    found.truncate(scan.limit);
+    Ok(found)
+}
+
+fn read_threads(connection: &Connection, query: &ListQuery, sql: &Sql, expected: usize) -> Result<Vec<Thread>> {
+    let read = |row: &rusqlite::Row<'_>| codec::thread_of(row, query.account.clone());
+    some_rows(connection, &sql.text, expected, params_from_iter(&sql.values), read)
+}
+
 fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
+    if is_by_moment(query, scan) {
+        return by_moment(connection, query, scan);
+    }
     let time = match query.sort {
         ListSort::Updated => "h.updated",
         ListSort::Created => "t.created",
@@ -282,5 +349,5 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
             sql.text
         );
     }
-    rows(connection, &sql.text, params_from_iter(&sql.values), codec::thread)
+    read_threads(connection, query, &sql, scan.limit)
 }

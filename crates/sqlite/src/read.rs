@@ -1,5 +1,6 @@
 //! Reads. Each is one short transaction on a connection of the pool.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use rusqlite::{Connection, Params, params};
@@ -20,11 +21,23 @@ pub(crate) fn rows<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
+    read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    some_rows(connection, sql, 0, params, read)
+}
+
+/// The same where so many rows are expected: a page of large rows is not moved again and again while it grows.
+pub(crate) fn some_rows<T>(
+    connection: &Connection,
+    sql: &str,
+    expected: usize,
+    params: impl Params,
     mut read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
+    const ROOM_MAX: usize = 64;
     let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
     let mut rows = statement.query(params).map_err(from_sqlite)?;
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(expected.min(ROOM_MAX));
     while let Some(row) = rows.next().map_err(from_sqlite)? {
         found.push(read(row)?);
     }
@@ -80,7 +93,13 @@ pub(crate) fn chains(connection: &Connection, segments: &[SegmentId], most: usiz
 
 /// Keys as a JSON array, which a statement takes as one value.
 fn keys(keys: impl Iterator<Item = i64>) -> String {
-    format!("[{}]", keys.map(|key| key.to_string()).collect::<Vec<_>>().join(","))
+    let mut json = String::from("[");
+    for key in keys {
+        // A string takes all that is written to it.
+        let _ = write!(json, "{}{key}", if json.len() == 1 { "" } else { "," });
+    }
+    json.push(']');
+    json
 }
 
 pub(crate) fn segments(connection: &Connection, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
@@ -153,12 +172,14 @@ fn messages_between(
     let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
     let (first, end) = (bound(ordinals.start), bound(ordinals.end));
     let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
-    let read = |row: &rusqlite::Row<'_>| actors.entry(connection, row);
+    let expected = most.min(ordinals.end.saturating_sub(ordinals.start) as usize);
+    let mut reading = actors.reading();
+    let read = |row: &rusqlite::Row<'_>| reading.entry(connection, row);
     match query.filter.role {
-        None => rows(connection, &sql, params![segment, first, end, depth, silent, limit(most)], read),
+        None => some_rows(connection, &sql, expected, params![segment, first, end, depth, silent, limit(most)], read),
         Some(role) => {
             let params = params![segment, first, end, depth, silent, limit(most), role.code()];
-            rows(connection, &sql, params, read)
+            some_rows(connection, &sql, 0, params, read)
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 9] = [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS];
+const MIGRATIONS: [&str; 10] =
+    [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS, terms::MOMENTS];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;

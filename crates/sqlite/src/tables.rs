@@ -192,7 +192,7 @@ pub(crate) fn insert_thread(
     head: &Head,
     record: &Record,
 ) -> Result<()> {
-    terms::insert_thread(connection, id, account, created, head.updated.minute(), record)?;
+    terms::insert_thread(connection, id, account, created, head.updated, record)?;
     connection
         .prepare_cached("INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {

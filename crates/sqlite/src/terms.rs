@@ -44,6 +44,21 @@ CREATE INDEX threads_parent_created ON threads (account, archived, parent, creat
 CREATE INDEX threads_main_created ON threads (account, archived, main, created) WHERE main IS NOT NULL;
 ";
 
+/// The moment of the last change within its minute, as the schema's tenth version adds it. It is null for a thread that
+/// changed again in the minute, so that it is written twice a minute at the most, however often a thread changes. Lists
+/// read the others in order, without sorting a minute in which many threads changed.
+pub(crate) const MOMENTS: &str = "
+ALTER TABLE threads ADD COLUMN moment INTEGER;
+UPDATE threads SET moment = (SELECT h.updated - threads.minute * 60000000 FROM heads h WHERE h.thread = threads.id);
+DROP INDEX threads_recent;
+CREATE INDEX threads_recent ON threads (account, archived, minute, moment);
+";
+
+/// The moment within its minute, in microseconds.
+pub(crate) fn moment(time: Timestamp) -> i64 {
+    time.as_micros() - time.minute() * 60_000_000
+}
+
 /// Fills what [`TABLES`] made, within the migration's transaction.
 pub(crate) fn migrate(connection: &Connection) -> Result<()> {
     fill(connection)?;
@@ -65,6 +80,14 @@ pub(crate) fn fill(connection: &Connection) -> Result<()> {
         }
         insert(connection, key(thread.id), terms.rows(thread.created, minute))
     })
+}
+
+/// Sets the moments of all threads, whose minutes are right, anew.
+pub(crate) fn set_moments(connection: &Connection) -> Result<()> {
+    let set = "UPDATE threads SET moment =
+                   (SELECT h.updated - threads.minute * 60000000 FROM heads h WHERE h.thread = threads.id)";
+    connection.execute(set, []).map_err(from_sqlite)?;
+    Ok(())
 }
 
 /// What a thread's row says beside the thread itself.
@@ -180,7 +203,7 @@ pub(crate) fn insert_thread(
     id: ThreadId,
     account: &Account,
     created: Timestamp,
-    minute: i64,
+    updated: Timestamp,
     record: &Record,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
@@ -188,8 +211,8 @@ pub(crate) fn insert_thread(
     connection
         .prepare_cached(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, tagged)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 visibility, parent, tagged, moment)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )
         .and_then(|mut statement| {
             statement.execute(params![
@@ -200,17 +223,18 @@ pub(crate) fn insert_thread(
                 agent,
                 main,
                 created.as_micros(),
-                minute,
+                updated.minute(),
                 record.encode(),
                 project,
                 lifecycle,
                 visibility,
                 parent,
                 tagged,
+                moment(updated),
             ])
         })
         .map_err(from_sqlite)?;
-    insert(connection, key(id), terms.rows(created, minute))
+    insert(connection, key(id), terms.rows(created, updated.minute()))
 }
 
 /// Replaces the terms and columns of a thread whose record is about to become `record`, owned by `owner` from now on.
@@ -235,11 +259,23 @@ pub(crate) fn update_record(
     set_columns(connection, id, record, &after)
 }
 
+/// Takes the moment out of the row of a thread that changed again in its minute.
+pub(crate) fn forget_moment(connection: &Connection, thread: i64) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE threads SET moment = NULL WHERE id = ?1")
+        .and_then(|mut statement| statement.execute([thread]))
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
 /// Moves a thread to another minute in lists. Its tags move with it, and everything else if it is another day.
-pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, to: i64) -> Result<()> {
+pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, updated: Timestamp) -> Result<()> {
+    let to = updated.minute();
     let tagged: bool = connection
-        .prepare_cached("UPDATE threads SET minute = ?2 WHERE id = ?1 RETURNING tagged")
-        .and_then(|mut statement| statement.query_row(params![thread, to], |row| row.get(0)).optional())
+        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3 WHERE id = ?1 RETURNING tagged")
+        .and_then(|mut statement| {
+            statement.query_row(params![thread, to, moment(updated)], |row| row.get(0)).optional()
+        })
         .map_err(from_sqlite)?
         .unwrap_or(false);
     if !tagged && day(from) == day(to) {
@@ -285,6 +321,17 @@ pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>
         wrong.truncate(limit);
         Ok(())
     })?;
+    let moments: i64 = connection
+        .query_row(
+            "SELECT count(*) FROM threads t JOIN heads h ON h.thread = t.id
+             WHERE t.moment <> h.updated - t.minute * 60000000",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(from_sqlite)?;
+    if wrong.is_empty() && moments > 0 {
+        wrong.push(format!("lists show {moments} threads at another moment than that of their last change"));
+    }
     let found: i64 = connection.query_row("SELECT count(*) FROM terms", [], |row| row.get(0)).map_err(from_sqlite)?;
     if wrong.is_empty() && found != expected {
         wrong.push(format!("lists have {found} terms, the threads {expected}"));

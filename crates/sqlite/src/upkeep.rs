@@ -418,7 +418,8 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
             progress("entries", done, Some(total as u64));
         }
         rebuild_threads(connection, &actors, progress)?;
-        terms::fill(connection)
+        terms::fill(connection)?;
+        terms::set_moments(connection)
     })
 }
 

@@ -471,7 +471,8 @@ impl ListRun {
     }
 
     /// Takes in the rows of a lane.
-    fn take(&mut self, at: usize, rows: Vec<Thread>) {
+    fn take(&mut self, at: usize, mut rows: Vec<Thread>) {
+        let is_alone = self.lanes.len() == 1 && self.found.is_empty() && self.skip == 0 && self.goal == Goal::Page;
         let Self { query, lanes, .. } = self;
         let Some(state) = lanes.get_mut(at) else { return };
         state.is_done = rows.len() < state.at_once;
@@ -480,7 +481,13 @@ impl ListRun {
             state.bound = last.order();
         }
         state.at_once = state.at_once.saturating_mul(4).min(READ_MAX);
-        state.rows.extend(rows.into_iter().filter(|row| query.filter.matches(row)));
+        rows.retain(|row| query.filter.matches(row));
+        if is_alone && rows.len() <= query.limit {
+            // There is nothing to merge them with: they are the page, or its beginning.
+            self.found = rows;
+        } else {
+            state.rows.extend(rows);
+        }
     }
 }
 

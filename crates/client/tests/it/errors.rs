@@ -99,3 +99,36 @@ fn a_server_that_is_not_there_or_is_something_else_is_told_apart() {
         assert!(matches!(error, Error::NotUnderstood { .. }), "{error}");
     });
 }
+
+#[test]
+fn a_server_that_does_not_speak_tls_is_told_at_once_and_not_asked_again() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("https://{}", listener.local_addr().expect("an address"));
+        let serving = tokio::spawn(async move {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            let mut asked = 0;
+            // It ends when the test is over.
+            while let Ok((mut socket, _)) = listener.accept().await {
+                asked += 1;
+                let mut hello = [0; 4_096];
+                if socket.read(&mut hello).await.is_ok_and(|bytes| hello[..bytes] == *b"done") {
+                    break;
+                }
+                drop(socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await);
+            }
+            asked
+        });
+        // The usual settings would ask again for 15 s.
+        let client = Client::connect(&url, None).expect("a client");
+        let error = client.is_alive().await.expect_err("it cannot be encrypted");
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        let mut stream = client.stream_of_project("work", threadkeep_client::After::Start);
+        let error = stream.next().await.expect_err("it cannot be encrypted");
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        let address = url.trim_start_matches("https://");
+        let mut last = tokio::net::TcpStream::connect(address).await.expect("a connection");
+        tokio::io::AsyncWriteExt::write_all(&mut last, b"done").await.expect("a word");
+        assert_eq!(serving.await.expect("no panic"), 3, "once by each, and the end of the test");
+    });
+}

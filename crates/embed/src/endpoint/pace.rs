@@ -1,14 +1,10 @@
-//! How fast requests follow each other, and how long to wait after a failure.
+//! How fast requests follow each other.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest pause after the first failure; each is twice as long as the one before…
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// …up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The part of a minute's requests that may go out at once.
 const BURST_SHARE: u32 = 10;
 
@@ -40,34 +36,6 @@ impl Pace {
     }
 }
 
-/// The pauses of one request.
-pub(super) struct Pauses {
-    give_up_after: Duration,
-    began: Option<Instant>,
-    next: Duration,
-}
-
-impl Pauses {
-    pub(super) fn new(give_up_after: Duration) -> Self {
-        Self { give_up_after, began: None, next: FIRST_PAUSE }
-    }
-
-    /// How long to wait before the next attempt, at least as long as was asked for; none if it is too late.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        let away = self.began.get_or_insert_with(Instant::now).elapsed();
-        let left = self.give_up_after.checked_sub(away).filter(|left| !left.is_zero())?;
-        // Half of it by chance, so that those who failed together do not come back together.
-        let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
-        let pause = self.next.mul_f64(0.5 + chance / 2.0);
-        self.next = (2 * self.next).min(LONGEST_PAUSE);
-        match asked {
-            Some(asked) if asked > left => None,
-            Some(asked) => Some(pause.max(asked)),
-            None => Some(pause.min(left)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,16 +51,5 @@ mod tests {
             pace.wait().await;
         }
         assert_eq!(began.elapsed().as_secs(), 60);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn pauses_grow_and_end_and_heed_what_was_asked() {
-        let mut pauses = Pauses::new(Duration::from_secs(60));
-        let first = pauses.next(None).expect("there is time");
-        assert!(first <= FIRST_PAUSE && first >= FIRST_PAUSE / 2);
-        assert_eq!(pauses.next(Some(Duration::from_secs(9))), Some(Duration::from_secs(9)));
-        assert_eq!(pauses.next(Some(Duration::from_secs(61))), None);
-        tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(pauses.next(None), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use threadkeep_model::{Entry, Kind, Message, MessageId, Position, Record, Thread, ThreadId, Version};
+use threadkeep_model::{Entry, Message, MessageId, Position, Record, Thread, ThreadId, Version, ViewChange};
 use threadkeep_store::{EntryQuery, Order, Signal, StoredEntry};
 
 use super::rewind::Tail;
@@ -192,19 +192,19 @@ impl ThreadChanges {
     /// What `entry` changed in the list of messages; and what is left to read of it.
     async fn compare(&self, entry: &StoredEntry, after: &Thread) -> Result<(Vec<MessageChange>, Option<Tail>)> {
         let (engine, thread, head) = (&self.engine, after.id, &self.found.head);
-        let messages = match entry.kind {
-            Kind::MessageAppended | Kind::MessageDelivered => {
+        let messages = match entry.kind.view_change() {
+            ViewChange::Appends => {
                 let message = message(entry, engine.body(entry).await?)?;
                 vec![MessageChange::Added { index: after.head.tally.messages().saturating_sub(1), message }]
             }
-            Kind::MessageInserted => {
+            ViewChange::Inserts => {
                 let view = engine.view(thread, head, Some(entry.position)).await?;
                 let id = MessageId { segment: entry.segment, position: entry.position };
                 let located = engine.locate(&view, id).await?;
                 let index = engine.index_of(&view, &located).await?;
                 vec![MessageChange::Added { index, message: engine.assemble(&located.base, located.item()).await? }]
             }
-            Kind::MessageEdited => {
+            ViewChange::Edits => {
                 let Entry::MessageEdited(edited) = engine.decode(entry).await? else { return Ok((Vec::new(), None)) };
                 let view = engine.view(thread, head, Some(entry.position)).await?;
                 let located = engine.locate(&view, edited.target).await?;
@@ -215,7 +215,7 @@ impl ThreadChanges {
                     metadata: edited.metadata.is_some(),
                 }]
             }
-            Kind::MessagesDeleted => {
+            ViewChange::Deletes => {
                 let Entry::MessagesDeleted(deleted) = engine.decode(entry).await? else {
                     return Ok((Vec::new(), None));
                 };
@@ -229,12 +229,12 @@ impl ThreadChanges {
                 indexes.sort_unstable_by(|one, other| other.cmp(one));
                 indexes.into_iter().map(|index| MessageChange::Removed { index, count: 1 }).collect()
             }
-            Kind::Truncated => {
+            ViewChange::Truncates => {
                 let (before, left) = (self.thread.head.tally.messages(), after.head.tally.messages());
                 let gone = MessageChange::Removed { index: left, count: before.saturating_sub(left) };
                 if before > left { vec![gone] } else { Vec::new() }
             }
-            Kind::RolledBack => {
+            ViewChange::Rewinds => {
                 let before = engine.view(thread, head, Some(self.thread.head.version)).await?;
                 let now = engine.view(thread, head, Some(entry.position)).await?;
                 let (messages, tail) = engine.rewound(&before, &now, entry.position).await?;
@@ -243,36 +243,7 @@ impl ThreadChanges {
                 messages.extend(back);
                 return Ok((messages, more.then_some(tail)));
             }
-            Kind::EventLogged
-            | Kind::ThreadChanged
-            | Kind::CheckpointSet
-            | Kind::Forked
-            | Kind::Related
-            | Kind::MessageQueued
-            | Kind::QueuedEdited
-            | Kind::QueuedRemoved
-            | Kind::ExecutionBegan
-            | Kind::ExecutionStepped
-            | Kind::ExecutionEnded
-            | Kind::SkillActivated
-            | Kind::AgentAssigned
-            | Kind::OwnerChanged
-            | Kind::FilesChanged
-            | Kind::ValuesChanged
-            | Kind::LifecycleChanged
-            | Kind::Injected
-            | Kind::InjectionTaken
-            | Kind::Decided
-            | Kind::ChildChanged
-            | Kind::ChildRemoved
-            | Kind::Referenced
-            | Kind::ApprovalRequested
-            | Kind::ApprovalAnswered
-            | Kind::Delegated
-            | Kind::DelegationRevoked
-            | Kind::Observed
-            | Kind::ObserverRemoved
-            | Kind::Merged => Vec::new(),
+            ViewChange::Nothing => Vec::new(),
         };
         Ok((messages, None))
     }

@@ -10,11 +10,11 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, Order};
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::messages::{message, shown};
-use crate::plan::Plan;
-use crate::show::AppendedMessages;
+use crate::shown::AppendedMessages;
 use crate::{Engine, Error, Result};
 
 /// Messages, checked and encoded.

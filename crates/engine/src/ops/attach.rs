@@ -11,7 +11,7 @@ use threadkeep_model::{
 };
 
 use crate::files::{FileRecord, record};
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Error, Result};
 
 /// Most files that go with one message.

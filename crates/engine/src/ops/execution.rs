@@ -9,18 +9,17 @@ use std::sync::Arc;
 use threadkeep_calls as calls;
 use threadkeep_calls::{Begin, Cancel, End, Injection, NewMessage, Step};
 use threadkeep_model::{
-    Actor, Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Invalid,
-    Json, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId, Uuid,
-    Version,
+    Actor, Damaged, Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges,
+    Invalid, Json, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted,
+    ThreadId, Uuid, Version,
 };
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::messages::shown;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
-use crate::show::Shown;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, Show, Shown};
 
 /// What a begin, a step or an end did.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,7 +156,12 @@ impl Engine {
     }
 
     /// The entry that closes the calls of a thread that are open now, after it said `later`.
-    async fn closed_calls(&self, thread: &Thread, later: &[MessageBody], cut: Interrupted) -> Result<Option<Entry>> {
+    pub(crate) async fn closed_calls(
+        &self,
+        thread: &Thread,
+        later: &[MessageBody],
+        cut: Interrupted,
+    ) -> Result<Option<Entry>> {
         let view = self.view(thread.id, &thread.head, None).await?;
         self.close_calls(&view, view.tally.messages(), later, cut).await
     }
@@ -209,6 +213,28 @@ impl Engine {
     }
 }
 
+impl Show for Progressed {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, &self.shown()?)
+    }
+}
+
+impl Progressed {
+    /// It, as the wire shows it.
+    ///
+    /// # Errors
+    /// If a body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::Progressed<'_>, Damaged> {
+        Ok(calls::Progressed {
+            execution_id: self.execution,
+            version: self.version,
+            delivered: self.messages.iter().map(calls::Message::new).collect::<Result<_, _>>()?,
+            injections: self.injections.clone(),
+            messages: None,
+        })
+    }
+}
+
 /// What an executor says, checked.
 #[derive(Default)]
 struct Said {
@@ -241,7 +267,7 @@ fn told_messages(place: &ThreadCommitted, entries: Vec<Entry>, actor: &Arc<Actor
 /// The entry that begins `execution` on `thread`, unless another one is open.
 fn begin(thread: &Thread, execution: Execution, take_over: bool) -> Result<Entry> {
     open_for(thread, Change::Work)?;
-    if thread.record.terminated {
+    if thread.record.terminated.is_some() {
         return Err(Error::ThreadTerminated);
     }
     if let Some(open) = still_open(thread).filter(|open| execution.began < open.until && !take_over) {

@@ -3,8 +3,8 @@
 use threadkeep_calls::{Mention, Relationship, RelationshipRole};
 use threadkeep_model::{Entry, Invalid, Position, Related, RelationKind, Thread, ThreadId, strip_nulls};
 
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Mention {
@@ -56,7 +56,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::testing::{other, thread};
+    use crate::ground::plan::testing::{other, thread};
 
     #[test]
     fn a_mention_that_holds_changes_nothing_and_none_names_the_thread_itself() {

@@ -27,6 +27,7 @@ pub(crate) mod reference;
 pub(crate) mod rollback;
 pub(crate) mod spawn;
 pub(crate) mod subagent;
+pub(crate) mod terminate;
 pub(crate) mod text;
 pub(crate) mod transfer;
 pub(crate) mod truncate;

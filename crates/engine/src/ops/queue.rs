@@ -8,9 +8,9 @@ use threadkeep_model::{
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::edit::merge;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::{Plan, Told};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::{Plan, Told};
 use crate::{Engine, Error, Result};
 
 impl Carry for Queue {
@@ -189,7 +189,7 @@ impl Engine {
     /// Refuses to queue on a thread that takes nothing more.
     pub(crate) async fn refuse_queueing(&self, thread: &Thread, silent: bool) -> Result<()> {
         open_for(thread, Change::Content)?;
-        if thread.record.terminated {
+        if thread.record.terminated.is_some() {
             return Err(Error::ThreadTerminated);
         }
         let max = self.queue_max(silent);

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use threadkeep_calls as calls;
 use threadkeep_calls::{
     GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent, ThreadEvent,
 };
@@ -16,11 +17,11 @@ use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::queue::queued;
 use super::text::not_blank;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::{Plan, tell_other, write};
-use crate::policy::Verb;
-use crate::{Engine, Error, Result};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::{Plan, tell_other, write};
+use crate::ground::policy::Verb;
+use crate::{Engine, Error, Result, Show, Shown};
 
 /// The thread of a new subagent, and what it was given.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ impl Carry for Subagent {
 /// The plan: the child, and what its parent's registry says of it.
 fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Result<Plan> {
     open_for(&parent, Change::Content)?;
-    if parent.record.terminated {
+    if parent.record.terminated.is_some() {
         return Err(Error::ThreadTerminated);
     }
     let birth = ThreadCommit::Create(birth.with_birth_recorded());
@@ -86,6 +87,14 @@ fn registered(subagent: &Subagent, id: ThreadId, created_at: Timestamp) -> Child
         created_at,
         status: subagent.status.clone().unwrap_or_else(|| "created".to_owned()),
         parent_communication: subagent.parent_communication,
+    }
+}
+
+impl Show for SubagentThread {
+    fn show(&self) -> Result<Shown> {
+        let thread = calls::Thread::from(&self.thread);
+        let told = calls::SubagentThread { thread, attachments: self.attachments.clone() };
+        Shown::at(self.thread.head.version, &told)
     }
 }
 
@@ -122,8 +131,10 @@ impl Carry for NotifyParent {
             Vec::new()
         } else {
             engine.refuse_queueing(&parent, message.silent).await?;
+            let sent = engine.sent_files(thread, &self.attachments).await?;
+            // Nobody is asked to allow what is refused anyway.
             engine.authorize(parent.id, Capability::CodeEdit).await?;
-            engine.sent_files(thread, &self.attachments).await?
+            sent
         };
         // The key lies under the parent, which gets the message; this thread is only looked at.
         let told = engine
@@ -243,6 +254,13 @@ impl Engine {
             Err(Error::ThreadNotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The thread that this one works for, and what its registry says of this one.
+    pub(crate) async fn registered_child(&self, thread: ThreadId) -> Result<Option<(Thread, Child)>> {
+        let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
+        let child = self.find_child(parent.id, thread).await?;
+        Ok(child.map(|child| (parent, child)))
     }
 
     async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {

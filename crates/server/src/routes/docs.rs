@@ -6,12 +6,12 @@ use axum::response::{IntoResponse, Response};
 use threadkeep::Json;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
+use super::pages;
 use crate::access::Session;
 use crate::answer::Answer;
 use crate::conditions::IfNoneMatch;
-use crate::docs;
 use crate::input::Path;
-use crate::openapi::{document, tag};
+use crate::routes::openapi::{document, tag};
 use crate::table::{self, Gives, Routes};
 
 pub(crate) fn routes() -> Routes {
@@ -65,13 +65,13 @@ async fn openapi(known: IfNoneMatch) -> Answer {
 
 async fn reference(session: Session, known: IfNoneMatch) -> Answer {
     Ok(match &session.key {
-        Some(key) => shown(&docs::reference_for(key), &known),
-        None => shown(docs::reference(), &known),
+        Some(key) => shown(&pages::reference_for(key), &known),
+        None => shown(pages::reference(), &known),
     })
 }
 
 async fn error_list(known: IfNoneMatch) -> Answer {
-    Ok(shown(&docs::error_list(), &known))
+    Ok(shown(&pages::error_list(), &known))
 }
 
 async fn error(Path(code): Path<String>, known: IfNoneMatch) -> Answer {
@@ -79,13 +79,13 @@ async fn error(Path(code): Path<String>, known: IfNoneMatch) -> Answer {
         let problem = Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such code");
         problem.hint("/docs/errors lists them")
     })?;
-    Ok(shown(&docs::error_page(code), &known))
+    Ok(shown(&pages::error_page(code), &known))
 }
 
 /// A page.
 fn shown(page: &str, known: &IfNoneMatch) -> Response {
     let mut response = kept("text/html; charset=utf-8", page, &tag(page), known);
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(docs::CSP));
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
     response
 }
 

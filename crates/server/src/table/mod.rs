@@ -17,7 +17,7 @@ use threadkeep_calls::{ErrorCode, Group, Status};
 pub(crate) use describe::{Describe, describe_body, describe_envelope, describe_key, describe_path};
 
 use crate::app::App;
-use crate::calls::refuse_others;
+use crate::conditions::refuse_others;
 
 /// Makes the schema of a type, with the schemas it needs.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;

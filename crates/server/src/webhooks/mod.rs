@@ -1,21 +1,19 @@
-//! Webhooks: events of observed threads, brought to addresses outside, signed, and tried again.
+//! Webhooks: events of observed threads, posted to addresses outside, signed, and tried again.
 //!
-//! Where a name leads is looked up once for each try, the answer is judged ([`address`]), and the connection goes to that
-//! very address: a name that is made to point elsewhere in between changes nothing.
+//! Private addresses are refused by [`threadkeep_outgoing::Reach::Public`], unless the settings allow them.
 
-mod address;
 mod post;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ring::hmac;
 use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, World};
 use threadkeep_calls as api;
+use threadkeep_outgoing::{Failed, Limits, Outgoing, Reach};
 
-use self::post::{Post, Refused};
+use self::post::post;
 
-/// The header that says when something was sent, and by whom.
+/// The header with the time and the signature of a post.
 const SIGNATURE: &str = "threadkeep-signature";
 /// How often a post is tried.
 const TRIES: u32 = 8;
@@ -42,30 +40,32 @@ impl Default for WebhookSettings {
 /// Brings events to webhooks.
 pub(crate) struct Webhooks {
     engine: Engine,
-    post: Arc<Post>,
+    outgoing: Outgoing,
     settings: WebhookSettings,
 }
 
 impl Webhooks {
     pub(crate) fn new(engine: Engine, settings: WebhookSettings) -> Self {
-        Self { engine, post: Arc::new(Post::new(settings.clone())), settings }
+        let reach = if settings.allow_private { Reach::Anywhere } else { Reach::Public };
+        let limits = Limits { connect: settings.timeout, answer: settings.timeout, ..Limits::default() };
+        Self { engine, outgoing: Outgoing::new(reach, limits), settings }
     }
 
     async fn try_all(&self, url: &str, delivery: &Delivery) -> Result<(), String> {
         let body = serde_json::to_string(&api::WebhookEvent::from(delivery)).map_err(|error| error.to_string())?;
         let secret = self.engine.observer_secret(delivery.observer).await.map_err(|error| error.to_string())?;
-        let mut why = String::new();
+        let (timeout, mut why) = (self.settings.timeout, String::new());
         for tried in 0..TRIES {
             if tried > 0 {
                 tokio::time::sleep(self.settings.pause.saturating_mul(1 << (tried - 1))).await;
             }
             let seconds = SystemWorld.now().as_micros().div_euclid(1_000_000);
             let signature = sign(&secret, seconds, &body);
-            match self.post.send(url, &body, &signature).await {
+            let posted = tokio::time::timeout(timeout, post(&self.outgoing, url, &body, &signature)).await;
+            match posted.unwrap_or_else(|_| Err(Failed::after(format!("no answer within {timeout:?}")))) {
                 Ok(()) => return Ok(()),
-                // It would be refused again.
-                Err(Refused::Here(what)) => return Err(what),
-                Err(Refused::There(what)) => why = what,
+                Err(failed) if failed.for_good => return Err(failed.what),
+                Err(failed) => why = failed.what,
             }
         }
         Err(format!("{why} ({TRIES} tries)"))

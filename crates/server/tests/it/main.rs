@@ -16,5 +16,6 @@ mod search;
 mod shared;
 mod streams;
 mod support;
+mod terminate;
 mod values;
 mod webhooks;

@@ -269,6 +269,50 @@ pub async fn a_page_goes_on_where_it_ended_also_within_one_moment(hands: Hands) 
     }
 }
 
+pub async fn threads_that_change_again_within_a_minute_are_listed_in_order(hands: Hands) {
+    let mut dice = Dice(7);
+    let mut last: Vec<(Timestamp, ThreadId)> = Vec::new();
+    for step in 0..120 {
+        // Changes a few milliseconds apart, over three minutes; some threads change once, some again and again.
+        hands.pass(-1_000_000 + if step % 40 == 0 { 60_000_000 } else { dice.below(5) as i64 * 1_000 });
+        let thread = match last.len() {
+            0..3 => None,
+            known => (!dice.one_in(3)).then(|| last[dice.below(known as u64) as usize].1),
+        };
+        let thread = match thread {
+            Some(thread) => {
+                hands.say(thread, "again").await;
+                thread
+            }
+            None => hands.thread(&["first"]).await,
+        };
+        last.retain(|(_, known)| *known != thread);
+        last.push((hands.head(thread).await.updated, thread));
+        if step % 10 != 9 {
+            continue;
+        }
+        last.sort_by_key(|(updated, thread)| std::cmp::Reverse((*updated, thread.short().bits())));
+        for limit in [1, 2, 3, 7, 50] {
+            let mut paged: Vec<Thread> = Vec::new();
+            loop {
+                let after = paged.last().map(|last| ListSort::Updated.place(last));
+                let query = ListQuery { after, ..ListQuery::of(Account::local(), limit) };
+                let page = hands.stores.store.list(query).await.expect("a page");
+                let is_last = page.len() < limit;
+                paged.extend(page);
+                if is_last {
+                    break;
+                }
+            }
+            let paged: Vec<_> = paged.iter().map(|thread| (thread.head.updated, thread.id)).collect();
+            assert_eq!(paged, last, "in pages of {limit} after {step}");
+        }
+    }
+    assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
+    hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
+    assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
+}
+
 pub async fn parents_are_read_for_many_threads_at_once(hands: Hands) {
     let parent = hands.thread(&["a", "b"]).await;
     let other = hands.thread(&["c"]).await;

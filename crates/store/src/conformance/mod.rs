@@ -103,6 +103,7 @@ macro_rules! conformance_tests {
             lists: any_filter_gives_what_looking_at_every_thread_gives,
                  a_thread_with_more_than_is_indexed_is_found_all_the_same,
                  a_page_goes_on_where_it_ended_also_within_one_moment,
+                 threads_that_change_again_within_a_minute_are_listed_in_order,
                  parents_are_read_for_many_threads_at_once,
                  times_before_the_epoch_are_listed_too;
             leases: a_lease_is_taken_read_renewed_and_released,

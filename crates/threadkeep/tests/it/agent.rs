@@ -1,9 +1,9 @@
 //! Who works on a thread: assignment, skills, subagents, archive.
 
 use threadkeep::{
-    ActivateSkill, Archive, Archived, Assign, Begin, Child, Create, Delete, Error, Fork, Json, List, MessageBody,
+    ActivateSkill, Archive, Archived, Assign, At, Begin, Child, Create, Delete, Error, Fork, Json, List, MessageBody,
     NotifyParent, ParentCommunication, RollbackTo, SetStatus, Skill, Subagent, Thread, ThreadId, Truncate,
-    TruncateFrom, Unarchive, Update,
+    TruncateFrom, Unarchive, Update, calls::Notified,
 };
 
 use crate::{Keep, on_every_store};
@@ -25,7 +25,7 @@ on_every_store!(
 );
 
 fn skill(name: &str) -> ActivateSkill {
-    ActivateSkill { skill: Skill { name: name.into(), arguments: None }, expected: None }
+    ActivateSkill { skill: Skill { name: name.into(), arguments: None } }
 }
 
 fn subagent(name: &str) -> Subagent {
@@ -63,7 +63,7 @@ async fn a_thread_is_assigned_to_another_agent_and_its_history_stays(keep: Keep)
 async fn a_skill_is_activated_once_for_each_name(keep: Keep) {
     let id = keep.thread(&[]).await;
     let arguments = Some(Json::parse("arguments", r#"{"pages":2}"#).expect("JSON"));
-    let with = ActivateSkill { skill: Skill { name: "pdf".into(), arguments }, expected: None };
+    let with = ActivateSkill { skill: Skill { name: "pdf".into(), arguments } };
     keep.engine.activate_skill(id, with).await.expect("a skill");
     let before = keep.engine.activate_skill(id, skill("web")).await.expect("a skill");
     let again = keep.engine.activate_skill(id, skill("pdf")).await.expect("active already");
@@ -125,7 +125,7 @@ async fn a_truncation_leaves_agent_and_skills_alone(keep: Keep) {
     let id = keep.thread(&["a", "b"]).await;
     keep.engine.activate_skill(id, skill("pdf")).await.expect("a skill");
     keep.engine.assign(id, Assign::to("coder")).await.expect("an assignment");
-    let truncate = Truncate { from: TruncateFrom::Index(1), expected: None };
+    let truncate = Truncate { from: TruncateFrom::Index(1) };
     keep.engine.truncate(id, truncate).await.expect("a truncation");
     assert_eq!((state(&keep, id).await.as_str(), keep.shows(id).await.as_str()), ("coder: pdf", "a"));
     let child = keep.engine.fork(id, Fork::default()).await.expect("a fork").id;
@@ -144,8 +144,8 @@ async fn archive_hides_and_unarchive_brings_back(keep: Keep) {
     let back = keep.engine.unarchive(id, Unarchive::default()).await.expect("brought back");
     assert!(!back.record.archived);
     assert_eq!((listed(Archived::No).await, listed(Archived::Yes).await), (1, 0));
-    let conflict = Archive { expected: Some(threadkeep::Position(0)) };
-    assert!(matches!(keep.engine.archive(id, conflict).await, Err(Error::VersionConflict { .. })));
+    let stale = At::of(id).expecting(threadkeep::Position(0));
+    assert!(matches!(keep.engine.archive(stale, Archive {}).await, Err(Error::VersionConflict { .. })));
 }
 
 async fn a_subagent_is_registered_with_its_parent_in_one_commit(keep: Keep) {
@@ -185,12 +185,12 @@ async fn a_subagent_reports_to_its_parent(keep: Keep) {
     let parent = keep.thread(&["a"]).await;
     let child = keep.engine.subagent(parent, subagent("critic")).await.expect("a subagent").thread.id;
     let notify = |content: &str| NotifyParent { content: content.into(), ..Default::default() };
-    let queued = keep.engine.notify_parent(child, notify("half of it")).await.expect("told").expect("a parent");
-    assert!(queued.message.silent);
-    assert_eq!(queued.message.name.as_deref(), Some("critic"));
-    let metadata = queued.message.metadata.as_ref().expect("metadata").to_value();
+    let queued = keep.engine.notify_parent(child, notify("half of it")).await.expect("told").queued.expect("a parent");
+    assert!(queued.queued_message.silent);
+    assert_eq!(queued.queued_message.name.as_deref(), Some("critic"));
+    let metadata = queued.queued_message.metadata.as_ref().expect("metadata").to_value();
     assert_eq!(metadata["subagent_id"], child.to_string());
-    assert!(keep.engine.set_status(child, SetStatus { status: "running".into() }).await.expect("set"));
+    assert!(keep.engine.set_status(child, SetStatus { status: "running".into() }).await.expect("set").set);
     assert_eq!(children(&keep, parent).await[0].status, "running");
     assert_eq!(thread(&keep, child).await.record.status.as_deref(), Some("running"));
     keep.engine.begin(parent, Begin::default()).await.expect("an execution");
@@ -209,8 +209,8 @@ async fn without_a_parent_nothing_is_told(keep: Keep) {
         .notify_parent(alone, NotifyParent { content: "hello?".into(), ..Default::default() })
         .await
         .expect("no-op");
-    assert_eq!(told, None);
-    assert!(!keep.engine.set_status(alone, SetStatus { status: "lonely".into() }).await.expect("no-op"));
+    assert_eq!(told, Notified { notified: false, queued: None });
+    assert!(!keep.engine.set_status(alone, SetStatus { status: "lonely".into() }).await.expect("no-op").set);
     assert_eq!(thread(&keep, alone).await, before);
 }
 
@@ -252,8 +252,8 @@ async fn what_breaks_a_rule_is_refused(keep: Keep) {
     keep.engine.subagent(id, subagent(&long)).await.expect_err("too long");
     let unknown = ThreadId::from_bits(7);
     assert!(matches!(keep.engine.subagent(unknown, subagent("x")).await, Err(Error::ThreadNotFound { .. })));
-    let late = ActivateSkill { expected: Some(threadkeep::Position(9)), ..skill("pdf") };
-    assert!(matches!(keep.engine.activate_skill(id, late).await, Err(Error::VersionConflict { .. })));
+    let late = At::of(id).expecting(threadkeep::Position(9));
+    assert!(matches!(keep.engine.activate_skill(late, skill("pdf")).await, Err(Error::VersionConflict { .. })));
     assert_eq!(thread(&keep, id).await.head.version, threadkeep::Position(0), "nothing was written");
 }
 

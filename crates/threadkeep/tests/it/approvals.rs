@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use threadkeep::{
-    Actor, ActorKind, Answer, Approval, ApprovalState, Approvals, Caller, Capability, DeleteFile, Engine, Error,
-    Fallback, FilePath, Find, Json, LifecycleAction, MakeDirectory, MessageBody, MoveFile, NewFile, Position,
-    RemoveDirectory, RollbackTo, SetValue, ThreadId, Transfer, Transferred, Uuid, Verdict,
+    Actor, ActorKind, Approval, ApprovalState, Approve, At, Caller, Capability, DeleteFile, Deny, Engine, Error,
+    Fallback, FilePath, Find, Json, LifecycleAction, ListApprovals, ListedState, MakeDirectory, MessageBody, MoveFile,
+    NewFile, Position, RemoveDirectory, RevokeApproval, RevokeDelegation, RollbackTo, SetValue, ThreadId, ThreadName,
+    Transfer, Uuid,
 };
 
 use crate::{Keep, on_every_store};
@@ -35,26 +36,36 @@ fn asking(capability: Capability) -> Transfer {
 }
 
 async fn ask(engine: &Engine, thread: ThreadId, transfer: Transfer) -> Approval {
-    match engine.transfer(thread, transfer).await.expect("an approval") {
-        Transferred::Approval(approval) => *approval,
-        Transferred::Delegation(given) => panic!("{given:?}"),
-    }
+    let made = engine.transfer(thread, transfer).await.expect("an approval");
+    assert_eq!(made.delegation_id, None);
+    engine.approval(made.approval_id.expect("an approval")).await.expect("an approval")
 }
 
 async fn give(engine: &Engine, thread: ThreadId, transfer: Transfer) -> Uuid {
-    match engine.transfer(thread, transfer).await.expect("a delegation") {
-        Transferred::Delegation(given) => given.delegation.id,
-        Transferred::Approval(approval) => panic!("{approval:?}"),
-    }
+    let made = engine.transfer(thread, transfer).await.expect("a delegation");
+    assert_eq!(made.approval_id, None);
+    made.delegation_id.expect("a delegation")
 }
 
-fn answer(id: Uuid) -> Answer {
-    Answer { id, reason: Some("because".into()) }
+fn yes(approval: Uuid) -> Approve {
+    Approve { approval, reason: Some("because".into()) }
+}
+
+fn no(approval: Uuid) -> Deny {
+    Deny { approval, reason: Some("because".into()) }
+}
+
+fn back(approval: Uuid) -> RevokeApproval {
+    RevokeApproval { approval, reason: Some("because".into()) }
+}
+
+fn revoked(delegation: Uuid) -> RevokeDelegation {
+    RevokeDelegation { delegation, reason: Some("because".into()) }
 }
 
 async fn pending(engine: &Engine) -> Vec<Uuid> {
-    let asked = Approvals { state: Some(ApprovalState::Pending), ..Approvals::default() };
-    engine.approvals(asked).await.expect("a page").items.iter().map(|approval| approval.asked.id).collect()
+    let asked = ListApprovals { state: Some(ListedState::Pending), ..ListApprovals::default() };
+    engine.approvals(asked).await.expect("a page").items.iter().map(|approval| approval.id).collect()
 }
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
@@ -66,17 +77,17 @@ async fn an_approval_is_asked_listed_and_answered_once(keep: Keep) {
     let coder = agent(&keep, "coder");
     let transfer = Transfer { reason: Some("it is old".into()), ..asking(Capability::DeleteFile) };
     let asked = ask(&coder, thread, transfer).await;
-    let id = asked.asked.id;
+    let id = asked.id;
     assert_eq!(keep.engine.approval(id).await.expect("an approval"), asked, "what was answered is what is read");
     assert_eq!(pending(&keep.engine).await, [id]);
-    assert_eq!(code(coder.answer(Verdict::Approve, answer(id)).await), "forbidden", "nobody approves what they asked");
-    let approved = keep.engine.answer(Verdict::Approve, answer(id)).await.expect("an answer");
+    assert_eq!(code(coder.approve(At::none(), yes(id)).await), "forbidden", "nobody approves what they asked");
+    let approved = keep.engine.approve(At::none(), yes(id)).await.expect("an answer");
     let read = keep.engine.approval(id).await.expect("an approval");
     assert_eq!(read, approved);
-    let by = read.answered.expect("an answer");
-    assert_eq!((by.by.name.as_str(), by.reason.as_deref(), by.timed_out), ("local", Some("because"), false));
-    for verdict in [Verdict::Approve, Verdict::Deny] {
-        let second = keep.engine.answer(verdict, answer(id)).await.expect_err("answered");
+    let by = read.answered_by.expect("an answer");
+    assert_eq!((by.name.as_str(), read.answer_reason.as_deref(), read.timed_out), ("local", Some("because"), false));
+    for second in [keep.engine.approve(At::none(), yes(id)).await, keep.engine.deny(At::none(), no(id)).await] {
+        let second = second.expect_err("answered");
         assert_eq!(second.code(), "approval_answered");
         assert!(second.to_string().contains("approved") && second.to_string().contains("local"), "{second}");
     }
@@ -95,20 +106,20 @@ async fn an_approval_is_asked_listed_and_answered_once(keep: Keep) {
 async fn whoever_asked_withdraws_and_a_human_takes_back(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let (coder, other) = (agent(&keep, "coder"), agent(&keep, "other"));
-    let first = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
-    assert_eq!(code(other.answer(Verdict::Revoke, answer(first)).await), "forbidden");
-    let withdrawn = coder.answer(Verdict::Revoke, answer(first)).await.expect("withdrawn");
+    let first = ask(&coder, thread, asking(Capability::Deploy)).await.id;
+    assert_eq!(code(other.revoke_approval(At::none(), back(first)).await), "forbidden");
+    let withdrawn = coder.revoke_approval(At::none(), back(first)).await.expect("withdrawn");
     assert_eq!(withdrawn.state, ApprovalState::Revoked);
-    let second = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
-    keep.engine.answer(Verdict::Approve, answer(second)).await.expect("approved");
+    let second = ask(&coder, thread, asking(Capability::Deploy)).await.id;
+    keep.engine.approve(At::none(), yes(second)).await.expect("approved");
     coder.authorize(thread, Capability::Deploy).await.expect("authority");
-    assert_eq!(code(coder.answer(Verdict::Revoke, answer(second)).await), "forbidden");
-    keep.engine.revoke(answer(second)).await.expect("taken back");
+    assert_eq!(code(coder.revoke_approval(At::none(), back(second)).await), "forbidden");
+    keep.engine.revoke_approval(At::none(), back(second)).await.expect("taken back");
     assert_eq!(code(coder.authorize(thread, Capability::Deploy).await), "approval_required");
     let for_good = Transfer { can_revoke: Some(false), ..asking(Capability::CodeEdit) };
-    let third = ask(&coder, thread, for_good).await.asked.id;
-    keep.engine.answer(Verdict::Approve, answer(third)).await.expect("approved");
-    assert_eq!(code(keep.engine.revoke(answer(third)).await), "forbidden");
+    let third = ask(&coder, thread, for_good).await.id;
+    keep.engine.approve(At::none(), yes(third)).await.expect("approved");
+    assert_eq!(code(keep.engine.revoke_approval(At::none(), back(third)).await), "forbidden");
 }
 
 async fn an_agent_needs_a_delegation_or_an_approval(keep: Keep) {
@@ -124,17 +135,14 @@ async fn an_agent_needs_a_delegation_or_an_approval(keep: Keep) {
         panic!("an approval is needed")
     };
     let asked = keep.engine.approval(approval).await.expect("an approval");
-    assert_eq!(
-        (asked.asked.scope.as_slice(), asked.asked.asked_by.name.as_str()),
-        (&[Capability::CodeEdit][..], "coder")
-    );
-    keep.engine.answer(Verdict::Deny, answer(approval)).await.expect("denied");
+    assert_eq!((asked.scope.as_slice(), asked.asked_by.name.as_str()), (&[Capability::CodeEdit][..], "coder"));
+    keep.engine.deny(At::none(), no(approval)).await.expect("denied");
     let Err(Error::ApprovalRequired { approval: again, .. }) = coder.authorize(thread, Capability::CodeEdit).await
     else {
         panic!("it was denied")
     };
     assert_ne!(again, approval);
-    keep.engine.answer(Verdict::Approve, answer(again)).await.expect("approved");
+    keep.engine.approve(At::none(), yes(again)).await.expect("approved");
     coder.authorize(thread, Capability::CodeEdit).await.expect("it was approved");
     assert_eq!(code(other.authorize(thread, Capability::CodeEdit).await), "approval_required", "another agent");
     assert_eq!(code(coder.authorize(elsewhere, Capability::CodeEdit).await), "approval_required", "another thread");
@@ -180,9 +188,9 @@ async fn a_delegation_names_agents_and_ends(keep: Keep) {
     assert_eq!(code(coder.authorize(thread, Capability::Deploy).await), "approval_required", "its time is over");
     let held: Vec<Uuid> = delegations(&keep, thread).await;
     assert_eq!(held, [given]);
-    assert_eq!(code(coder.revoke(answer(given)).await), "forbidden");
-    keep.engine.revoke(answer(given)).await.expect("revoked");
-    assert_eq!(code(keep.engine.revoke_delegation(answer(given)).await), "delegation_not_found");
+    assert_eq!(code(coder.revoke_delegation(At::none(), revoked(given)).await), "forbidden");
+    keep.engine.revoke_delegation(At::none(), revoked(given)).await.expect("revoked");
+    assert_eq!(code(keep.engine.revoke_delegation(At::none(), revoked(given)).await), "delegation_not_found");
     assert_eq!(code(coder.authorize(thread, Capability::CodeEdit).await), "approval_required");
     assert!(delegations(&keep, thread).await.is_empty());
     // An agent to whom it was delegated answers merges, and nothing else.
@@ -191,33 +199,33 @@ async fn a_delegation_names_agents_and_ends(keep: Keep) {
         ask(&coder, thread, asking(Capability::ApproveMerge)).await,
         ask(&coder, thread, asking(Capability::Deploy)).await,
     );
-    assert_eq!(code(judge.answer(Verdict::Approve, answer(merge.asked.id)).await), "forbidden");
+    assert_eq!(code(judge.approve(At::none(), yes(merge.id)).await), "forbidden");
     give(&keep.engine, thread, Transfer { to: Some("judge".into()), ..Transfer::delegate([Capability::ApproveMerge]) })
         .await;
-    assert_eq!(code(judge.answer(Verdict::Approve, answer(deploy.asked.id)).await), "forbidden");
-    judge.answer(Verdict::Approve, answer(merge.asked.id)).await.expect("a merge is approved");
+    assert_eq!(code(judge.approve(At::none(), yes(deploy.id)).await), "forbidden");
+    judge.approve(At::none(), yes(merge.id)).await.expect("a merge is approved");
 }
 
 async fn delegations(keep: &Keep, thread: ThreadId) -> Vec<Uuid> {
     let held = keep.engine.delegations(thread).await.expect("delegations");
-    held.iter().map(|given| given.delegation.id).collect()
+    held.iter().map(|given| given.id).collect()
 }
 
 async fn what_a_rollback_undid_does_not_hold_until_that_is_undone(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let coder = agent(&keep, "coder");
     let before = keep.engine.thread(thread).await.expect("a thread").head.version;
-    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
+    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.id;
     give(&keep.engine, thread, Transfer::delegate([Capability::CodeEdit])).await;
     keep.engine.rollback(thread, RollbackTo::Version(before)).await.expect("a rollback");
     assert!(pending(&keep.engine).await.is_empty());
     assert!(!keep.engine.approval(asked).await.expect("an approval").holds);
-    assert_eq!(code(keep.engine.answer(Verdict::Approve, answer(asked)).await), "approval_undone");
+    assert_eq!(code(keep.engine.approve(At::none(), yes(asked)).await), "approval_undone");
     assert_eq!(code(coder.authorize(thread, Capability::CodeEdit).await), "approval_required");
     assert!(delegations(&keep, thread).await.is_empty());
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     assert_eq!(pending(&keep.engine).await, [asked], "the one that was asked in between is undone");
-    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("it holds again");
+    keep.engine.approve(At::none(), yes(asked)).await.expect("it holds again");
     coder.authorize(thread, Capability::CodeEdit).await.expect("so does the delegation");
     // What was answered stays answered: only what asked is rewound.
     let now = keep.engine.thread(thread).await.expect("a thread").head.version;
@@ -227,13 +235,13 @@ async fn what_a_rollback_undid_does_not_hold_until_that_is_undone(keep: Keep) {
 
 async fn approvals_of_other_accounts_are_unknown(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.asked.id;
+    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.id;
     let given = give(&keep.engine, thread, Transfer::delegate([Capability::Deploy])).await;
     let stranger = Caller { account: threadkeep::Account::new("stranger").expect("an account"), ..Caller::local() };
     let stranger = keep.engine.acting_as(stranger);
     assert_eq!(code(stranger.approval(asked).await), "approval_not_found");
-    assert_eq!(code(stranger.answer(Verdict::Approve, answer(asked)).await), "approval_not_found");
-    assert_eq!(code(stranger.revoke_delegation(answer(given)).await), "delegation_not_found");
+    assert_eq!(code(stranger.approve(At::none(), yes(asked)).await), "approval_not_found");
+    assert_eq!(code(stranger.revoke_delegation(At::none(), revoked(given)).await), "delegation_not_found");
     assert!(pending(&stranger).await.is_empty());
     assert_eq!(code(stranger.delegations(thread).await), "thread_not_found");
     let actor = Actor::new(ActorKind::Agent, "coder").expect("an actor");
@@ -245,11 +253,11 @@ async fn what_a_former_owner_allowed_is_not_allowed_by_the_next(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let coder = agent(&keep, "coder");
     give(&keep.engine, thread, Transfer::delegate([Capability::CodeEdit])).await;
-    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.asked.id;
-    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("approved");
-    let waits = ask(&coder, thread, asking(Capability::DeleteFile)).await.asked.id;
+    let asked = ask(&coder, thread, asking(Capability::Deploy)).await.id;
+    keep.engine.approve(At::none(), yes(asked)).await.expect("approved");
+    let waits = ask(&coder, thread, asking(Capability::DeleteFile)).await.id;
     let bob = threadkeep::Account::new("bob").expect("an account");
-    let given = threadkeep::ChangeOwner { to: bob.clone(), expected: None };
+    let given = threadkeep::ChangeOwner { account: bob.clone() };
     keep.engine.change_owner(thread, given).await.expect("given away");
     let human = keep.engine.acting_as(Caller { account: bob.clone(), ..Caller::local() });
     let theirs = keep.engine.acting_as(Caller { account: bob, ..coder.caller().clone() });
@@ -257,26 +265,27 @@ async fn what_a_former_owner_allowed_is_not_allowed_by_the_next(keep: Keep) {
         assert_eq!(code(theirs.authorize(thread, capability).await), "approval_required");
     }
     assert!(human.delegations(thread).await.expect("delegations").is_empty());
-    human.answer(Verdict::Deny, answer(waits)).await.expect("what waits goes along");
+    human.deny(At::none(), no(waits)).await.expect("what waits goes along");
 }
 
 async fn lists_go_through_all_threads_in_order(keep: Keep) {
     let threads = [keep.thread(&[]).await, keep.thread(&[]).await, keep.thread(&[]).await];
     let mut all = Vec::new();
     for n in 0..12 {
-        all.push(ask(&keep.engine, threads[n % 3], asking(Capability::Deploy)).await.asked.id);
+        all.push(ask(&keep.engine, threads[n % 3], asking(Capability::Deploy)).await.id);
     }
     for id in &all[..3] {
-        keep.engine.answer(Verdict::Deny, answer(*id)).await.expect("denied");
+        keep.engine.deny(At::none(), no(*id)).await.expect("denied");
     }
-    let page = async |state, thread, cursor| {
-        let asked = Approvals { state, thread, limit: Some(4), cursor };
+    let page = async |state, thread: Option<ThreadId>, cursor| {
+        let thread_id = thread.map(ThreadName::Full);
+        let asked = ListApprovals { state: Some(state), thread_id, limit: Some(4), cursor };
         let page = keep.engine.approvals(asked).await.expect("a page");
-        (page.items.iter().map(|approval| approval.asked.id).collect::<Vec<_>>(), page.next)
+        (page.items.iter().map(|approval| approval.id).collect::<Vec<_>>(), page.next_cursor)
     };
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
-        let (some, next) = page(None, None, cursor).await;
+        let (some, next) = page(ListedState::All, None, cursor).await;
         assert!(some.len() <= 4);
         seen.extend(some);
         cursor = next;
@@ -285,9 +294,9 @@ async fn lists_go_through_all_threads_in_order(keep: Keep) {
         }
     }
     assert_eq!(seen, all);
-    assert_eq!(page(Some(ApprovalState::Denied), None, None).await.0, all[..3]);
-    assert_eq!(page(Some(ApprovalState::Pending), Some(threads[1]), None).await.0, [all[4], all[7], all[10]]);
-    let wrong = Approvals { cursor: Some("x".into()), ..Approvals::default() };
+    assert_eq!(page(ListedState::Denied, None, None).await.0, all[..3]);
+    assert_eq!(page(ListedState::Pending, Some(threads[1]), None).await.0, [all[4], all[7], all[10]]);
+    let wrong = ListApprovals { cursor: Some("x".into()), ..ListApprovals::default() };
     assert_eq!(code(keep.engine.approvals(wrong).await), "invalid_cursor");
     keep.engine.delete(threads[0], threadkeep::Delete::default()).await.expect("deleted");
     assert_eq!(code(keep.engine.approval(all[3]).await), "approval_not_found", "it goes with its thread");
@@ -297,8 +306,8 @@ async fn an_approval_passes_a_writer_and_what_is_wrong_is_refused(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     keep.engine.take_writer(thread, threadkeep::TakeWriter::default()).await.expect("a lease");
     assert_eq!(code(keep.engine.append(thread, MessageBody::user("b")).await), "writer_held");
-    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.asked.id;
-    keep.engine.answer(Verdict::Approve, answer(asked)).await.expect("an answer needs no lease");
+    let asked = ask(&keep.engine, thread, asking(Capability::Deploy)).await.id;
+    keep.engine.approve(At::none(), yes(asked)).await.expect("an answer needs no lease");
     for wrong in [
         Transfer::request_approval([]),
         Transfer { to: Some("x".into()), ..asking(Capability::Deploy) },
@@ -309,7 +318,7 @@ async fn an_approval_passes_a_writer_and_what_is_wrong_is_refused(keep: Keep) {
         assert_eq!(code(keep.engine.transfer(thread, wrong).await), "invalid_body");
     }
     let unknown: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
-    assert_eq!(code(keep.engine.revoke(answer(unknown)).await), "approval_not_found");
+    assert_eq!(code(keep.engine.revoke_approval(At::none(), back(unknown)).await), "approval_not_found");
     assert!(keep.engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a report").is_healthy());
 }
 
@@ -335,14 +344,14 @@ async fn an_agent_changes_files_only_where_it_may(keep: Keep) {
     let (found, _) = coder.find(thread, Find { glob: "*".into(), ..Find::default() }).await.expect("nor for searching");
     assert_eq!(found, [path("a.txt")]);
     let edit = needed(coder.write_file(thread, file("two")).await);
-    let moving = |to: &str| MoveFile { from: path("a.txt"), to: path(to), expected: None };
-    let make = || MakeDirectory { path: path("d"), expected: None };
-    let back = || RollbackTo::ArtifactVersion { path: path("a.txt"), version: before };
+    let moving = |to: &str| MoveFile { from: path("a.txt"), to: path(to) };
+    let make = || MakeDirectory { path: path("d") };
+    let back = || RollbackTo::ArtifactVersion(threadkeep::ArtifactVersion { path: path("a.txt"), version: before });
     assert_eq!(needed(coder.move_file(thread, moving("b.txt")).await), edit, "the same authority, asked for once");
     assert_eq!(needed(coder.make_directory(thread, make()).await), edit);
     assert_eq!(needed(coder.rollback(thread, back()).await), edit);
-    let delete = || DeleteFile { path: path("a.txt"), expected: None };
-    let remove = || RemoveDirectory { path: path("d"), expected: None };
+    let delete = || DeleteFile { path: path("a.txt") };
+    let remove = || RemoveDirectory { path: path("d") };
     let gone = needed(coder.delete_file(thread, delete()).await);
     assert_eq!(needed(coder.remove_directory(thread, remove()).await), gone);
     assert_ne!(edit, gone);
@@ -353,13 +362,13 @@ async fn an_agent_changes_files_only_where_it_may(keep: Keep) {
     let value = SetValue::new("k", Json::string("v")).expect("a value");
     coder.set_value(thread, value).await.expect("values need none");
 
-    engine.answer(Verdict::Approve, answer(edit)).await.expect("approved");
+    engine.approve(At::none(), yes(edit)).await.expect("approved");
     coder.write_file(thread, file("two")).await.expect("it was approved");
     coder.rollback(thread, back()).await.expect("so is this");
     assert_eq!(said(engine).await.as_deref(), Some(&b"one"[..]));
     coder.make_directory(thread, make()).await.expect("and this");
     coder.move_file(thread, moving("d/a.txt")).await.expect("a move edits");
-    coder.move_file(thread, MoveFile { from: path("d/a.txt"), to: path("a.txt"), expected: None }).await.expect("back");
+    coder.move_file(thread, MoveFile { from: path("d/a.txt"), to: path("a.txt") }).await.expect("back");
     assert_eq!(needed(coder.delete_file(thread, delete()).await), gone, "deleting is something else");
     give(engine, thread, Transfer::delegate([Capability::DeleteFile])).await;
     assert!(coder.delete_file(thread, delete()).await.expect("it was delegated"));

@@ -4,7 +4,7 @@ use threadkeep::model::{Attachment, Role};
 use threadkeep::{
     Actor, ActorKind, Begin, Caller, Capability, Content, Create, Engine, Error, FilePath, Files, Json, Limits,
     MakeDirectory, MessageBody, NewFile, NotifyParent, Page, Part, Position, Subagent, SubagentThread, TakeWriter,
-    ThreadId, Transfer,
+    ThreadId, Transfer, calls::Notified,
 };
 
 use crate::{Keep, on_every_store};
@@ -58,8 +58,8 @@ async fn make(keep: &Keep, parent: ThreadId, attachments: &[&str]) -> SubagentTh
 
 async fn notify(engine: &Engine, child: ThreadId, attachments: &[&str]) -> threadkeep::Result<String> {
     let notify = NotifyParent { content: "look".into(), attachments: paths(attachments) };
-    let queued = engine.notify_parent(child, notify).await?.expect("a parent");
-    Ok(places(&queued.message.attachments))
+    let queued = engine.notify_parent(child, notify).await?.queued.expect("a parent");
+    Ok(places(&queued.queued_message.attachments))
 }
 
 fn agent(keep: &Keep, name: &str) -> Engine {
@@ -128,10 +128,10 @@ async fn a_parent_gets_files_with_the_message_that_waits(keep: Keep) {
     put(&keep.engine, child, "/report.md", "fine\n").await;
     let before = version(&keep, parent).await;
     let notify = NotifyParent { content: "done".into(), attachments: paths(&["/report.md"]) };
-    let queued = keep.engine.notify_parent(child, notify).await.expect("told").expect("a parent");
+    let queued = keep.engine.notify_parent(child, notify).await.expect("told").queued.expect("a parent");
     assert_eq!(version(&keep, parent).await, before + 2, "the file and the message, and nothing else");
-    assert_eq!(places(&queued.message.attachments), "/attachments/report.md");
-    assert_eq!(queued.message.name.as_deref(), Some("helper"));
+    assert_eq!(places(&queued.queued_message.attachments), "/attachments/report.md");
+    assert_eq!(queued.queued_message.name.as_deref(), Some("helper"));
     assert_eq!(
         keep.engine.queued(parent).await.expect("a queue"),
         std::slice::from_ref(&queued),
@@ -140,12 +140,13 @@ async fn a_parent_gets_files_with_the_message_that_waits(keep: Keep) {
     assert_eq!(holds(&keep, parent).await, "/attachments/report.md=fine\n");
     let history = keep.engine.history(parent, Position(before), 9).await.expect("a history");
     let last: Vec<_> = history.iter().map(|entry| (entry.kind.as_str(), entry.time)).collect();
-    assert_eq!(last, [("files_changed", queued.created), ("message_queued", queued.created)], "one commit");
+    assert_eq!(last, [("files_changed", queued.created_at), ("message_queued", queued.created_at)], "one commit");
     let begun = keep.engine.begin(parent, Begin::default()).await.expect("an execution");
     assert_eq!(begun.messages[0].name().to_string(), queued.id.to_string(), "it keeps its name when it is delivered");
-    assert_eq!(begun.messages[0].body().expect("a body").attachments, queued.message.attachments);
+    assert_eq!(begun.messages[0].body().expect("a body").attachments, queued.queued_message.attachments);
     let alone = NotifyParent { content: "x".into(), attachments: paths(&["/none"]) };
-    assert_eq!(keep.engine.notify_parent(parent, alone).await.expect("no-op"), None);
+    let nobody = Notified { notified: false, queued: None };
+    assert_eq!(keep.engine.notify_parent(parent, alone).await.expect("no-op"), nobody);
 }
 
 async fn a_name_that_is_taken_gets_a_number_and_the_same_content_is_used_again(keep: Keep) {
@@ -163,7 +164,7 @@ async fn a_name_that_is_taken_gets_a_number_and_the_same_content_is_used_again(k
     assert_eq!(version(&keep, parent).await, before + 2, "nothing was written but messages");
     // Several in one message, and directories that have the name.
     put(&keep.engine, parent, "/attachments/b/x", "x").await;
-    let make = MakeDirectory { path: paths(&["/attachments/b-2"])[0].clone(), expected: None };
+    let make = MakeDirectory { path: paths(&["/attachments/b-2"])[0].clone() };
     keep.engine.make_directory(parent, make).await.expect("a directory");
     for (at, content) in [("/1/b", "one"), ("/2/b", "two"), ("/3/b", "one")] {
         put(&keep.engine, child, at, content).await;

@@ -1,8 +1,8 @@
 //! What a model is given: no call without its result, whatever cut the conversation.
 
 use threadkeep::{
-    Begin, Content, End, ExecutionStatus, Fork, Json, MessageBody, Page, Part, Role, RollbackTo, Step, ThreadId,
-    Truncate, TruncateFrom,
+    Begin, Cancel, Content, End, ExecutionStatus, Fork, Json, MessageBody, Page, Part, Role, RollbackTo, Step,
+    ThreadId, Truncate, TruncateFrom,
 };
 
 use crate::{Keep, on_every_store};
@@ -101,7 +101,7 @@ async fn a_rollback_in_the_middle_of_a_call_closes_it_and_undo_brings_the_result
 
 async fn a_truncation_in_the_middle_of_a_call_closes_what_is_open(keep: Keep) {
     let thread = in_a_call(&keep).await;
-    let truncate = |index| Truncate { from: TruncateFrom::Index(index), expected: None };
+    let truncate = |index| Truncate { from: TruncateFrom::Index(index) };
     keep.engine.truncate(thread, truncate(3)).await.expect("a truncation");
     assert_eq!(shows(&keep, thread).await, "go call:x+call:y result:x none:y(truncate)");
     keep.engine.truncate(thread, truncate(1)).await.expect("a truncation");
@@ -109,23 +109,21 @@ async fn a_truncation_in_the_middle_of_a_call_closes_what_is_open(keep: Keep) {
 }
 
 async fn cancelling_and_ending_close_what_is_open(keep: Keep) {
-    for (end, why) in [
-        (End::cancel(), "cancel"),
-        (End { execution: None, status: ExecutionStatus::Cancelled, messages: Vec::new() }, "cancel"),
-    ] {
+    for by_its_executor in [false, true] {
         let thread = keep.thread(&["go"]).await;
         let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
         keep.engine.step(thread, Step::of(run).message(call(&["x"]))).await.expect("a step");
-        keep.engine.end(thread, end).await.expect("an end");
-        assert_eq!(shows(&keep, thread).await, format!("go call:x none:x({why})"));
+        if by_its_executor {
+            keep.engine.end(thread, End::of(run, ExecutionStatus::Cancelled)).await.expect("an end");
+        } else {
+            keep.engine.cancel(thread, Cancel {}).await.expect("an end");
+        }
+        assert_eq!(shows(&keep, thread).await, "go call:x none:x(cancel)");
     }
     let thread = keep.thread(&["go"]).await;
     let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
     let messages = vec![call(&["x", "y"]).into(), result("y").into()];
-    keep.engine
-        .end(thread, End { execution: Some(run), status: ExecutionStatus::Failed, messages })
-        .await
-        .expect("an end");
+    keep.engine.end(thread, End { execution: run, status: ExecutionStatus::Failed, messages }).await.expect("an end");
     assert_eq!(shows(&keep, thread).await, "go call:x+call:y result:y none:x(end)");
 }
 

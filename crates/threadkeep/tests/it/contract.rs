@@ -297,11 +297,11 @@ async fn load_events_follows_forks_edits_and_rollbacks(keep: Keep) {
     let fork = engine.fork(thread, threadkeep::Fork::at_index(1)).await.expect("a fork").id;
     let edit = threadkeep::EditMessage::content(ids[0], threadkeep::Content::text("edited"));
     engine.edit_message(thread, edit).await.expect("an edit");
-    let delete = threadkeep::DeleteMessage { message: ids[1], expected: None };
+    let delete = threadkeep::DeleteMessage { message: ids[1].into() };
     engine.delete_message(thread, delete).await.expect("a deletion");
-    let message = threadkeep::MessageBody::user("inserted").into();
-    let insert = threadkeep::Insert { before: ids[2], message, expected: None };
-    engine.insert(thread, insert).await.expect("an insertion");
+    let message = threadkeep::MessageBody::user("inserted");
+    let insert = threadkeep::Append::before(message, ids[2]);
+    engine.append(thread, insert).await.expect("an insertion");
     let n = |n: usize| format!(r#"{{"n":{n}}}"#);
     let shown = ["edited".into(), n(0), n(1), "inserted".into(), "2".into(), n(2), "3".into(), n(3)];
     let mut now = events(&threads, &id).await;

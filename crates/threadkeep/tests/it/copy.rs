@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use threadkeep::model::{BlobId, Body, FieldChanges};
 use threadkeep::{
     Account, Actor, ActorKind, Append, Caller, Content, CopyReport, Create, Delete, DeleteMessage, EditMessage, Engine,
-    Error, ExportItem, Fork, Insert, Json, Limits, MemoryStore, MessageBody, NewMessage, Progress, RollbackTo,
-    Selection, SetCheckpoint, Stores, SystemWorld, ThreadId, Truncate, TruncateFrom, Update,
+    Error, ExportItem, Fork, Json, Limits, MemoryStore, MessageBody, NewMessage, Progress, RollbackTo, Selection,
+    SetCheckpoint, Stores, SystemWorld, ThreadId, Truncate, TruncateFrom, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -58,8 +58,7 @@ async fn keys_and_projects_go_along_and_what_the_target_has_stays(keep: Keep) {
     let (account, actor) = (Account::local(), Caller::local().actor);
     let new = threadkeep::NewKey { account, actor, scope: threadkeep::Scope::Read, expires: None };
     let (key, secret) = source.create_key(new).await.expect("a key");
-    let details = threadkeep::ProjectDetails { name: "P".into(), icon_name: None, sandbox: None };
-    let project = source.put_project(Some("p".into()), details).await.expect("a project");
+    let project = source.put_project(Some("p".into()), "P".into(), None, None).await.expect("a project");
     for target in targets() {
         copied(source, &target.engine).await;
         assert_eq!(target.engine.key_with(&secret).await.expect("a read"), Some(key.clone()));
@@ -116,8 +115,8 @@ pub(crate) async fn furnished(engine: &Engine) -> Vec<ThreadId> {
         let thread = engine.create(begun).await.expect("a thread").id;
         let message = engine.append(thread, MessageBody::user("c")).await.expect("an append").remove(0).id;
         engine.edit_message(thread, EditMessage::content(message, Content::text("C"))).await.expect("an edit");
-        let insert = Insert { before: message, message: MessageBody::user("between").into(), expected: None };
-        engine.insert(thread, insert).await.expect("an insertion");
+        let insert = Append::before(MessageBody::user("between"), message);
+        engine.append(thread, insert).await.expect("an insertion");
         engine.checkpoint(thread, SetCheckpoint::named("here")).await.expect("a checkpoint");
         // The same large body twice, also in the other account.
         engine.append(thread, Append::batch(vec![MessageBody::user(&words); 2])).await.expect("large messages");
@@ -126,10 +125,10 @@ pub(crate) async fn furnished(engine: &Engine) -> Vec<ThreadId> {
         engine.append(thread, file).await.expect("an attachment");
         let fork = engine.fork(thread, Fork::at_index(1)).await.expect("a fork").id;
         engine.append(fork, MessageBody::user("d")).await.expect("an append");
-        let truncate = Truncate { from: TruncateFrom::Index(3), expected: None };
+        let truncate = Truncate { from: TruncateFrom::Index(3) };
         engine.truncate(thread, truncate).await.expect("a truncation");
         engine.rollback(thread, RollbackTo::Checkpoint("here".into())).await.expect("a rollback");
-        let delete = DeleteMessage { message, expected: None };
+        let delete = DeleteMessage { message: message.into() };
         engine.delete_message(thread, delete).await.expect("a deletion");
         engine.update(thread, Update::new().title("Renamed")).await.expect("an update");
         let origin =

@@ -1,7 +1,7 @@
 //! Files: written, read, found and moved; every version stays; forks and rollbacks see the right one and copy nothing.
 
 use threadkeep::{
-    Case, DeleteFile, FilePath, Files, Find, Fork, Grep, List, MakeDirectory, MessageBody, MoveFile, NewFile, Over,
+    At, Case, DeleteFile, FilePath, Files, Find, Fork, Grep, List, MakeDirectory, MessageBody, MoveFile, NewFile, Over,
     Position, RemoveDirectory, Rollback, RollbackTo, ThreadId, Truncate, TruncateFrom, WriteFiles,
 };
 
@@ -81,12 +81,12 @@ async fn what_was_written_is_read_and_every_version_stays(keep: Keep) {
     keep.engine.write_file(thread, said).await.expect("a file");
     let record = keep.engine.stat(thread, &path("/meta"), None).await.expect("a read").expect("a file");
     assert_eq!(record.metadata().expect("metadata").as_str(), r#"{"by": 1.0}"#);
-    keep.engine.delete_file(thread, DeleteFile { path: path("/meta"), expected: None }).await.expect("gone");
+    keep.engine.delete_file(thread, DeleteFile { path: path("/meta") }).await.expect("gone");
     let record = keep.engine.stat(thread, &path("/notes/a.md"), None).await.expect("a read").expect("a file");
     assert_eq!((record.size(), record.version), (4, Some(second)));
     assert_eq!(record.file().expect("a file").mime_type, "text/markdown");
     assert!(record.created < record.updated, "it came to be with its first version");
-    let delete = |at: &str| DeleteFile { path: path(at), expected: None };
+    let delete = |at: &str| DeleteFile { path: path(at) };
     assert!(keep.engine.delete_file(thread, delete("/notes/a.md")).await.expect("a deletion"));
     assert!(!keep.engine.delete_file(thread, delete("/notes/a.md")).await.expect("no error"), "it was gone");
     assert_eq!(get(&keep, thread, "/notes/a.md", None).await, None);
@@ -103,7 +103,7 @@ async fn directories_are_made_implied_listed_and_removed_when_empty(keep: Keep) 
     for at in ["/b/c/d.txt", "/a.txt", "/b/x.txt", "/b.txt", "/b/c/e/f.txt"] {
         put(&keep, thread, at, at).await;
     }
-    let make = |at: &str| MakeDirectory { path: path(at), expected: None };
+    let make = |at: &str| MakeDirectory { path: path(at) };
     assert!(keep.engine.make_directory(thread, make("/z/deep")).await.expect("a directory"));
     assert!(!keep.engine.make_directory(thread, make("/z/deep")).await.expect("no error"));
     assert_eq!(readdir(&keep, thread, "/").await, "b/ z/ a.txt b.txt");
@@ -113,15 +113,14 @@ async fn directories_are_made_implied_listed_and_removed_when_empty(keep: Keep) 
         (readdir(&keep, thread, "/z/deep").await, readdir(&keep, thread, "/none").await),
         (String::new(), String::new())
     );
-    let remove =
-        async |at: &str| keep.engine.remove_directory(thread, RemoveDirectory { path: path(at), expected: None }).await;
+    let remove = async |at: &str| keep.engine.remove_directory(thread, RemoveDirectory { path: path(at) }).await;
     assert_eq!(remove("/b").await.expect_err("not empty").code(), "directory_not_empty");
     assert_eq!(remove("/a.txt").await.expect_err("a file").code(), "not_a_directory");
     assert_eq!(remove("/").await.expect_err("the root").code(), "invalid_parameter");
     assert!(remove("/z/deep").await.expect("it was there") && !remove("/z/deep").await.expect("it was not"));
     assert_eq!(readdir(&keep, thread, "/").await, "b/ a.txt b.txt");
     let stats = keep.engine.file_stats(thread, &FilePath::root(), None).await.expect("stats");
-    assert_eq!((stats.files, stats.directories, stats.bytes), (5, 3, 10 + 6 + 8 + 6 + 12));
+    assert_eq!((stats.file_count, stats.directory_count, stats.total_size), (5, 3, 10 + 6 + 8 + 6 + 12));
 }
 
 async fn a_path_holds_a_file_or_a_directory_and_never_both(keep: Keep) {
@@ -132,11 +131,10 @@ async fn a_path_holds_a_file_or_a_directory_and_never_both(keep: Keep) {
     assert_eq!(refused("/").await, "is_a_directory");
     assert_eq!(refused("/a/b.txt/c").await, "not_a_directory");
     assert_eq!(refused("/a/b.txt/c/d").await, "not_a_directory");
-    let make =
-        async |at: &str| keep.engine.make_directory(thread, MakeDirectory { path: path(at), expected: None }).await;
+    let make = async |at: &str| keep.engine.make_directory(thread, MakeDirectory { path: path(at) }).await;
     assert_eq!(make("/a/b.txt").await.expect_err("a file").code(), "not_a_directory");
     assert_eq!(make("/a/b.txt/c").await.expect_err("below a file").code(), "not_a_directory");
-    let delete = keep.engine.delete_file(thread, DeleteFile { path: path("/a"), expected: None }).await;
+    let delete = keep.engine.delete_file(thread, DeleteFile { path: path("/a") }).await;
     assert_eq!(delete.expect_err("a directory").code(), "is_a_directory");
     assert_eq!(
         keep.engine.readdir(thread, &path("/a/b.txt"), None).await.expect_err("a file").code(),
@@ -144,7 +142,7 @@ async fn a_path_holds_a_file_or_a_directory_and_never_both(keep: Keep) {
     );
     assert_eq!(keep.engine.file(thread, &path("/a"), None).await.expect_err("a directory").code(), "is_a_directory");
     assert_eq!("/a/../..".parse::<FilePath>().expect_err("outside").code.as_str(), "path_escapes_root");
-    keep.engine.delete_file(thread, DeleteFile { path: path("/a/b.txt"), expected: None }).await.expect("gone");
+    keep.engine.delete_file(thread, DeleteFile { path: path("/a/b.txt") }).await.expect("gone");
     put(&keep, thread, "/a", "now a file").await;
     assert_eq!(holds(&keep, thread, None).await, "/a=now a file");
 }
@@ -154,7 +152,7 @@ async fn several_files_are_written_together_or_not_at_all(keep: Keep) {
     put(&keep, thread, "/in/the/way", "x").await;
     let write = async |names: &[&str]| {
         let files = names.iter().map(|at| file(at, at)).collect();
-        keep.engine.write_files(thread, WriteFiles { files, over: Over::Anything, expected: None }).await
+        keep.engine.write_files(thread, WriteFiles { files, over: Over::Anything }).await
     };
     assert_eq!(write(&["/one", "/in/the/way/two"]).await.expect_err("blocked").code(), "not_a_directory");
     assert_eq!(write(&["/one", "/one/two"]).await.expect_err("blocked by the other").code(), "not_a_directory");
@@ -163,8 +161,8 @@ async fn several_files_are_written_together_or_not_at_all(keep: Keep) {
     assert_eq!(holds(&keep, thread, None).await, "/in/the/way=x");
     let written = write(&["/one", "/two/three"]).await.expect("files");
     assert_eq!(written.iter().map(|record| record.version).collect::<Vec<_>>(), [Some(Position(2)); 2], "one entry");
-    let stale = WriteFiles { expected: Some(Position(1)), ..file("/one", "y").into() };
-    assert_eq!(keep.engine.write_files(thread, stale).await.expect_err("stale").code(), "version_conflict");
+    let stale = At::of(thread).expecting(Position(1));
+    assert_eq!(keep.engine.write_files(stale, file("/one", "y")).await.expect_err("stale").code(), "version_conflict");
     for taken in ["/one", "/two"] {
         let new = WriteFiles { over: Over::Nothing, ..file(taken, "y").into() };
         let refused = keep.engine.write_files(thread, new).await.expect_err("it is not new");
@@ -180,9 +178,8 @@ async fn a_file_or_a_directory_is_moved_with_all_that_is_below(keep: Keep) {
     for at in ["/src/a.rs", "/src/deep/b.rs", "/src.rs", "/other"] {
         put(&keep, thread, at, at).await;
     }
-    let go = async |from: &str, to: &str| {
-        keep.engine.move_file(thread, MoveFile { from: path(from), to: path(to), expected: None }).await
-    };
+    let go =
+        async |from: &str, to: &str| keep.engine.move_file(thread, MoveFile { from: path(from), to: path(to) }).await;
     assert_eq!(go("/src", "/lib/new").await.expect("moved"), 2);
     assert_eq!(
         holds(&keep, thread, None).await,
@@ -234,7 +231,7 @@ async fn one_file_goes_back_alone(keep: Keep) {
     let first = put(&keep, thread, "/f", "1\n").await;
     put(&keep, thread, "/g", "1\n").await;
     put(&keep, thread, "/f", "2\n").await;
-    let to = |at: &str, version| RollbackTo::ArtifactVersion { path: path(at), version };
+    let to = |at: &str, version| RollbackTo::ArtifactVersion(threadkeep::ArtifactVersion { path: path(at), version });
     let back = keep.engine.rollback(thread, to("/f", first)).await.expect("back");
     assert_eq!(holds(&keep, thread, None).await, "/f=1\n /g=1\n");
     assert_eq!(back.head.version, Position(4), "it is one more change");
@@ -248,7 +245,7 @@ async fn one_file_goes_back_alone(keep: Keep) {
 async fn a_truncation_leaves_files_and_undo_keeps_what_was_written(keep: Keep) {
     let thread = keep.thread(&["a", "b"]).await;
     put(&keep, thread, "/f", "12345").await;
-    let all = Truncate { from: TruncateFrom::Index(0), expected: None };
+    let all = Truncate { from: TruncateFrom::Index(0) };
     keep.engine.truncate(thread, all).await.expect("a truncation");
     assert_eq!(holds(&keep, thread, None).await, "/f=12345");
     keep.engine.rollback(thread, RollbackTo::Version(Position(2))).await.expect("a rollback");
@@ -282,10 +279,10 @@ async fn files_are_found_by_name_and_by_line(keep: Keep) {
     assert_eq!(bad.expect_err("no glob").code(), "invalid_parameter");
     let grep = async |grep: Grep| {
         let found = keep.engine.grep(thread, grep).await.expect("a search");
-        let line = |path: &FilePath, found: &threadkeep::Match| {
+        let line = |path: &FilePath, found: &threadkeep::calls::LineMatch| {
             format!("{path}:{}:{} {}", found.line, found.column, found.text)
         };
-        let lines = found.files.iter().flat_map(|(path, lines)| lines.iter().map(|found| line(path, found)));
+        let lines = found.files.iter().flat_map(|file| file.matches.iter().map(|found| line(&file.path, found)));
         (lines.collect::<Vec<_>>(), found.truncated)
     };
     let (lines, _) = grep(Grep::literal("tokio")).await;
@@ -312,11 +309,11 @@ async fn what_a_thread_did_to_its_files_is_counted(keep: Keep) {
     put(&keep, thread, "/f", "a\nB\nc\nd\n").await;
     put(&keep, thread, "/f", "a\nB\nc\nd\n").await;
     put(&keep, thread, "/g", "x\n").await;
-    keep.engine.delete_file(thread, DeleteFile { path: path("/g"), expected: None }).await.expect("gone");
+    keep.engine.delete_file(thread, DeleteFile { path: path("/g") }).await.expect("gone");
     put(&keep, thread, "/bin", "\0\n\n").await;
     put(&keep, thread, "/over", "y\ny\n").await;
     put(&keep, thread, "/from", "z\n").await;
-    let moving = MoveFile { from: path("/from"), to: path("/over"), expected: None };
+    let moving = MoveFile { from: path("/from"), to: path("/over") };
     keep.engine.move_file(thread, moving).await.expect("a move");
     let rows = keep.engine.list(List::default()).await.expect("a list");
     let stats = rows.items[0].diff_stats;
@@ -389,7 +386,7 @@ fn searches_and_small_pictures_need_no_runtime_of_the_program() {
             crate::live::wait(put(&keep, thread, &format!("/{n}"), &format!("word {n}\n")));
         }
         let found = crate::live::wait(keep.engine.grep(thread, Grep::literal("word 29"))).expect("a search");
-        let paths: Vec<&str> = found.files.iter().map(|(path, _)| path.as_str()).collect();
+        let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["/29", "/290", "/291", "/292", "/293", "/294", "/295", "/296", "/297", "/298", "/299"]);
         let record = crate::live::wait(keep.engine.stat(thread, &path("/1"), None)).expect("a read").expect("a file");
         let none = crate::live::wait(keep.engine.thumbnail(&record, None));
@@ -425,7 +422,7 @@ async fn content_that_comes_bit_by_bit_is_a_file_like_any_other(keep: Keep) {
     };
     drop(uploaded().await);
     let new = NewFile::new(&large, uploaded().await.finish().await.expect("content")).expect("a file");
-    let write = WriteFiles { files: vec![new], over: Over::Nothing, expected: None };
+    let write = WriteFiles { files: vec![new], over: Over::Nothing };
     assert_eq!(keep.engine.write_files(thread, write).await.expect_err("taken").code(), "version_conflict");
     assert_eq!(get(&keep, thread, &large, None).await.as_ref(), Some(&text));
     assert_eq!(get(&keep, thread, "/same", None).await.as_ref(), Some(&text));

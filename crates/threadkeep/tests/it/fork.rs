@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use threadkeep::{
-    Content, Delete, DeleteMessage, EditMessage, Error, Fork, Insert, MessageBody, Page, Position, RelationshipRole,
-    Truncate, TruncateFrom,
+    Append, At, Content, Delete, DeleteMessage, EditMessage, Error, Fork, MessageBody, Page, Position,
+    RelationshipRole, Truncate, TruncateFrom,
 };
 
 use crate::{Keep, on_every_store};
@@ -46,10 +46,10 @@ async fn a_fork_shows_earlier_messages_as_they_are_now(keep: Keep) {
     let thread = keep.thread(&["a", "b", "c", "d"]).await;
     let ids = keep.ids(thread).await;
     keep.engine.edit_message(thread, EditMessage::content(ids[0], Content::text("A"))).await.expect("an edit");
-    let delete = DeleteMessage { message: ids[1], expected: None };
+    let delete = DeleteMessage { message: ids[1].into() };
     keep.engine.delete_message(thread, delete).await.expect("a deletion");
-    let message = MessageBody::user("x").into();
-    keep.engine.insert(thread, Insert { before: ids[2], message, expected: None }).await.expect("an insertion");
+    let message = MessageBody::user("x");
+    keep.engine.append(thread, Append::before(message, ids[2])).await.expect("an insertion");
     let fork = keep.engine.fork(thread, Fork::at_message(ids[2])).await.expect("a fork");
     assert_eq!(keep.shows(fork.id).await, "A x c");
     assert_eq!(fork.record.fork_point_index, Some(2), "an index counts visible messages");
@@ -78,8 +78,8 @@ async fn a_fork_point_out_of_view_is_refused(keep: Keep) {
     assert_eq!(refused(Fork::at_index(1)).await, "index_out_of_range");
     assert_eq!(refused(Fork::at_message(foreign)).await, "message_not_found");
     assert_eq!(refused(Fork::at_version(Position(2))).await, "version_in_future");
-    let stale = Fork { expected: Some(Position(0)), ..Fork::default() };
-    assert_eq!(refused(stale).await, "version_conflict");
+    let stale = keep.engine.fork(At::of(thread).expecting(Position(0)), Fork::default()).await;
+    assert_eq!(stale.expect_err("a refusal").code(), "version_conflict");
     assert_eq!(keep.engine.thread(thread).await.expect("the thread").head.version, Position(1));
     let empty = keep.thread(&[]).await;
     let fork = keep.engine.fork(empty, Fork::default()).await.expect("a fork of nothing");
@@ -92,8 +92,8 @@ async fn a_fork_at_an_inserted_message_ends_there(keep: Keep) {
     let thread = keep.thread(&["a", "b", "c"]).await;
     let ids = keep.ids(thread).await;
     for text in ["x", "y"] {
-        let insert = Insert { before: ids[1], message: MessageBody::user(text).into(), expected: None };
-        keep.engine.insert(thread, insert).await.expect("an insertion");
+        let insert = Append::before(MessageBody::user(text), ids[1]);
+        keep.engine.append(thread, insert).await.expect("an insertion");
     }
     let x = keep.ids(thread).await[1];
     let fork = keep.engine.fork(thread, Fork::at_message(x)).await.expect("a fork");
@@ -128,14 +128,14 @@ async fn relations_hold_while_what_made_them_is_in_view(keep: Keep) {
         assert_eq!(parent.len(), child.len(), "both ends see the same");
         parent.first().map(|relation| {
             assert_eq!(
-                (relation.thread, relation.role, relation.message_index),
+                (relation.thread_id, relation.role, relation.message_index),
                 (fork, RelationshipRole::Parent, Some(1))
             );
-            assert_eq!((child[0].thread, child[0].role), (thread, RelationshipRole::Child));
+            assert_eq!((child[0].thread_id, child[0].role), (thread, RelationshipRole::Child));
         })
     };
     assert!(seen().await.is_some());
-    let truncate = |from| Truncate { from: TruncateFrom::Index(from), expected: None };
+    let truncate = |from| Truncate { from: TruncateFrom::Index(from) };
     keep.engine.truncate(thread, truncate(2)).await.expect("a truncation after it");
     assert!(seen().await.is_some());
     keep.engine.truncate(thread, truncate(1)).await.expect("a truncation before it");

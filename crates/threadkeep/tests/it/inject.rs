@@ -63,7 +63,7 @@ async fn what_is_injected_is_taken_up_once_by_the_next_step(keep: Keep) {
     let taken = keep.engine.injections(thread, InjectionState::Taken).await.expect("injections");
     assert_eq!(taken[0], begun.injections[0], "what is answered is what is read");
     assert_eq!(taken[1..], stepped.injections);
-    assert_eq!(taken[0].taken.as_ref().and_then(|taken| taken.execution), Some(begun.execution));
+    assert_eq!(taken[0].execution_id, Some(begun.execution));
     inject(&keep, thread, "d").await;
     let ended = keep.engine.end(thread, End::of(begun.execution, ExecutionStatus::Completed)).await.expect("an end");
     assert_eq!((given(&ended).as_str(), listed(&keep, thread, InjectionState::Waiting).await.as_str()), ("", "d"));
@@ -86,7 +86,7 @@ async fn an_injection_is_acknowledged_by_hand_once_and_says_by_whom(keep: Keep) 
     let ann = Actor { kind: ActorKind::Human, name: "ann".into() };
     let as_ann = keep.engine.acting_as(Caller { actor: ann, ..Caller::local() });
     let taken = as_ann.acknowledge(thread, Acknowledge { injection }).await.expect("taken up");
-    let by = |taken: &threadkeep::Injection| taken.taken.as_ref().map(|taken| (taken.by.name.clone(), taken.execution));
+    let by = |taken: &threadkeep::Injection| taken.taken_by.as_ref().map(|by| (by.name.clone(), taken.execution_id));
     assert_eq!(by(&taken), Some(("ann".into(), None)));
     let version = keep.engine.thread(thread).await.expect("the thread").head.version;
     assert_eq!(keep.engine.acknowledge(thread, Acknowledge { injection }).await.expect("again"), taken);
@@ -126,7 +126,7 @@ async fn what_is_undone_waits_no_more_and_undo_revives_it(keep: Keep) {
     assert!(matches!(refused, Error::InjectionNotFound { .. }), "{refused}");
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     assert_eq!(listed(&keep, thread, InjectionState::Waiting).await, "kept undone");
-    let truncate = Truncate { from: TruncateFrom::Index(1), expected: None };
+    let truncate = Truncate { from: TruncateFrom::Index(1) };
     keep.engine.truncate(thread, truncate).await.expect("a truncation");
     let begun = begin(&keep, thread).await;
     assert_eq!(given(&begun), "kept undone", "a truncation drops messages, and nothing else");
@@ -202,10 +202,7 @@ async fn sixteen_who_step_and_acknowledge_take_each_injection_once(keep: Keep) {
     let mut by_hand = Vec::new();
     for ack in acks {
         by_hand.extend(
-            ack.await
-                .expect("a task")
-                .into_iter()
-                .filter(|one| one.taken.as_ref().is_some_and(|taken| taken.execution.is_none())),
+            ack.await.expect("a task").into_iter().filter(|one| one.taken_by.is_some() && one.execution_id.is_none()),
         );
     }
     let mut taken: Vec<Uuid> = stepped.iter().chain(&by_hand).map(|one| one.id).collect();

@@ -1,6 +1,6 @@
 //! Values: JSON under a key, durable, versioned with the log, compared and set.
 
-use threadkeep::{Fork, Json, Position, RollbackTo, SetValue, StoredValue, ThreadId, ValueKey, Values};
+use threadkeep::{Fork, Json, Position, RollbackTo, SetValue, ThreadId, Value, ValueKey, Values};
 
 use crate::{Keep, on_every_store};
 
@@ -20,7 +20,7 @@ fn json(text: &str) -> Json {
     Json::parse("value", text).expect("json")
 }
 
-async fn set(keep: &Keep, thread: ThreadId, name: &str, value: &str) -> Option<StoredValue> {
+async fn set(keep: &Keep, thread: ThreadId, name: &str, value: &str) -> Option<Value> {
     keep.engine.set_value(thread, SetValue::new(name, json(value)).expect("a key")).await.expect("a value")
 }
 

@@ -1,9 +1,9 @@
 //! The life of a thread: the ways between its states, and what each state lets happen.
 
 use threadkeep::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, Begin, ChangeLifecycle, Content, DeleteMessage, EditMessage,
-    EditQueued, Emitted, End, Error, Event, EventKind, Exclusive, ExecutionStatus, Fork, Handoff, Insert, Json,
-    Lifecycle, LifecycleAction, List, Mention, MessageBody, NotifyParent, Operation, Part, Position, RemoveQueued,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, At, Begin, Carry, ChangeLifecycle, Content, DeleteMessage,
+    EditMessage, EditQueued, Emitted, End, Error, Event, EventKind, Exclusive, ExecutionStatus, Fork, Handoff, Json,
+    Lifecycle, LifecycleAction, List, Mention, MessageBody, NotifyParent, Part, Position, Queue, RemoveQueued,
     Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent, TakeWriter, ThreadId, Truncate,
     TruncateFrom, Unarchive, Update,
 };
@@ -51,8 +51,8 @@ async fn a_thread_moves_along_its_life_and_every_other_move_says_what_is_allowed
         assert_eq!(keep.engine.thread(thread).await.expect("the thread"), before, "what is refused changes nothing");
     }
     let thread = keep.thread(&[]).await;
-    let stale = ChangeLifecycle { expected: Some(Position(9)), ..Done.into() };
-    let refused = keep.engine.lifecycle(thread, stale).await.expect_err("not at that version");
+    let stale = At::of(thread).expecting(Position(9));
+    let refused = keep.engine.lifecycle(stale, Done).await.expect_err("not at that version");
     assert!(matches!(refused, Error::VersionConflict { .. }), "{refused}");
     let blank = ChangeLifecycle { reason: Some(" ".into()), ..Done.into() };
     assert_eq!(keep.engine.lifecycle(thread, blank).await.expect_err("a blank reason").code(), "invalid_body");
@@ -80,6 +80,11 @@ async fn a_suspended_thread_begins_nothing_and_its_version_has_a_name(keep: Keep
     assert_eq!((keep.shows(thread).await.as_str(), back.record.lifecycle), ("a b", Lifecycle::Active));
 }
 
+/// What came of a call, with its name.
+async fn tried<C: Carry>(keep: &Keep, thread: ThreadId, call: C) -> (&'static str, Result<(), Error>) {
+    (C::DECLARATION.name, keep.engine.call(thread, call).await.map(drop))
+}
+
 async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
     for (way, state) in [
         (&[LifecycleAction::Done][..], Lifecycle::Completed),
@@ -97,44 +102,39 @@ async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
         let content = Some(Content::text("x"));
         let event = Event { kind: EventKind::Result, data: Json::parse("data", "{}").expect("json") };
         let run = keep.engine.begin(other, Begin::default()).await.expect("an execution").execution;
-        for operation in [
-            Operation::Append(Append::from(MessageBody::user("x"))),
-            Operation::AppendEvent(AppendEvent { event, expected: None }),
-            Operation::Insert(Insert { before: ids[0], message: MessageBody::user("x").into(), expected: None }),
-            Operation::EditMessage(EditMessage::content(ids[0], Content::text("x"))),
-            Operation::DeleteMessage(DeleteMessage { message: ids[0], expected: None }),
-            Operation::Truncate(Truncate { from: TruncateFrom::Index(0), expected: None }),
-            Operation::Rollback(Rollback::from(RollbackTo::Version(Position(1)))),
-            Operation::Queue(MessageBody::user("x").into()),
-            Operation::EditQueued(EditQueued { item, content, metadata: None, expected: None }),
-            Operation::RemoveQueued(RemoveQueued { item, expected: None }),
-            Operation::Begin(Begin::default()),
-            Operation::Step(Step::of(run)),
-            Operation::ActivateSkill(ActivateSkill {
-                skill: Skill { name: "pdf".into(), arguments: None },
-                expected: None,
-            }),
-            Operation::Assign(Assign::to("writer")),
-            Operation::Update(Update::new().field("agentId", Json::string("writer"))),
-            Operation::Subagent(Subagent { name: "y".into(), ..Subagent::default() }),
+        for (name, refused) in [
+            tried(&keep, thread, Append::from(MessageBody::user("x"))).await,
+            tried(&keep, thread, AppendEvent::from(event)).await,
+            tried(&keep, thread, Append::before(MessageBody::user("x"), ids[0])).await,
+            tried(&keep, thread, EditMessage::content(ids[0], Content::text("x"))).await,
+            tried(&keep, thread, DeleteMessage { message: ids[0].into() }).await,
+            tried(&keep, thread, Truncate { from: TruncateFrom::Index(0) }).await,
+            tried(&keep, thread, Rollback::from(RollbackTo::Version(Position(1)))).await,
+            tried(&keep, thread, Queue::from(MessageBody::user("x"))).await,
+            tried(&keep, thread, EditQueued { item, content, metadata: None }).await,
+            tried(&keep, thread, RemoveQueued { item }).await,
+            tried(&keep, thread, Begin::default()).await,
+            tried(&keep, thread, Step::of(run)).await,
+            tried(&keep, thread, ActivateSkill { skill: Skill { name: "pdf".into(), arguments: None } }).await,
+            tried(&keep, thread, Assign::to("writer")).await,
+            tried(&keep, thread, Update::new().field("agentId", Json::string("writer"))).await,
+            tried(&keep, thread, Subagent { name: "y".into(), ..Subagent::default() }).await,
         ] {
-            let name = operation.name();
-            let refused = keep.engine.execute(thread, operation).await.expect_err(name);
+            let refused = refused.expect_err(name);
             assert!(matches!(refused, Error::ThreadClosed { state: found } if found == state), "{name}: {refused}");
         }
         let told = keep.engine.notify_parent(child, NotifyParent { content: "x".into(), ..Default::default() }).await;
         assert!(matches!(told, Err(Error::ThreadClosed { .. })), "{told:?}");
         assert_eq!(keep.shows(thread).await, "a b");
-        for operation in [
-            Operation::Fork(Fork::default()),
-            Operation::Handoff(Handoff::to("Go on")),
-            Operation::Mention(Mention { target: other.into(), comment: None }),
-            Operation::Update(Update::new().title("Over")),
-            Operation::SetCheckpoint(SetCheckpoint::named("end")),
-            Operation::Archive(Archive::default()),
+        for (name, accepted) in [
+            tried(&keep, thread, Fork::default()).await,
+            tried(&keep, thread, Handoff::to("Go on")).await,
+            tried(&keep, thread, Mention { target: other.into(), comment: None }).await,
+            tried(&keep, thread, Update::new().title("Over")).await,
+            tried(&keep, thread, SetCheckpoint::named("end")).await,
+            tried(&keep, thread, Archive::default()).await,
         ] {
-            let name = operation.name();
-            keep.engine.execute(thread, operation).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
+            accepted.unwrap_or_else(|refused| panic!("{name}: {refused}"));
         }
         keep.engine.mention(other, Mention { target: thread.into(), comment: None }).await.expect("a back-link");
         keep.engine.set_status(child, SetStatus { status: "late".into() }).await.expect("a status");

@@ -123,7 +123,7 @@ async fn parents_are_told_while_they_hold(keep: Keep) {
         for row in keep.engine.list(List::default()).await.expect("a list").items {
             for relation in &row.parent_relationships {
                 assert_eq!(relation.role, RelationshipRole::Child);
-                told.push((row.thread.id, relation.thread, relation.kind));
+                told.push((row.thread.id, relation.thread_id, relation.kind));
             }
             let all = keep.engine.relationships(row.thread.id).await.expect("relations");
             let above: Vec<_> = all.into_iter().filter(|one| one.role == RelationshipRole::Child).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use threadkeep::{
     Content, DeleteMessage, EditMessage, Engine, Error, Exclusive, Fork, Json, LiveSettings, Mention, MessageBody,
-    MessageId, Operation, Page, Position, ReadWriter, RollbackTo, ThreadId, Update,
+    MessageId, Page, Position, ReadWriter, Rollback, RollbackTo, ThreadId, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -108,7 +108,7 @@ async fn use_after_dispose_is_an_error_and_disposing_twice_is_not(keep: Keep) {
         writer.messages(Page::first()).await.map(drop),
         writer.flush_version(Position(1)).await,
         writer.room().await,
-        writer.execute(Operation::Fork(Fork::default())).await.map(drop),
+        writer.call(Fork::default()).await.map(drop),
     ];
     for refused in refused {
         assert_eq!(refused.expect_err("it was disposed").code(), "writer_disposed");
@@ -192,8 +192,8 @@ async fn what_a_draft_cannot_record_is_carried_out_at_once(keep: Keep) {
     let thread = keep.thread(&["a", "b"]).await;
     let writer = open(&unhurried(&keep), thread).await;
     say(&writer, "c");
-    let back = Operation::Rollback(RollbackTo::Version(Position(1)).into());
-    writer.execute(back).await.expect("a rollback under the lease");
+    let back = Rollback::from(RollbackTo::Version(Position(1)));
+    writer.call(back).await.expect("a rollback under the lease");
     assert_eq!((keep.shows(thread).await, writer.durable_version()), ("a".into(), Position(4)));
     let version = say(&writer, "d");
     writer.flush_version(version).await.expect("a flush");
@@ -271,7 +271,7 @@ async fn many_threads_are_flushed_in_turns(keep: Keep) {
         writer.flush_version(Position(3)).await.expect("a flush");
         assert_eq!(keep.shows(writer.thread()).await, "a b c");
         writer.dispose().await.expect("nothing to flush");
-        let delete = DeleteMessage { message: keep.ids(writer.thread()).await[0], expected: None };
+        let delete = DeleteMessage { message: keep.ids(writer.thread()).await[0].into() };
         assert!(keep.engine.delete_message(writer.thread(), delete).await.expect("anybody writes again"));
     }
 }

@@ -1,8 +1,8 @@
 //! Appending, editing, reading.
 
 use threadkeep::{
-    Append, AppendEvent, Content, Create, DeleteMessage, EditMessage, Error, Event, EventKind, IdempotencyKey, Insert,
-    Json, MessageBody, NewMessage, Page, Position, Role,
+    Append, At, Content, Create, DeleteMessage, EditMessage, Error, Event, EventKind, IdempotencyKey, Json,
+    MessageBody, NewMessage, Page, Position, Role,
 };
 
 use crate::{Keep, on_every_store};
@@ -45,15 +45,15 @@ async fn a_batch_is_appended_whole_and_in_order(keep: Keep) {
 
 async fn an_expected_version_is_checked(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let stale = Append::from(MessageBody::user("b")).expecting(Position(0));
-    match keep.engine.append(thread, stale).await {
+    let stale = At::of(thread).expecting(Position(0));
+    match keep.engine.append(stale, MessageBody::user("b")).await {
         Err(Error::VersionConflict { expected, current }) => {
             assert_eq!((expected, current), (Position(0), Position(1)));
         }
         other => panic!("{other:?}"),
     }
-    let right = Append::from(MessageBody::user("b")).expecting(Position(1));
-    keep.engine.append(thread, right).await.expect("the right version");
+    let right = At::of(thread).expecting(Position(1));
+    keep.engine.append(right, MessageBody::user("b")).await.expect("the right version");
     assert_eq!(keep.shows(thread).await, "a b");
 }
 
@@ -92,7 +92,7 @@ async fn sixteen_writers_with_expected_versions_lose_nothing(keep: Keep) {
                 while accepted < EACH {
                     let version = engine.thread(thread).await.expect("the thread").head.version;
                     let text = format!("{writer}.{accepted}");
-                    match engine.append(thread, Append::from(MessageBody::user(&text)).expecting(version)).await {
+                    match engine.append(At::of(thread).expecting(version), MessageBody::user(&text)).await {
                         Ok(_) => accepted += 1,
                         Err(Error::VersionConflict { .. }) => {}
                         Err(error) => panic!("{error}"),
@@ -140,12 +140,13 @@ async fn concurrent_plain_appends_all_hold(keep: Keep) {
 async fn a_retry_with_a_key_adds_nothing(keep: Keep) {
     let thread = keep.thread(&[]).await;
     let key = || IdempotencyKey::new("k-1").expect("a key");
-    let batch = || Append::batch(["a", "b"].map(MessageBody::user)).keyed(key());
-    let first = keep.engine.append(thread, batch()).await.expect("the first");
+    let keyed = || At::of(thread).keyed(key());
+    let batch = || Append::batch(["a", "b"].map(MessageBody::user));
+    let first = keep.engine.append(keyed(), batch()).await.expect("the first");
     keep.engine.append(thread, MessageBody::user("c")).await.expect("another");
-    assert_eq!(keep.engine.append(thread, batch()).await.expect("a retry"), first);
-    let other = Append::from(MessageBody::user("x")).keyed(key());
-    assert_eq!(keep.engine.append(thread, other).await.expect_err("another body").code(), "idempotency_key_reused");
+    assert_eq!(keep.engine.append(keyed(), batch()).await.expect("a retry"), first);
+    let other = MessageBody::user("x");
+    assert_eq!(keep.engine.append(keyed(), other).await.expect_err("another body").code(), "idempotency_key_reused");
     assert_eq!(keep.shows(thread).await, "a b c");
     assert!(IdempotencyKey::new("").is_err() && IdempotencyKey::new("x".repeat(256)).is_err());
 }
@@ -184,7 +185,7 @@ async fn a_reader_sees_the_state_its_first_page_began_with(keep: Keep) {
     keep.engine.append(thread, MessageBody::user("e")).await.expect("an append");
     let edit = EditMessage::content(ids[2], Content::text("C"));
     keep.engine.edit_message(thread, edit).await.expect("an edit");
-    let delete = DeleteMessage { message: ids[3], expected: None };
+    let delete = DeleteMessage { message: ids[3].into() };
     assert!(keep.engine.delete_message(thread, delete).await.expect("a deletion"));
     let rest = keep.shows_page(thread, Page::after(first.next.expect("more"))).await;
     assert_eq!(rest, "c d");
@@ -197,7 +198,7 @@ async fn edits_and_deletions_are_changes_that_as_of_reads_undo(keep: Keep) {
     let edited = keep.engine.edit_message(thread, EditMessage::content(ids[1], Content::text("B"))).await;
     let edited = edited.expect("an edit");
     assert_eq!((edited.id, edited.version, edited.number), (ids[1], Position(4), 2));
-    let delete = || DeleteMessage { message: ids[0], expected: None };
+    let delete = || DeleteMessage { message: ids[0].into() };
     assert!(keep.engine.delete_message(thread, delete()).await.expect("a deletion"));
     assert!(!keep.engine.delete_message(thread, delete()).await.expect("a second deletion"));
     assert_eq!(keep.shows(thread).await, "B c");
@@ -217,20 +218,20 @@ async fn edits_and_deletions_are_changes_that_as_of_reads_undo(keep: Keep) {
 async fn a_message_is_inserted_before_another_one(keep: Keep) {
     let thread = keep.thread(&["a", "b"]).await;
     let ids = keep.ids(thread).await;
-    let insert = |before, text: &str| Insert { before, message: MessageBody::user(text).into(), expected: None };
-    let x = keep.engine.insert(thread, insert(ids[1], "x")).await.expect("an insertion");
-    keep.engine.insert(thread, insert(ids[1], "y")).await.expect("an insertion");
-    keep.engine.insert(thread, insert(x.id, "w")).await.expect("before an inserted one");
-    keep.engine.insert(thread, insert(ids[0], "0")).await.expect("before the first");
+    let insert = |before, text: &str| Append::before(MessageBody::user(text), before);
+    let x = keep.engine.append(thread, insert(ids[1], "x")).await.expect("an insertion").remove(0);
+    keep.engine.append(thread, insert(ids[1], "y")).await.expect("an insertion");
+    keep.engine.append(thread, insert(x.id, "w")).await.expect("before an inserted one");
+    keep.engine.append(thread, insert(ids[0], "0")).await.expect("before the first");
     assert_eq!(keep.shows(thread).await, "0 a w x y b");
     assert_eq!(keep.ids(thread).await[1], ids[0], "nothing is renumbered");
     assert_eq!(keep.shows_page(thread, Page::first().newest_first().limit(3)).await, "b y x");
     let first = keep.engine.messages(thread, Page::first().limit(3)).await.expect("a page");
     assert_eq!(keep.shows_page(thread, Page::after(first.next.expect("more"))).await, "x y b");
-    let delete = DeleteMessage { message: ids[1], expected: None };
+    let delete = DeleteMessage { message: ids[1].into() };
     keep.engine.delete_message(thread, delete).await.expect("a deletion");
     assert_eq!(keep.shows(thread).await, "0 a w x y", "what was inserted before it stays");
-    let gone = keep.engine.insert(thread, insert(ids[1], "z")).await;
+    let gone = keep.engine.append(thread, insert(ids[1], "z")).await;
     assert!(matches!(gone, Err(Error::MessageNotFound { .. })));
 }
 
@@ -305,10 +306,10 @@ async fn json_is_kept_to_the_letter(keep: Keep) {
 async fn events_are_history_but_not_messages(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let data = Json::parse("data", r#"{"name":"ls"}"#).expect("json");
-    let event = AppendEvent { event: Event { kind: EventKind::ToolUse, data }, expected: None };
-    assert_eq!(keep.engine.append_event(thread, event).await.expect("an event"), Position(2));
+    let event = Event { kind: EventKind::ToolUse, data };
+    assert_eq!(keep.engine.append_event(thread, event).await.expect("an event").version, Position(2));
     let blank = Event { kind: EventKind::Result, data: Json::parse("data", "[]").expect("json") };
-    let refused = keep.engine.append_event(thread, AppendEvent { event: blank, expected: None }).await;
+    let refused = keep.engine.append_event(thread, blank).await;
     assert_eq!(refused.expect_err("data that is no object").code(), "invalid_body");
     assert_eq!(keep.shows(thread).await, "a");
     let history = keep.engine.history(thread, Position(0), 9).await.expect("history");
@@ -327,7 +328,7 @@ async fn metadata_edits_merge(keep: Keep) {
     let body = message.body().expect("a body");
     assert_eq!(body.metadata.expect("metadata").as_str(), r#"{"a":1,"c":[3]}"#);
     assert_eq!(body.content.to_text(), "a");
-    let nothing = EditMessage { message: id, content: None, metadata: None, expected: None };
+    let nothing = EditMessage { message: id.into(), content: None, metadata: None };
     assert_eq!(keep.engine.edit_message(thread, nothing).await.expect_err("no edit").code(), "invalid_body");
 }
 

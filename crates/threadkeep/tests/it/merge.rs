@@ -7,9 +7,9 @@ use threadkeep::model::{
     MergePlan, MergeStatus, Resolved, StateStrategy, Take,
 };
 use threadkeep::{
-    Account, Actor, ActorKind, Answer, Caller, Capability, Decide, DeleteFile, Engine, Error, Files, Fork, Inherit,
-    Json, Limits, MemoryStore, Merge, NewFile, RollbackTo, SetValue, Spawn, Stores, Subagent, SystemWorld, ThreadId,
-    ThreadMerge, Timestamp, Transfer, Values, Verdict, World,
+    Account, Actor, ActorKind, Approve, At, Caller, Capability, Decide, DeleteFile, Deny, Engine, Error, Files, Fork,
+    Inherit, Json, Limits, MemoryStore, Merge, MergeTold, NewFile, RollbackTo, SetValue, Spawn, Stores, Subagent,
+    SystemWorld, ThreadId, Timestamp, Transfer, Values, World,
 };
 
 use crate::{Keep, on_every_store};
@@ -42,7 +42,7 @@ async fn put(keep: &Keep, thread: ThreadId, at: &str, content: &str) {
 }
 
 async fn remove(keep: &Keep, thread: ThreadId, at: &str) {
-    let delete = DeleteFile { path: at.parse().expect("a path"), expected: None };
+    let delete = DeleteFile { path: at.parse().expect("a path") };
     assert!(keep.engine.delete_file(thread, delete).await.expect("a deletion"));
 }
 
@@ -66,12 +66,18 @@ async fn pair(keep: &Keep) -> (ThreadId, ThreadId) {
     (target, source)
 }
 
-async fn merge(keep: &Keep, target: ThreadId, merge: Merge) -> ThreadMerge {
+async fn merge(keep: &Keep, target: ThreadId, merge: Merge) -> MergeTold {
     keep.engine.merge(target, merge).await.expect("a merge")
 }
 
 fn by_files(file: FileStrategy) -> MergePlan {
     MergePlan { conflict_strategy: ConflictStrategy { file, ..Default::default() }, ..MergePlan::default() }
+}
+
+/// A merge of `source` by a plan.
+fn planned(plan: MergePlan, source: ThreadId) -> Merge {
+    let MergePlan { artifact_scope, conflict_strategy, choices, validation, requires_approval } = plan;
+    Merge { artifact_scope, conflict_strategy, choices, validation, requires_approval, ..Merge::from(source) }
 }
 
 fn choosing(choice: Choice) -> MergePlan {
@@ -82,8 +88,8 @@ fn choice() -> Choice {
     Choice { path: None, key: None, question: None, take: None, content: None, value: None }
 }
 
-fn statuses(merged: &ThreadMerge) -> Vec<(FileConflict, Option<Resolved>)> {
-    let conflicts = merged.merged.conflicts.iter();
+fn statuses(merged: &MergeTold) -> Vec<(FileConflict, Option<Resolved>)> {
+    let conflicts = merged.conflicts.iter();
     conflicts.map(|conflict| (conflict.detail.expect("of a file"), conflict.resolved)).collect()
 }
 
@@ -95,15 +101,15 @@ async fn what_one_side_changed_is_taken_and_what_both_changed_is_merged_by_lines
     remove(&keep, source, "/g").await;
     put(&keep, target, "/own", "o\n").await;
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!(done.merged.status, MergeStatus::Merged, "{:?}", done.merged);
+    assert_eq!(done.status, MergeStatus::Merged, "{:?}", done);
     assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|five| /new=n| /own=o|");
-    let told: Vec<_> = done.merged.files.iter().map(|file| (file.path.as_str(), file.action)).collect();
+    let told: Vec<_> = done.files.iter().map(|file| (file.path.as_str(), file.action)).collect();
     let expected = [("/f", MergeAction::Merged), ("/g", MergeAction::Removed), ("/new", MergeAction::Added)];
     assert_eq!(told, expected);
-    assert!(done.merged.files.iter().all(|file| file.from.iter().all(|from| from.thread_id == source)));
+    assert!(done.files.iter().all(|file| file.from.iter().all(|from| from.thread_id == source)));
     assert_eq!(keep.shows(target).await, "work", "conversations are not merged");
     assert_eq!(holds(&keep, source).await, "/f=1|2|3|4|five| /new=n|", "the source is as it was");
-    let record = keep.engine.merge_record(target, done.merged.id).await.expect("a record");
+    let record = keep.engine.merge_record(target, done.merge_id.expect("an id")).await.expect("a record");
     assert_eq!(record, done);
     assert_eq!(keep.engine.merges(target).await.expect("merges"), [done]);
 }
@@ -115,18 +121,18 @@ async fn what_cannot_be_merged_changes_nothing_but_the_record(keep: Keep) {
     put(&keep, source, "/new", "n\n").await;
     let before = holds(&keep, target).await;
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!(done.merged.status, MergeStatus::Conflicted);
+    assert_eq!(done.status, MergeStatus::Conflicted);
     assert_eq!(statuses(&done), [(FileConflict::BothChanged, None)]);
-    let shown = done.merged.conflicts[0].merged.clone().expect("the text");
+    let shown = done.conflicts[0].merged.clone().expect("the text");
     assert!(shown.starts_with(&format!("<<<<<<< target\nours\n=======\ntheirs\n>>>>>>> {source}\n2\n")), "{shown}");
     assert_eq!(holds(&keep, target).await, before, "nothing is half done");
     let version = keep.engine.thread(target).await.expect("a thread").head.version;
-    assert_eq!(done.at.map(|(version, _)| version), Some(version), "its record is there");
+    assert_eq!(done.version, Some(version), "its record is there");
     // What was shown is mended and sent back.
     let mended =
         Choice { path: Some("/f".parse().expect("a path")), content: Some("both\n2\n3\n4\n5\n".into()), ..choice() };
-    let done = merge(&keep, target, Merge { plan: choosing(mended), ..Merge::from(source) }).await;
-    assert_eq!((done.merged.status, statuses(&done)[0].1), (MergeStatus::Merged, Some(Resolved::Content)));
+    let done = merge(&keep, target, planned(choosing(mended), source)).await;
+    assert_eq!((done.status, statuses(&done)[0].1), (MergeStatus::Merged, Some(Resolved::Content)));
     assert_eq!(holds(&keep, target).await, "/f=both|2|3|4|5| /g=g| /new=n|");
 }
 
@@ -139,20 +145,20 @@ async fn strategies_and_choices_resolve_what_is_in_conflict(keep: Keep) {
         let (target, source) = pair(&keep).await;
         put(&keep, target, "/f", "ours\n2\n3\n4\n5\n").await;
         put(&keep, source, "/f", "theirs\n2\n3\n4\n5\n").await;
-        let done = merge(&keep, target, Merge { plan: by_files(strategy), ..Merge::from(source) }).await;
-        assert_eq!(done.merged.status, MergeStatus::Merged, "{strategy:?}");
+        let done = merge(&keep, target, planned(by_files(strategy), source)).await;
+        assert_eq!(done.status, MergeStatus::Merged, "{strategy:?}");
         assert_eq!(holds(&keep, target).await, format!("/f={held} /g=g|"), "{strategy:?}");
     }
     let (target, source) = pair(&keep).await;
     put(&keep, target, "/f", "one\n2\n3\n4\n5\n").await;
     put(&keep, source, "/f", "1\n2\n3\n4\nfive\n").await;
-    let manual = || Merge { plan: by_files(FileStrategy::Manual), ..Merge::from(source) };
+    let manual = || planned(by_files(FileStrategy::Manual), source);
     let done = merge(&keep, target, manual()).await;
-    assert_eq!(done.merged.status, MergeStatus::Conflicted, "somebody has to choose, whatever could be merged");
+    assert_eq!(done.status, MergeStatus::Conflicted, "somebody has to choose, whatever could be merged");
     let theirs = Choice { path: Some("/f".parse().expect("a path")), take: Some(Take::Theirs), ..choice() };
     let plan = MergePlan { choices: vec![theirs], ..by_files(FileStrategy::Manual) };
-    let done = merge(&keep, target, Merge { plan, ..manual() }).await;
-    assert_eq!(done.merged.status, MergeStatus::Merged);
+    let done = merge(&keep, target, planned(plan, source)).await;
+    assert_eq!(done.status, MergeStatus::Merged);
     assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|five| /g=g|");
 }
 
@@ -174,10 +180,9 @@ async fn every_kind_of_conflict_of_files_is_named(keep: Keep) {
     remove(&keep, source, "/dir/x").await;
     put(&keep, source, "/dir", "now a file").await;
     put(&keep, target, "/dir/y", "more").await;
-    let plan = |file| Merge { plan: by_files(file), dry_run: true, ..Merge::from(source) };
+    let plan = |file| Merge { dry_run: true, ..planned(by_files(file), source) };
     let done = merge(&keep, target, plan(FileStrategy::ThreeWay)).await;
     let told: Vec<_> = done
-        .merged
         .conflicts
         .iter()
         .map(|conflict| (conflict.path.as_ref().expect("a path").as_str(), conflict.detail.expect("a detail")))
@@ -191,14 +196,12 @@ async fn every_kind_of_conflict_of_files_is_named(keep: Keep) {
         ("/gone-there", FileConflict::DeletedThere),
     ];
     assert_eq!(told, expected);
-    assert!(
-        done.merged.conflicts.iter().all(|conflict| conflict.kind == ConflictType::File && conflict.resolved.is_none())
-    );
+    assert!(done.conflicts.iter().all(|conflict| conflict.kind == ConflictType::File && conflict.resolved.is_none()));
     let done = merge(&keep, target, plan(FileStrategy::Union)).await;
-    let open: Vec<_> = done.merged.conflicts.iter().filter(|conflict| conflict.resolved.is_none()).collect();
+    let open: Vec<_> = done.conflicts.iter().filter(|conflict| conflict.resolved.is_none()).collect();
     assert_eq!(open.len(), 1, "only what is not text stays: {open:?}");
     let theirs = Merge { dry_run: false, ..plan(FileStrategy::Theirs) };
-    assert_eq!(merge(&keep, target, theirs).await.merged.status, MergeStatus::Merged);
+    assert_eq!(merge(&keep, target, theirs).await.status, MergeStatus::Merged);
     assert_eq!(holds(&keep, target).await, holds(&keep, source).await);
 }
 
@@ -206,21 +209,19 @@ async fn a_second_merge_goes_on_from_the_first_in_either_direction(keep: Keep) {
     let (target, source) = pair(&keep).await;
     put(&keep, source, "/f", "1\n2\nthree\n4\n5\n").await;
     let first = merge(&keep, target, Merge::from(source)).await;
-    assert!(matches!(first.merged.sources[0].base, MergeBase::History { .. }));
+    assert!(matches!(first.sources[0].base, MergeBase::History { .. }));
     put(&keep, source, "/f", "1\n2\nTHREE\n4\n5\n").await;
     put(&keep, target, "/f", "1\n2\nthree\n4\nfive\n").await;
     let second = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!(second.merged.status, MergeStatus::Merged, "against what the first one took: {:?}", second.merged);
-    assert!(
-        matches!(&second.merged.sources[0].base, MergeBase::Merge { merge_id, .. } if *merge_id == first.merged.id)
-    );
+    assert_eq!(second.status, MergeStatus::Merged, "against what the first one took: {:?}", second);
+    assert!(matches!(&second.sources[0].base, MergeBase::Merge { merge_id, .. } if Some(*merge_id) == first.merge_id));
     assert_eq!(holds(&keep, target).await, "/f=1|2|THREE|4|five| /g=g|");
     put(&keep, target, "/f", "1\n2\nTHREE!\n4\nfive\n").await;
     let back = merge(&keep, source, Merge::from(target)).await;
-    assert_eq!(back.merged.status, MergeStatus::Merged);
+    assert_eq!(back.status, MergeStatus::Merged);
     assert_eq!(holds(&keep, source).await, holds(&keep, target).await);
     let nothing = merge(&keep, source, Merge::from(target)).await;
-    assert_eq!((nothing.merged.status, nothing.merged.files.len()), (MergeStatus::Merged, 0));
+    assert_eq!((nothing.status, nothing.files.len()), (MergeStatus::Merged, 0));
 }
 
 async fn several_sources_are_merged_in_their_order(keep: Keep) {
@@ -229,16 +230,16 @@ async fn several_sources_are_merged_in_their_order(keep: Keep) {
     put(&keep, one, "/f", "one\n2\n3\n4\n5\n").await;
     put(&keep, two, "/f", "1\n2\n3\n4\ntwo\n").await;
     put(&keep, two, "/two", "2\n").await;
-    let both = || Merge { sources: vec![one, two], ..Merge::default() };
+    let both = || Merge { sources: vec![one.into(), two.into()], ..Merge::default() };
     let done = merge(&keep, target, both()).await;
-    assert_eq!(done.merged.status, MergeStatus::Merged);
+    assert_eq!(done.status, MergeStatus::Merged);
     assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|two| /g=g| /two=2|");
-    let from: Vec<ThreadId> = done.merged.files[0].from.iter().map(|from| from.thread_id).collect();
+    let from: Vec<ThreadId> = done.files[0].from.iter().map(|from| from.thread_id).collect();
     assert_eq!(from, [one, two], "where it came from");
     put(&keep, one, "/f", "1\n2\nX\n4\n5\n").await;
     put(&keep, two, "/f", "1\n2\nY\n4\ntwo\n").await;
     let done = merge(&keep, target, both()).await;
-    assert_eq!((done.merged.status, done.merged.conflicts[0].source), (MergeStatus::Conflicted, Some(two)));
+    assert_eq!((done.status, done.conflicts[0].source), (MergeStatus::Conflicted, Some(two)));
     assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|two| /g=g| /two=2|", "all or nothing");
 }
 
@@ -248,7 +249,7 @@ async fn threads_without_a_common_history_are_compared_with_nothing(keep: Keep) 
     put(&keep, source, "/same", "s\n").await;
     put(&keep, source, "/new", "n\n").await;
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!((&done.merged.sources[0].base, done.merged.status), (&MergeBase::Empty, MergeStatus::Merged));
+    assert_eq!((&done.sources[0].base, done.status), (&MergeBase::Empty, MergeStatus::Merged));
     assert_eq!(holds(&keep, target).await, "/new=n| /same=s|");
 }
 
@@ -261,7 +262,7 @@ async fn a_spawned_thread_is_merged_against_what_it_was_given(keep: Keep) {
         put(&keep, child, "/f", "1\n2\n3\n4\nfive\n").await;
         put(&keep, target, "/f", "one\n2\n3\n4\n5\n").await;
         let done = merge(&keep, target, Merge::from(child)).await;
-        assert_eq!(done.merged.status, MergeStatus::Merged, "{inherit:?}: {:?}", done.merged);
+        assert_eq!(done.status, MergeStatus::Merged, "{inherit:?}: {:?}", done);
         assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|five| /g=g|");
     }
 }
@@ -294,8 +295,8 @@ fn what_a_spawned_thread_does_at_the_time_of_its_birth_is_its_own() {
             let child = keep.engine.spawn(target, spawn).await.expect("a thread").id;
             put(&keep, child, "/new", "n\n").await;
             let done = merge(&keep, target, Merge::from(child)).await;
-            let taken: Vec<_> = done.merged.files.iter().map(|file| file.path.as_str()).collect();
-            assert_eq!(taken, ["/new"], "{inherit:?}: {:?}", done.merged);
+            let taken: Vec<_> = done.files.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!(taken, ["/new"], "{inherit:?}: {:?}", done);
             assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g| /new=n|");
         }
         let (target, _) = pair(&keep).await;
@@ -314,13 +315,13 @@ async fn a_scope_bounds_what_is_merged(keep: Keep) {
     let value = SetValue::new("k", Json::string("v")).expect("a key");
     keep.engine.set_value(source, value).await.expect("a value");
     let plan = MergePlan { artifact_scope: vec!["src/**".into()], ..MergePlan::default() };
-    merge(&keep, target, Merge { plan, ..Merge::from(source) }).await;
+    merge(&keep, target, planned(plan, source)).await;
     assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g| /src/a.rs=a|");
     let values = async || keep.engine.values(target, Values::default()).await.expect("values").0.len();
     assert_eq!(values().await, 0, "values are named by kv:");
     let plan = MergePlan { artifact_scope: vec!["kv:".into()], ..MergePlan::default() };
     keep.engine.rollback(target, RollbackTo::Version(threadkeep::Position(3))).await.expect("a rollback");
-    merge(&keep, target, Merge { plan, ..Merge::from(source) }).await;
+    merge(&keep, target, planned(plan, source)).await;
     assert_eq!((values().await, holds(&keep, target).await.as_str()), (1, "/f=1|2|3|4|5| /g=g|"));
 }
 
@@ -342,14 +343,14 @@ async fn values_are_merged_and_their_conflicts_are_of_state(keep: Keep) {
         values.iter().map(|value| format!("{}={}", value.key, value.value.as_str())).collect::<Vec<_>>().join(" ")
     };
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!((done.merged.status, done.merged.conflicts[0].kind), (MergeStatus::Conflicted, ConflictType::State));
+    assert_eq!((done.status, done.conflicts[0].kind), (MergeStatus::Conflicted, ConflictType::State));
     assert_eq!(told().await, "both=1 gone=0");
     let state = |state| MergePlan {
         conflict_strategy: ConflictStrategy { state, ..Default::default() },
         ..MergePlan::default()
     };
-    let done = merge(&keep, target, Merge { plan: state(StateStrategy::Latest), ..Merge::from(source) }).await;
-    assert_eq!(done.merged.conflicts[0].resolved, Some(Resolved::Theirs), "it was set last");
+    let done = merge(&keep, target, planned(state(StateStrategy::Latest), source)).await;
+    assert_eq!(done.conflicts[0].resolved, Some(Resolved::Theirs), "it was set last");
     assert_eq!(told().await, "both=2 new=3");
     set(target, "both", "4").await;
     set(source, "both", "5").await;
@@ -358,7 +359,7 @@ async fn values_are_merged_and_their_conflicts_are_of_state(keep: Keep) {
         value: Some(Json::parse("value", "[4,5]").expect("json")),
         ..choice()
     };
-    merge(&keep, target, Merge { plan: choosing(chosen), ..Merge::from(source) }).await;
+    merge(&keep, target, planned(choosing(chosen), source)).await;
     assert_eq!(told().await, "both=[4,5] new=3");
 }
 
@@ -368,7 +369,7 @@ async fn decisions_that_differ_are_a_conflict_until_somebody_chooses(keep: Keep)
     keep.engine.decide(source, Decide::new("which  STORE?", "PostgreSQL")).await.expect("a decision");
     keep.engine.decide(source, Decide::new("Which colour?", "blue")).await.expect("a decision");
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!((done.merged.status, done.merged.conflicts[0].kind), (MergeStatus::Conflicted, ConflictType::Decision));
+    assert_eq!((done.status, done.conflicts[0].kind), (MergeStatus::Conflicted, ConflictType::Decision));
     let answers = async || {
         let decisions = keep.engine.decisions(target, None).await.expect("decisions");
         decisions.iter().map(|decision| decision.answer.clone()).collect::<Vec<_>>()
@@ -376,12 +377,12 @@ async fn decisions_that_differ_are_a_conflict_until_somebody_chooses(keep: Keep)
     let theirs = DecisionStrategy::Theirs;
     let strategy = ConflictStrategy { decision: theirs, ..Default::default() };
     let plan = MergePlan { conflict_strategy: strategy, ..MergePlan::default() };
-    let done = merge(&keep, target, Merge { plan, ..Merge::from(source) }).await;
-    assert_eq!(done.merged.status, MergeStatus::Merged);
+    let done = merge(&keep, target, planned(plan, source)).await;
+    assert_eq!(done.status, MergeStatus::Merged);
     assert_eq!(answers().await, ["PostgreSQL"], "what only the source decided stays with it");
     keep.engine.decide(target, Decide::new("Which store?", "both")).await.expect("a decision");
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert_eq!(done.merged.status, MergeStatus::Merged, "what was merged before is not asked again");
+    assert_eq!(done.status, MergeStatus::Merged, "what was merged before is not asked again");
 }
 
 async fn a_dry_run_says_what_would_happen_and_changes_nothing(keep: Keep) {
@@ -390,7 +391,7 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing(keep: Keep) {
     let before = keep.engine.thread(target).await.expect("a thread");
     let dry = Merge { dry_run: true, ..Merge::from(source) };
     let done = merge(&keep, target, dry).await;
-    assert_eq!((done.merged.status, done.merged.files.len(), done.at), (MergeStatus::Clean, 1, None));
+    assert_eq!((done.status, done.files.len(), done.version, done.created_at), (MergeStatus::Clean, 1, None, None));
     assert_eq!(keep.engine.thread(target).await.expect("a thread"), before);
     assert!(keep.engine.merges(target).await.expect("merges").is_empty());
 }
@@ -398,25 +399,24 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing(keep: Keep) {
 async fn a_merge_waits_for_its_approval_and_happens_with_it(keep: Keep) {
     let (target, source) = pair(&keep).await;
     put(&keep, source, "/f", "1\n2\n3\n4\nfive\n").await;
-    let asking =
-        || Merge { plan: MergePlan { requires_approval: true, ..MergePlan::default() }, ..Merge::from(source) };
+    let asking = || planned(MergePlan { requires_approval: true, ..MergePlan::default() }, source);
     let waits = merge(&keep, target, asking()).await;
-    assert_eq!(waits.merged.status, MergeStatus::PendingApproval);
+    assert_eq!(waits.status, MergeStatus::PendingApproval);
     assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g|");
     // Both go on meanwhile: the source is merged as it was looked at, the target as it is.
     put(&keep, source, "/late", "l\n").await;
     put(&keep, target, "/f", "one\n2\n3\n4\n5\n").await;
-    let answer = |merged: &ThreadMerge| Answer { id: merged.merged.approval.expect("an approval"), reason: None };
-    keep.engine.answer(Verdict::Approve, answer(&waits)).await.expect("approved");
+    let asked = |merged: &MergeTold| merged.approval_id.expect("an approval");
+    keep.engine.approve(At::none(), Approve::of(asked(&waits))).await.expect("approved");
     assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|five| /g=g|");
-    let record = keep.engine.merge_record(target, waits.merged.id).await.expect("a record");
-    assert_eq!(record.merged.status, MergeStatus::Merged);
+    let record = keep.engine.merge_record(target, waits.merge_id.expect("an id")).await.expect("a record");
+    assert_eq!(record.status, MergeStatus::Merged);
     let denied = merge(&keep, target, asking()).await;
-    keep.engine.answer(Verdict::Deny, answer(&denied)).await.expect("denied");
-    let record = keep.engine.merge_record(target, denied.merged.id).await.expect("a record");
-    assert_eq!(record.merged.status, MergeStatus::Rejected);
+    keep.engine.deny(At::none(), Deny::of(asked(&denied))).await.expect("denied");
+    let record = keep.engine.merge_record(target, denied.merge_id.expect("an id")).await.expect("a record");
+    assert_eq!(record.status, MergeStatus::Rejected);
     assert_eq!(holds(&keep, target).await, "/f=one|2|3|4|five| /g=g|");
-    let again = keep.engine.answer(Verdict::Approve, answer(&denied)).await;
+    let again = keep.engine.approve(At::none(), Approve::of(asked(&denied))).await;
     assert_eq!(again.expect_err("it was answered").code(), "approval_answered");
 }
 
@@ -445,7 +445,7 @@ async fn a_merge_can_be_rolled_back_and_is_made_again(keep: Keep) {
     keep.engine.rollback(target, RollbackTo::Version(before)).await.expect("a rollback");
     assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g|");
     let done = merge(&keep, target, Merge::from(source)).await;
-    assert!(matches!(done.merged.sources[0].base, MergeBase::History { .. }), "what was undone is no base");
+    assert!(matches!(done.sources[0].base, MergeBase::History { .. }), "what was undone is no base");
     assert_eq!(holds(&keep, target).await, "/f=1|2|3|4|5| /g=g| /new=n|");
 }
 
@@ -465,7 +465,7 @@ async fn merges_side_by_side_lose_nothing(keep: Keep) {
     std::future::poll_fn(|context| {
         running.retain_mut(|merge| match merge.as_mut().poll(context) {
             std::task::Poll::Ready(merged) => {
-                done.push(merged.expect("a merge").merged.status);
+                done.push(merged.expect("a merge").status);
                 false
             }
             std::task::Poll::Pending => true,
@@ -502,21 +502,24 @@ async fn hostile_plans_are_refused(keep: Keep) {
     let refused = async |merge: Merge| keep.engine.merge(target, merge).await.expect_err("refused").code();
     assert_eq!(refused(Merge::default()).await, "invalid_body");
     assert_eq!(refused(Merge::from(target)).await, "invalid_body");
-    assert_eq!(refused(Merge { sources: vec![source, source], ..Merge::default() }).await, "invalid_body");
-    assert_eq!(refused(Merge { sources: vec![source; 99], ..Merge::default() }).await, "invalid_body");
+    assert_eq!(
+        refused(Merge { sources: vec![source.into(), source.into()], ..Merge::default() }).await,
+        "invalid_body"
+    );
+    assert_eq!(refused(Merge { sources: vec![source.into(); 99], ..Merge::default() }).await, "invalid_body");
     assert_eq!(refused(Merge::from(ThreadId::from_chance(7))).await, "thread_not_found");
     let scope = MergePlan { artifact_scope: vec!["[".into()], ..MergePlan::default() };
-    assert_eq!(refused(Merge { plan: scope, ..Merge::from(source) }).await, "invalid_body");
+    assert_eq!(refused(planned(scope, source)).await, "invalid_body");
     for bad in [
         choice(),
         Choice { path: Some("/f".parse().expect("a path")), ..choice() },
         Choice { question: Some("q".into()), take: Some(Take::Union), ..choice() },
         Choice { path: Some("/f".parse().expect("a path")), value: Some(Json::string("x")), ..choice() },
     ] {
-        assert_eq!(refused(Merge { plan: choosing(bad), ..Merge::from(source) }).await, "invalid_body");
+        assert_eq!(refused(planned(choosing(bad), source)).await, "invalid_body");
     }
     let test = MergePlan { validation: threadkeep::model::Validation::Test, ..MergePlan::default() };
-    assert_eq!(refused(Merge { plan: test, ..Merge::from(source) }).await, "validation_not_configured");
+    assert_eq!(refused(planned(test, source)).await, "validation_not_configured");
     assert!(keep.engine.merges(target).await.expect("merges").is_empty(), "nothing was recorded");
 }
 
@@ -528,18 +531,18 @@ async fn a_merge_of_a_part_leaves_the_rest_for_the_next(keep: Keep) {
     keep.engine.set_value(source, value).await.expect("a value");
     let scoped = |item: &str| {
         let plan = MergePlan { artifact_scope: vec![item.to_owned()], ..MergePlan::default() };
-        Merge { plan, ..Merge::from(source) }
+        planned(plan, source)
     };
     merge(&keep, target, scoped("d/**")).await;
     assert_eq!(holds(&keep, target).await, "/d/a=one| /f=1|2|3|4|5| /g=g|");
     put(&keep, source, "/d/a", "two\n").await;
-    let rest = merge(&keep, target, Merge::from(source)).await.merged;
+    let rest = merge(&keep, target, Merge::from(source)).await;
     assert_eq!((rest.status, rest.conflicts.len()), (MergeStatus::Merged, 0), "{rest:?}");
     assert_eq!(holds(&keep, target).await, "/d/a=two| /f=1|2|3|4|five| /g=g|");
     let (values, _) = keep.engine.values(target, Values::default()).await.expect("values");
     assert_eq!(values.len(), 1);
     // The other way, what was taken is what both have in common.
     put(&keep, target, "/g", "target\n").await;
-    let back = merge(&keep, source, Merge::from(target)).await.merged;
+    let back = merge(&keep, source, Merge::from(target)).await;
     assert_eq!((back.status, back.files.len()), (MergeStatus::Merged, 1), "{back:?}");
 }

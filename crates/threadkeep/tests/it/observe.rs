@@ -49,7 +49,7 @@ async fn a_thread_shows_at_once_and_whenever_it_changes(keep: Keep) {
     let changed = at(&mut observer, 4).await;
     assert_eq!((changed.thread.record.title.as_deref(), last(&changed)), (Some("new"), "c".into()));
     let ids = keep.ids(thread).await;
-    let delete = threadkeep::DeleteMessage { message: ids[2], expected: None };
+    let delete = threadkeep::DeleteMessage { message: ids[2].into() };
     keep.engine.delete_message(thread, delete).await.expect("a deletion");
     let changed = at(&mut observer, 5).await;
     assert_eq!((changed.message_count, last(&changed)), (2, "b".into()));

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use threadkeep::{
-    Begin, Capability, Courier, DeleteFile, Deliver, Delivery, End, Error, ExecutionStatus, Injection, InjectionState,
+    Begin, Capability, Courier, DeleteFile, Delivery, End, Error, ExecutionStatus, Injection, InjectionState,
     InjectionType, NewFile, Observe, Position, RollbackTo, ThreadEvent, ThreadId, Transfer, Unobserve, Urgency, Uuid,
+    calls::Deliver,
 };
 
 use crate::{Keep, on_every_store};
@@ -25,7 +26,7 @@ fn observe(target: ThreadId, events: &[ThreadEvent]) -> Observe {
 }
 
 async fn observed(keep: &Keep, thread: ThreadId, observe: Observe) -> Uuid {
-    keep.engine.observe_thread(thread, observe).await.expect("an observer").added.id
+    keep.engine.observe_thread(thread, observe).await.expect("an observer").id
 }
 
 async fn ask(keep: &Keep, thread: ThreadId) {
@@ -83,12 +84,12 @@ async fn an_observer_hears_what_it_asked_for_from_then_on(keep: Keep) {
     ask(&keep, target).await;
     let first = observed(&keep, thread, observe(target, &[ThreadEvent::ErrorOccurred])).await;
     let listed = keep.engine.observers(thread).await.expect("observers");
-    assert_eq!((listed.len(), listed[0].added.events.as_slice()), (1, &["error_occurred".to_owned()][..]));
+    assert_eq!((listed.len(), listed[0].events.as_slice()), (1, &["error_occurred".to_owned()][..]));
     ask(&keep, target).await;
     fail(&keep, target).await;
     assert_eq!(events(&waiting(&keep, thread, 1).await), ["error_occurred"]);
-    assert!(keep.engine.unobserve(thread, Unobserve { id: first }).await.expect("an answer"));
-    assert!(!keep.engine.unobserve(thread, Unobserve { id: first }).await.expect("an answer"));
+    assert!(keep.engine.unobserve(thread, Unobserve { observer: first }).await.expect("an answer"));
+    assert!(!keep.engine.unobserve(thread, Unobserve { observer: first }).await.expect("an answer"));
     let version = keep.engine.thread(thread).await.expect("a thread").head.version;
     observed(&keep, thread, observe(target, &[])).await;
     keep.engine.rollback(thread, RollbackTo::Version(version)).await.expect("a rollback");
@@ -164,7 +165,7 @@ async fn a_webhook_that_nobody_takes_is_told_to_the_thread(keep: Keep) {
 
 async fn what_cannot_be_observed_is_refused(keep: Keep) {
     let thread = keep.thread(&[]).await;
-    let code = |result: Result<threadkeep::ThreadObserver, Error>| result.expect_err("refused").code();
+    let code = |result: Result<threadkeep::calls::Observer, Error>| result.expect_err("refused").code();
     let unknown = observe(ThreadId::from_chance(9), &[]);
     assert_eq!(code(keep.engine.observe_thread(thread, unknown).await), "thread_not_found");
     for url in ["ftp://x", "https://user:pass@x/", "x", ""] {
@@ -186,7 +187,7 @@ async fn what_happens_to_files_is_told_and_taken_up_with_the_next_step(keep: Kee
     assert_eq!(events(&told), ["artifact_created", "artifact_updated"]);
     let step = keep.engine.begin(thread, Begin::default()).await.expect("an execution");
     assert_eq!(step.injections.iter().map(|taken| taken.id).collect::<Vec<_>>(), [told[0].id, told[1].id]);
-    let delete = DeleteFile { path: "a.txt".parse().expect("a path"), expected: None };
+    let delete = DeleteFile { path: "a.txt".parse().expect("a path") };
     keep.engine.delete_file(target, delete).await.expect("a deletion");
     assert_eq!(events(&waiting(&keep, thread, 1).await), ["artifact_updated"], "what was taken up is not told again");
     teller.abort();

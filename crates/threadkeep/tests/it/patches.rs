@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use threadkeep::{
-    ActivateSkill, Assign, Begin, Content, Delete, DeleteMessage, EditMessage, End, Engine, Fork, Insert, Json,
+    ActivateSkill, Append, Assign, Begin, Cancel, Content, Delete, DeleteMessage, EditMessage, Engine, Fork, Json,
     Mention, MessageBody, MessageId, Page, Patch, PatchOperation, Position, RawObserver, Role, RollbackTo,
     SetCheckpoint, Skill, Step, ThreadId, Truncate, TruncateFrom, Update, Version,
 };
@@ -119,11 +119,11 @@ async fn a_patch_is_as_small_as_the_change(keep: Keep) {
     let mut along = Along::with(engine, thread).await;
     engine.append(thread, MessageBody::user("e")).await.expect("an append");
     engine.edit_message(thread, edit(ids[1], "B")).await.expect("an edit");
-    let insert = Insert { before: ids[2], message: MessageBody::user("x").into(), expected: None };
-    engine.insert(thread, insert).await.expect("an insertion");
-    engine.delete_message(thread, DeleteMessage { message: ids[0], expected: None }).await.expect("a deletion");
+    let insert = Append::before(MessageBody::user("x"), ids[2]);
+    engine.append(thread, insert).await.expect("an insertion");
+    engine.delete_message(thread, DeleteMessage { message: ids[0].into() }).await.expect("a deletion");
     engine.update(thread, Update::new().title("new")).await.expect("an update");
-    engine.truncate(thread, Truncate { from: TruncateFrom::Index(3), expected: None }).await.expect("a truncation");
+    engine.truncate(thread, Truncate { from: TruncateFrom::Index(3) }).await.expect("a truncation");
     engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     engine.rollback(thread, RollbackTo::Version(Position(5))).await.expect("a rollback");
     let patches = along.follow().await;
@@ -155,11 +155,11 @@ async fn a_cut_in_the_middle_of_insertions_is_followed(keep: Keep) {
     let (engine, thread) = (&keep.engine, keep.thread(&["a", "b"]).await);
     let ids = keep.ids(thread).await;
     for text in ["x", "y", "z"] {
-        let insert = Insert { before: ids[1], message: MessageBody::user(text).into(), expected: None };
-        engine.insert(thread, insert).await.expect("an insertion");
+        let insert = Append::before(MessageBody::user(text), ids[1]);
+        engine.append(thread, insert).await.expect("an insertion");
     }
     let mut along = Along::with(engine, thread).await;
-    engine.truncate(thread, Truncate { from: TruncateFrom::Index(2), expected: None }).await.expect("a truncation");
+    engine.truncate(thread, Truncate { from: TruncateFrom::Index(2) }).await.expect("a truncation");
     assert_eq!(keep.shows(thread).await, "a x");
     along.follow().await;
     engine.append(thread, MessageBody::user("c")).await.expect("an append");
@@ -174,7 +174,7 @@ async fn what_was_cut_off_comes_back_in_pieces(keep: Keep) {
     let many = (0..1_000).map(|n| MessageBody::user(&n.to_string()));
     engine.append(thread, threadkeep::Append::batch(many)).await.expect("an append");
     let mut along = Along::with(engine, thread).await;
-    engine.truncate(thread, Truncate { from: TruncateFrom::Index(1), expected: None }).await.expect("a truncation");
+    engine.truncate(thread, Truncate { from: TruncateFrom::Index(1) }).await.expect("a truncation");
     along.follow().await;
     engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     let patches = along.follow().await;
@@ -215,15 +215,15 @@ async fn patches_lead_from_each_version_to_the_next_whatever_happens(keep: Keep)
                     engine.edit_message(thread, EditMessage::metadata(id, metadata)).await.expect("an edit");
                 }
                 (5 | 6, Some(before)) => {
-                    let message = MessageBody::assistant(&text).into();
-                    engine.insert(thread, Insert { before, message, expected: None }).await.expect("an insertion");
+                    let message = MessageBody::assistant(&text);
+                    engine.append(thread, Append::before(message, before)).await.expect("an insertion");
                 }
                 (7, Some(message)) => {
-                    let delete = DeleteMessage { message, expected: None };
+                    let delete = DeleteMessage { message: message.into() };
                     assert!(engine.delete_message(thread, delete).await.expect("a deletion"));
                 }
                 (8, Some(id)) => {
-                    let truncate = Truncate { from: TruncateFrom::Message(id), expected: None };
+                    let truncate = Truncate { from: TruncateFrom::Message(id.into()) };
                     engine.truncate(thread, truncate).await.expect("a truncation");
                 }
                 (9, Some(_)) => {
@@ -245,13 +245,13 @@ async fn patches_lead_from_each_version_to_the_next_whatever_happens(keep: Keep)
                         let call = MessageBody::with_content(Role::Assistant, call);
                         engine.step(thread, Step::of(run).message(call)).await.expect("a step");
                         if chance.below(2) == 0 {
-                            engine.end(thread, End::cancel()).await.expect("an end");
+                            engine.cancel(thread, Cancel {}).await.expect("an end");
                         }
                     }
                     6 => drop(engine.assign(thread, Assign::to(&text)).await.expect("an assignment")),
                     7 => {
                         let skill = Skill { name: text, arguments: None };
-                        engine.activate_skill(thread, ActivateSkill { skill, expected: None }).await.expect("a skill");
+                        engine.activate_skill(thread, ActivateSkill { skill }).await.expect("a skill");
                     }
                     0 => drop(engine.update(thread, Update::new().title(&text)).await.expect("an update")),
                     1 => drop(engine.fork(thread, Fork::default()).await.expect("a fork")),

@@ -26,7 +26,7 @@ fn acting(keep: &Keep, account: &str) -> Engine {
 async fn show(owner: &Engine, thread: ThreadId, visibility: Visibility) {
     let text = if visibility == Visibility::Public { "public" } else { "private" };
     let fields = threadkeep::model::FieldChanges([("visibility".to_owned(), Json::string(text))].into());
-    owner.update(thread, Update { fields, expected: None }).await.expect("an update");
+    owner.update(thread, Update { fields }).await.expect("an update");
 }
 
 async fn another_accounts_thread_is_answered_like_an_unknown_one(keep: Keep) {
@@ -38,7 +38,7 @@ async fn another_accounts_thread_is_answered_like_an_unknown_one(keep: Keep) {
     assert!(matches!(bob.messages(thread, Page::first()).await, Err(Error::ThreadNotFound { .. })));
     assert!(matches!(bob.history(thread, Position::START, 9).await, Err(Error::ThreadNotFound { .. })));
     assert!(matches!(bob.fork(thread, Fork::default()).await, Err(Error::ThreadNotFound { .. })));
-    assert!(!bob.delete(thread, Delete { expected: None }).await.is_ok_and(|deleted| deleted));
+    assert!(!bob.delete(thread, Delete {}).await.is_ok_and(|deleted| deleted));
     assert_eq!(keep.shows(thread).await, "secret");
 }
 
@@ -53,7 +53,7 @@ async fn a_public_thread_is_read_and_followed_by_others_and_changed_by_nobody_el
         assert_eq!(reader.model_messages(thread, None).await.expect("messages").len(), 2);
         assert!(!reader.history(thread, Position::START, 9).await.expect("a history").is_empty());
         assert!(reader.subscribe(thread, Position::START).await.is_ok());
-        let append = Append { messages: vec![MessageBody::user("c").into()], expected: None, idempotency_key: None };
+        let append = Append::from(MessageBody::user("c"));
         assert!(matches!(reader.append(thread, append).await, Err(Error::ThreadNotFound { .. })));
         assert!(matches!(reader.thread(thread).await, Err(Error::ThreadNotFound { .. })));
         assert!(reader.list(List::default()).await.expect("a list").items.is_empty());
@@ -80,7 +80,7 @@ async fn a_visitors_fork_is_theirs_and_the_parent_is_told_nothing(keep: Keep) {
     assert_eq!(ann.thread(thread.id).await.expect("the parent"), thread, "not even its time moved");
     assert!(ann.relationships(thread.id).await.expect("relations").is_empty());
     let seen = bob.relationships(child.id).await.expect("relations");
-    assert_eq!((seen[0].thread, seen[0].role), (thread.id, RelationshipRole::Child));
+    assert_eq!((seen[0].thread_id, seen[0].role), (thread.id, RelationshipRole::Child));
     bob.append(child.id, MessageBody::user("mine")).await.expect("an append");
     assert_eq!(keep.shows(thread.id).await, "a b");
 }
@@ -95,7 +95,7 @@ async fn a_fork_outlives_what_its_origin_does_later(keep: Keep) {
     assert_eq!(shown().await, 2);
     assert!(bob.relationships(child).await.expect("relations").is_empty(), "its origin is nobody's business now");
     assert!(matches!(bob.fork(thread, Fork::default()).await, Err(Error::ThreadNotFound { .. })));
-    keep.engine.delete(thread, Delete { expected: None }).await.expect("a deletion");
+    keep.engine.delete(thread, Delete {}).await.expect("a deletion");
     keep.engine.gc(true, std::sync::Arc::new(|_, _, _| {})).await.expect("gc");
     assert_eq!(shown().await, 2);
 }
@@ -119,12 +119,12 @@ async fn a_thread_goes_to_another_account_with_its_subagents(keep: Keep) {
     let grandchild = ann.subagent(child, subagent).await.expect("a subagent").thread.id;
     let fork = ann.fork(thread, Fork::default()).await.expect("a fork").id;
     let mut following = ann.subscribe(thread, Position::START).await.expect("a stream");
-    let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
+    let to = ChangeOwner { account: Account::new("bob").expect("an account") };
     let given = ann.change_owner(thread, to.clone()).await.expect("a change of owner");
     assert_eq!((given.account.as_str(), given.record.project_id), ("bob", None));
     for gone in [thread, child, grandchild] {
         assert!(matches!(ann.thread(gone).await, Err(Error::ThreadNotFound { .. })));
-        let append = Append { messages: vec![MessageBody::user("b").into()], expected: None, idempotency_key: None };
+        let append = Append::from(MessageBody::user("b"));
         assert!(matches!(ann.append(gone, append.clone()).await, Err(Error::ThreadNotFound { .. })));
         bob.append(gone, append).await.expect("an append by the new owner");
     }
@@ -136,7 +136,7 @@ async fn a_thread_goes_to_another_account_with_its_subagents(keep: Keep) {
     assert_eq!(listed(bob.clone()).await.len(), 3);
     assert_eq!(keep.shows(fork).await, "a");
     while following.next().await.expect("entries, then an end").is_some() {}
-    let back = ChangeOwner { to: Account::local(), expected: None };
+    let back = ChangeOwner { account: Account::local() };
     bob.change_owner(thread, back.clone()).await.expect("a change back");
     let again = ann.change_owner(thread, back).await.expect("no change");
     assert_eq!(again.head.version, ann.thread(thread).await.expect("a thread").head.version);
@@ -147,7 +147,7 @@ async fn a_thread_that_works_for_another_goes_with_that_one_alone(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let subagent = Subagent { name: "helper".into(), ..Subagent::default() };
     let child = keep.engine.subagent(thread, subagent).await.expect("a subagent").thread.id;
-    let to = ChangeOwner { to: Account::new("bob").expect("an account"), expected: None };
+    let to = ChangeOwner { account: Account::new("bob").expect("an account") };
     let refused = keep.engine.change_owner(child, to).await.expect_err("a refusal");
     assert!(refused.to_string().contains(&thread.to_string()), "{refused}");
 }

@@ -1,8 +1,8 @@
 //! Messages that wait, and the executions that take them up.
 
 use threadkeep::{
-    Begin, Create, Delete, EditMessage, EditQueued, End, Error, ExecutionStatus, Fork, IdempotencyKey, Json,
-    MessageBody, MessageName, Page, Progressed, Queue, Queued, RemoveQueued, Role, RollbackTo, Step, TakeWriter,
+    At, Begin, Cancel, Create, Delete, EditMessage, EditQueued, End, Error, ExecutionStatus, Fork, IdempotencyKey,
+    Json, MessageBody, MessageName, Page, Progressed, Queued, RemoveQueued, Role, RollbackTo, Step, TakeWriter,
     ThreadId, Update,
 };
 
@@ -36,7 +36,7 @@ async fn queue(keep: &Keep, thread: ThreadId, text: &str) -> Queued {
 
 async fn waits(keep: &Keep, thread: ThreadId) -> String {
     let waiting = keep.engine.queued(thread).await.expect("a queue");
-    waiting.iter().map(|queued| queued.message.content.to_text().into_owned()).collect::<Vec<_>>().join(" ")
+    waiting.iter().map(|queued| queued.queued_message.content.to_text().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 async fn begin(keep: &Keep, thread: ThreadId) -> Progressed {
@@ -56,11 +56,10 @@ async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) 
         item: b.id,
         content: Some(threadkeep::Content::text("B")),
         metadata: Some(Json::parse("metadata", r#"{"k":1}"#).expect("JSON")),
-        expected: None,
     };
     let edited = keep.engine.edit_queued(thread, edit).await.expect("an edit");
-    assert_eq!((edited.id, edited.number, edited.message.content.to_text().as_ref()), (b.id, b.number, "B"));
-    let remove = RemoveQueued { item: c.id, expected: None };
+    assert_eq!((edited.id, edited.number, edited.queued_message.content.to_text().as_ref()), (b.id, b.number, "B"));
+    let remove = RemoveQueued { item: c.id };
     assert!(keep.engine.remove_queued(thread, remove.clone()).await.expect("a removal"));
     assert!(!keep.engine.remove_queued(thread, remove).await.expect("nothing to remove"));
     assert_eq!(waits(&keep, thread).await, "B d");
@@ -68,7 +67,7 @@ async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) 
     let step = keep.engine.step(thread, Step::of(run)).await.expect("a step");
     assert_eq!(said(&step), "B d");
     assert_eq!((waits(&keep, thread).await.as_str(), keep.shows(thread).await.as_str()), ("", "a B d"));
-    let late = EditQueued { item: d.id, content: Some(threadkeep::Content::text("x")), metadata: None, expected: None };
+    let late = EditQueued { item: d.id, content: Some(threadkeep::Content::text("x")), metadata: None };
     let refused = keep.engine.edit_queued(thread, late).await.expect_err("it was delivered");
     assert!(matches!(refused, Error::QueuedNotFound { .. }), "{refused}");
 }
@@ -86,8 +85,7 @@ async fn a_message_keeps_its_name_and_number_when_it_is_delivered(keep: Keep) {
     let id = keep.engine.message_id(queued.id).await.expect("its place");
     assert_eq!(id, delivered.id);
     // By that name it is read, edited, forked at, and seen in forks.
-    let edit =
-        EditMessage { message: id, content: Some(threadkeep::Content::text("B")), metadata: None, expected: None };
+    let edit = EditMessage { message: id.into(), content: Some(threadkeep::Content::text("B")), metadata: None };
     let edited = keep.engine.edit_message(thread, edit).await.expect("an edit");
     assert_eq!((edited.name(), edited.number), (delivered.name(), delivered.number));
     let fork = keep.engine.fork(thread, Fork::at_message(id)).await.expect("a fork").id;
@@ -122,17 +120,17 @@ async fn a_sixth_message_is_refused_and_silent_ones_have_their_own_bound(keep: K
 async fn a_retry_under_a_key_adds_nothing_even_when_the_queue_is_full_by_then(keep: Keep) {
     let thread = keep.thread(&[]).await;
     let key = || IdempotencyKey::new("k").expect("a key");
-    let keyed = |text: &str| Queue { idempotency_key: Some(key()), ..Queue::from(user(text)) };
-    let first = keep.engine.queue(thread, keyed("1")).await.expect("queued");
+    let keyed = || At::of(thread).keyed(key());
+    let first = keep.engine.queue(keyed(), user("1")).await.expect("queued");
     for text in ["2", "3", "4", "5"] {
         queue(&keep, thread, text).await;
     }
-    let again = keep.engine.queue(thread, keyed("1")).await.expect("the first result");
+    let again = keep.engine.queue(keyed(), user("1")).await.expect("the first result");
     assert_eq!((again.id, again.number), (first.id, first.number));
-    let other = keep.engine.queue(thread, keyed("x")).await.expect_err("the key was used");
+    let other = keep.engine.queue(keyed(), user("x")).await.expect_err("the key was used");
     assert!(matches!(other, Error::IdempotencyKeyReused), "{other}");
-    let fresh = Queue { idempotency_key: Some(IdempotencyKey::new("l").expect("a key")), ..Queue::from(user("6")) };
-    let full = keep.engine.queue(thread, fresh).await.expect_err("the queue is full");
+    let fresh = At::of(thread).keyed(IdempotencyKey::new("l").expect("a key"));
+    let full = keep.engine.queue(fresh, user("6")).await.expect_err("the queue is full");
     assert!(matches!(full, Error::QueueFull { .. }), "{full}");
     assert_eq!(waits(&keep, thread).await, "1 2 3 4 5");
 }
@@ -174,7 +172,7 @@ async fn a_second_execution_is_refused_until_the_first_ends_or_is_taken_over(kee
 
 async fn an_execution_that_rested_too_long_may_be_taken_over(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let short = Begin { ttl_micros: Some(1_000_000), ..Begin::default() };
+    let short = Begin { ttl: Some(1_000), ..Begin::default() };
     let first = keep.engine.begin(thread, short).await.expect("an execution");
     let until = keep.engine.thread(thread).await.expect("a thread").record.execution.expect("open").until;
     // It waits for the clock, not for a length of time.
@@ -184,8 +182,8 @@ async fn an_execution_that_rested_too_long_may_be_taken_over(keep: Keep) {
     keep.engine.step(thread, Step::of(first.execution)).await.expect("nobody took over, so it goes on");
     let refused = keep.engine.begin(thread, Begin::default()).await.expect_err("the step renewed it");
     assert!(matches!(refused, Error::ExecutionOpen { .. }), "{refused}");
-    for ttl in [0, 999_999, i64::MAX] {
-        let wrong = Begin { ttl_micros: Some(ttl), ..Begin::default() };
+    for ttl in [0, 999, u64::MAX] {
+        let wrong = Begin { ttl: Some(ttl), ..Begin::default() };
         keep.engine.begin(thread, wrong).await.expect_err("no such time");
     }
 }
@@ -265,8 +263,8 @@ async fn queueing_and_cancelling_pass_while_somebody_is_the_exclusive_writer(kee
     queue(&keep, thread, "b").await;
     let refused = keep.engine.step(thread, Step::of(run.execution)).await.expect_err("it would deliver");
     assert!(matches!(refused, Error::WriterHeld { .. }), "{refused}");
-    keep.engine.end(thread, End::cancel()).await.expect("anybody may cancel");
-    assert!(matches!(keep.engine.end(thread, End::cancel()).await, Err(Error::NothingToCancel)));
+    keep.engine.cancel(thread, Cancel {}).await.expect("anybody may cancel");
+    assert!(matches!(keep.engine.cancel(thread, Cancel {}).await, Err(Error::NothingToCancel)));
     let next = holder.begin(thread, Begin::default()).await.expect("the next one");
     let roles: Vec<Role> = next.messages.iter().map(|message| message.body().expect("a body").role).collect();
     assert_eq!(roles, [Role::Tool, Role::User], "the call is closed when the next execution begins");
@@ -298,7 +296,7 @@ async fn the_queue_goes_with_its_thread_and_a_closed_or_unknown_one_takes_nothin
         keep.engine.queue(thread, user("b")).await.map(drop),
         keep.engine.queued(thread).await.map(drop),
         keep.engine.begin(thread, Begin::default()).await.map(drop),
-        keep.engine.remove_queued(thread, RemoveQueued { item: queued.id, expected: None }).await.map(drop),
+        keep.engine.remove_queued(thread, RemoveQueued { item: queued.id }).await.map(drop),
     ] {
         assert!(matches!(refused, Err(Error::ThreadNotFound { .. })), "{refused:?}");
     }
@@ -310,7 +308,7 @@ async fn what_is_derived_of_the_queue_can_be_rebuilt(keep: Keep) {
     let run = begin(&keep, thread).await.execution;
     queue(&keep, thread, "c").await;
     let removed = queue(&keep, thread, "d").await.id;
-    keep.engine.remove_queued(thread, RemoveQueued { item: removed, expected: None }).await.expect("a removal");
+    keep.engine.remove_queued(thread, RemoveQueued { item: removed }).await.expect("a removal");
     let before =
         (keep.engine.thread(thread).await.expect("a thread"), keep.engine.queued(thread).await.expect("a queue"));
     let quiet = || std::sync::Arc::new(|_: &str, _, _| {});

@@ -41,8 +41,8 @@ async fn an_update_is_a_shallow_merge(keep: Keep) {
     assert_eq!(keep.engine.thread(thread).await.expect("the thread"), after);
     let same = keep.engine.update(thread, Update::new().field("metadata", json(r#"{"c":[3]}"#))).await;
     assert_eq!(same.expect("the same values").head.version, Position(1), "what is there already changes nothing");
-    let stale = Update { expected: Some(Position(0)), ..Update::new().title("Y") };
-    assert!(matches!(keep.engine.update(thread, stale).await, Err(Error::VersionConflict { .. })));
+    let stale = threadkeep::At::of(thread).expecting(Position(0));
+    assert!(matches!(keep.engine.update(stale, Update::new().title("Y")).await, Err(Error::VersionConflict { .. })));
 }
 
 async fn an_invalid_update_changes_nothing(keep: Keep) {
@@ -103,12 +103,14 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
 }
 
 async fn every_operation_is_one_verb(keep: Keep) {
+    use threadkeep::calls::{Deliver, Honours};
     use threadkeep::{
-        ActivateSkill, Answer, Append, AppendEvent, Archive, Assign, Begin, Capability, ChangeOwner, Content,
-        DeleteFile, DeleteMessage, Deliver, EditMessage, EditQueued, End, Event, EventKind, ExecutionStatus, Fork,
-        Handoff, Insert, MakeDirectory, Mention, MessageBody, MoveFile, NewFile, NotifyParent, Observe, Operation,
-        Outcome, Reference, RemoveDirectory, RemoveQueued, Rollback, RollbackTo, SetCheckpoint, SetStatus, SetValue,
-        Skill, Step, Subagent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve,
+        ActivateSkill, Append, AppendEvent, Approve, Archive, Assign, Begin, CARRIERS, Cancel, Capability,
+        ChangeLifecycle, ChangeOwner, Content, DeleteFile, DeleteMessage, DeleteValue, Deny, EditMessage, EditQueued,
+        End, Event, EventKind, ExecutionStatus, Fork, Handoff, MakeDirectory, Mention, MessageBody, MoveFile, NewFile,
+        NotifyParent, Observe, Queue, Refer, RemoveDirectory, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
+        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Transfer, Truncate, TruncateFrom,
+        Unarchive, Unobserve,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
@@ -121,70 +123,82 @@ async fn every_operation_is_one_verb(keep: Keep) {
     let skill = Skill { name: "pdf".into(), arguments: None };
     let content = Some(Content::text("Q"));
     let path = |text: &str| text.parse().expect("a path");
-    let ask = async || match keep.engine.transfer(thread, Transfer::request_approval([Capability::Deploy])).await {
-        Ok(Transferred::Approval(approval)) => approval.asked.id,
-        other => panic!("{other:?}"),
+    let ask = async || {
+        let made = keep.engine.transfer(thread, Transfer::request_approval([Capability::Deploy])).await;
+        made.expect("a transfer").approval_id.expect("an approval")
     };
-    let answer = |id| Answer { id, reason: None };
+    let delegation = keep.engine.transfer(thread, Transfer::delegate([Capability::Deploy])).await;
+    let delegation = delegation.expect("a transfer").delegation_id.expect("a delegation");
     let observe = Observe { target: other.into(), events: Vec::new(), deliver: Deliver::Thread };
-    let observed = keep.engine.observe_thread(thread, observe.clone()).await.expect("an observer").added.id;
-    let operations = [
-        Operation::Archive(Archive::default()),
-        Operation::Unarchive(Unarchive::default()),
-        Operation::Assign(Assign::to("coder")),
-        Operation::ActivateSkill(ActivateSkill { skill, expected: None }),
-        Operation::Queue(MessageBody::user("s").into()),
-        Operation::EditQueued(EditQueued { item: first, content, metadata: None, expected: None }),
-        Operation::RemoveQueued(RemoveQueued { item: second, expected: None }),
-        Operation::Step(Step::of(run)),
-        Operation::End(End::of(run, ExecutionStatus::Completed)),
-        Operation::Begin(Begin::default()),
-        Operation::Subagent(Subagent { name: "x".into(), ..Subagent::default() }),
-        Operation::NotifyParent(NotifyParent { content: "x".into(), ..Default::default() }),
-        Operation::SetStatus(SetStatus { status: "x".into() }),
-        Operation::WriteFiles(NewFile::new("/a/f", "x").expect("a file").into()),
-        Operation::MoveFile(MoveFile { from: path("/a/f"), to: path("/a/g"), expected: None }),
-        Operation::DeleteFile(DeleteFile { path: path("/a/g"), expected: None }),
-        Operation::MakeDirectory(MakeDirectory { path: path("/d"), expected: None }),
-        Operation::RemoveDirectory(RemoveDirectory { path: path("/d"), expected: None }),
-        Operation::SetValue(SetValue::new("k", json("1")).expect("a key")),
-        Operation::Merge(Box::new(threadkeep::Merge::from(other))),
-        Operation::Create(Create::new()),
-        Operation::Update(Update::new().title("x")),
-        Operation::Append(Append::from(MessageBody::user("d"))),
-        Operation::AppendEvent(AppendEvent { event, expected: None }),
-        Operation::Insert(Insert { before: ids[0], message: MessageBody::user("0").into(), expected: None }),
-        Operation::EditMessage(EditMessage::content(ids[0], Content::text("A"))),
-        Operation::DeleteMessage(DeleteMessage { message: ids[1], expected: None }),
-        Operation::Truncate(Truncate { from: TruncateFrom::Index(1), expected: None }),
-        Operation::Fork(Fork::default()),
-        Operation::Handoff(Handoff::to("go on")),
-        Operation::Mention(Mention { target: other.into(), comment: None }),
-        Operation::Rollback(Rollback::from(RollbackTo::Undo)),
-        Operation::SetCheckpoint(SetCheckpoint::named("x")),
-        Operation::Inject(threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"))),
-        Operation::Acknowledge(threadkeep::Acknowledge { injection }),
-        Operation::Decide(threadkeep::Decide::new("a?", "b")),
-        Operation::Spawn(threadkeep::Spawn::new("x")),
-        Operation::ChangeOwner(ChangeOwner { to: threadkeep::Account::local(), expected: None }),
-        Operation::Transfer(Transfer::delegate([Capability::CodeEdit])),
-        Operation::Approve(answer(ask().await)),
-        Operation::Deny(answer(ask().await)),
-        Operation::Revoke(answer(ask().await)),
-        Operation::Reference(Reference::to(other)),
-        Operation::Observe(observe.clone()),
-        Operation::Unobserve(Unobserve { id: observed }),
-        Operation::Lifecycle(threadkeep::LifecycleAction::Done.into()),
-        Operation::Delete(Delete::default()),
+    let observed = keep.engine.observe_thread(thread, observe.clone()).await.expect("an observer").id;
+    let engine = &keep.engine;
+    engine.write_files(thread, NewFile::new("/a/f", "x").expect("a file")).await.expect("a file");
+    engine.move_file(thread, MoveFile { from: path("/a/f"), to: path("/a/g") }).await.expect("a move");
+    assert!(engine.delete_file(thread, DeleteFile { path: path("/a/g") }).await.expect("a deletion"));
+    assert!(engine.make_directory(thread, MakeDirectory { path: path("/d") }).await.expect("a directory"));
+    assert!(engine.remove_directory(thread, RemoveDirectory { path: path("/d") }).await.expect("a deletion"));
+    let names = [
+        carried(&keep, thread, Archive::default()).await,
+        carried(&keep, thread, Unarchive::default()).await,
+        carried(&keep, thread, Assign::to("coder")).await,
+        carried(&keep, thread, ActivateSkill { skill }).await,
+        carried(&keep, thread, Queue::from(MessageBody::user("s"))).await,
+        carried(&keep, thread, EditQueued { item: first, content, metadata: None }).await,
+        carried(&keep, thread, RemoveQueued { item: second }).await,
+        carried(&keep, thread, Step::of(run)).await,
+        carried(&keep, thread, End::of(run, ExecutionStatus::Completed)).await,
+        carried(&keep, thread, Begin::default()).await,
+        carried(&keep, thread, Cancel {}).await,
+        carried(&keep, thread, Subagent { name: "x".into(), ..Subagent::default() }).await,
+        carried(&keep, thread, NotifyParent { content: "x".into(), ..Default::default() }).await,
+        carried(&keep, thread, SetStatus { status: "x".into() }).await,
+        carried(&keep, thread, SetValue::new("k", json("1")).expect("a key")).await,
+        carried(&keep, thread, DeleteValue { key: "k".parse().expect("a key"), if_version: None }).await,
+        carried(&keep, thread, threadkeep::Merge::from(other)).await,
+        carried(&keep, thread, Create::new()).await,
+        carried(&keep, thread, Update::new().title("x")).await,
+        carried(&keep, thread, Append::from(MessageBody::user("d"))).await,
+        carried(&keep, thread, AppendEvent::from(event)).await,
+        carried(&keep, thread, Append::before(MessageBody::user("0"), ids[0])).await,
+        carried(&keep, thread, EditMessage::content(ids[0], Content::text("A"))).await,
+        carried(&keep, thread, DeleteMessage { message: ids[1].into() }).await,
+        carried(&keep, thread, Truncate { from: TruncateFrom::Index(1) }).await,
+        carried(&keep, thread, Fork::default()).await,
+        carried(&keep, thread, Handoff::to("go on")).await,
+        carried(&keep, thread, Mention { target: other.into(), comment: None }).await,
+        carried(&keep, thread, Rollback::from(RollbackTo::Undo)).await,
+        carried(&keep, thread, SetCheckpoint::named("x")).await,
+        carried(&keep, thread, threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"))).await,
+        carried(&keep, thread, threadkeep::Acknowledge { injection }).await,
+        carried(&keep, thread, threadkeep::Decide::new("a?", "b")).await,
+        carried(&keep, thread, threadkeep::Spawn::new("x")).await,
+        carried(&keep, thread, ChangeOwner { account: threadkeep::Account::local() }).await,
+        carried(&keep, thread, Transfer::delegate([Capability::CodeEdit])).await,
+        carried(&keep, thread, Approve::of(ask().await)).await,
+        carried(&keep, thread, Deny::of(ask().await)).await,
+        carried(&keep, thread, RevokeApproval::of(ask().await)).await,
+        carried(&keep, thread, RevokeDelegation::of(delegation)).await,
+        carried(&keep, thread, Refer::to(other)).await,
+        carried(&keep, thread, observe.clone()).await,
+        carried(&keep, thread, Unobserve { observer: observed }).await,
+        carried(&keep, thread, ChangeLifecycle::from(threadkeep::LifecycleAction::Done)).await,
+        carried(&keep, thread, Delete::default()).await,
     ];
-    let mut names: Vec<&str> = Vec::new();
-    for operation in operations {
-        names.push(operation.name());
-        let outcome = keep.engine.execute(thread, operation).await.expect("an operation");
-        assert!(!matches!(outcome, Outcome::Deleted(false)));
-    }
+    let mut names = names.to_vec();
     names.sort_unstable();
-    let mut all = Operation::NAMES.to_vec();
+    names.dedup();
+    let changes = CARRIERS.iter().map(|carrier| carrier.declaration);
+    let changes = changes.filter(|call| ![Honours::NOTHING, Honours::LEASE].contains(&call.honours));
+    let mut all: Vec<&str> = changes.map(|call| call.name).collect();
     all.sort_unstable();
     assert_eq!(names, all);
+}
+
+/// Carries out a call, which deletes something if it deletes, and gives its name.
+async fn carried<C: threadkeep::Carry>(keep: &Keep, thread: threadkeep::ThreadId, call: C) -> &'static str {
+    let name = C::DECLARATION.name;
+    let made = keep.engine.call(thread, call).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
+    let shown = C::told(made, &keep.engine).await.expect("an answer").json;
+    assert_ne!(String::from_utf8(shown).expect("text"), r#"{"deleted":false}"#, "{name}");
+    name
 }

@@ -1,7 +1,7 @@
 //! References: what a thread reads of another one, as it was or as it is.
 
 use threadkeep::{
-    Account, Binding, Caller, Delete, Error, FilePath, Files, Json, MessageBody, NewFile, Page, Position, Reference,
+    Account, Binding, Caller, Delete, Error, FilePath, Files, Json, MessageBody, NewFile, Page, Position, Refer,
     ReferenceScope, RelationshipRole, RollbackTo, SetValue, ThreadId, Update, Uuid, ValueKey, Values,
 };
 
@@ -20,8 +20,8 @@ on_every_store!(
     files_of_what_is_gone_or_hidden_are_not_read,
 );
 
-async fn refer(keep: &Keep, thread: ThreadId, reference: Reference) -> Uuid {
-    keep.engine.reference(thread, reference).await.expect("a reference").referenced.id
+async fn refer(keep: &Keep, thread: ThreadId, reference: Refer) -> Uuid {
+    keep.engine.reference(thread, reference).await.expect("a reference").ref_id
 }
 
 async fn shows(keep: &Keep, id: Uuid) -> String {
@@ -29,8 +29,8 @@ async fn shows(keep: &Keep, id: Uuid) -> String {
     page.items.iter().map(|message| message.text().expect("text")).collect::<Vec<_>>().join(" ")
 }
 
-fn live(target: ThreadId) -> Reference {
-    Reference { binding: Binding::Live, ..Reference::to(target) }
+fn live(target: ThreadId) -> Refer {
+    Refer { binding: Binding::Live, ..Refer::to(target) }
 }
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
@@ -39,14 +39,14 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
 
 async fn a_frozen_reference_shows_what_was_and_a_live_one_what_is(keep: Keep) {
     let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a", "b"]).await);
-    let frozen = refer(&keep, thread, Reference::to(target)).await;
+    let frozen = refer(&keep, thread, Refer::to(target)).await;
     let follows = refer(&keep, thread, live(target)).await;
     keep.engine.append(target, MessageBody::user("c")).await.expect("an append");
     assert_eq!((shows(&keep, frozen).await.as_str(), shows(&keep, follows).await.as_str()), ("a b", "a b c"));
     keep.engine.rollback(target, RollbackTo::Version(Position(1))).await.expect("a rollback");
     assert_eq!((shows(&keep, frozen).await.as_str(), shows(&keep, follows).await.as_str()), ("a b", "a"));
     let read = keep.engine.reference_by_id(frozen).await.expect("a reference");
-    assert_eq!((read.referenced.snapshot_version, read.thread, read.holds), (Position(2), thread, true));
+    assert_eq!((read.snapshot_version, read.thread_id, read.holds), (Position(2), thread, true));
     let mut page = keep.engine.reference_messages(frozen, Page::first().limit(1)).await.expect("a page");
     assert_eq!(page.items.len(), 1);
     page = keep.engine.reference_messages(frozen, Page::after(page.next.expect("more"))).await.expect("a page");
@@ -55,10 +55,10 @@ async fn a_frozen_reference_shows_what_was_and_a_live_one_what_is(keep: Keep) {
 
 async fn references_are_seen_from_both_sides_and_in_the_family(keep: Keep) {
     let (one, two, target) = (keep.thread(&[]).await, keep.thread(&[]).await, keep.thread(&["a"]).await);
-    let ids = [refer(&keep, one, Reference::to(target)).await, refer(&keep, two, live(target)).await];
+    let ids = [refer(&keep, one, Refer::to(target)).await, refer(&keep, two, live(target)).await];
     let both = keep.engine.references(target).await.expect("references");
     assert!(both.outgoing.is_empty());
-    assert_eq!(both.incoming.iter().map(|reference| reference.referenced.id).collect::<Vec<_>>(), ids);
+    assert_eq!(both.incoming.iter().map(|reference| reference.ref_id).collect::<Vec<_>>(), ids);
     let own = keep.engine.references(one).await.expect("references");
     assert_eq!((own.outgoing.len(), own.incoming.len()), (1, 0));
     let seen = keep.engine.relationships(target).await.expect("relations");
@@ -69,21 +69,21 @@ async fn references_are_seen_from_both_sides_and_in_the_family(keep: Keep) {
 
 async fn a_reference_shows_what_its_scope_says(keep: Keep) {
     let (thread, target) = (keep.thread(&[]).await, keep.thread(&["a"]).await);
-    let scoped = |scope: &[&str]| Reference {
+    let scoped = |scope: &[&str]| Refer {
         scope: scope.iter().map(|part| part.parse().expect("a scope")).collect(),
-        ..Reference::to(target)
+        ..Refer::to(target)
     };
     let messages = refer(&keep, thread, scoped(&["kv", "messages"])).await;
     assert_eq!(shows(&keep, messages).await, "a");
     let files = refer(&keep, thread, scoped(&["src/**", "files"])).await;
     assert_eq!(code(keep.engine.reference_messages(files, Page::first()).await), "forbidden");
     let all = keep.engine.reference(thread, scoped(&["all", "files"])).await.expect("a reference");
-    assert_eq!(all.referenced.scope, [ReferenceScope::All]);
+    assert_eq!(all.scope, [ReferenceScope::All]);
 }
 
 async fn a_reference_to_what_is_deleted_is_gone(keep: Keep) {
     let (thread, target) = (keep.thread(&[]).await, keep.thread(&["a"]).await);
-    let id = refer(&keep, thread, Reference::to(target)).await;
+    let id = refer(&keep, thread, Refer::to(target)).await;
     keep.engine.delete(target, Delete::default()).await.expect("deleted");
     assert_eq!(code(keep.engine.reference_messages(id, Page::first()).await), "reference_gone");
     keep.engine.reference_by_id(id).await.expect("what it was is known");
@@ -96,10 +96,10 @@ async fn access_is_asked_at_each_read(keep: Keep) {
     let stranger = Caller { account: Account::new("stranger").expect("an account"), ..Caller::local() };
     let stranger = keep.engine.acting_as(stranger);
     let own = stranger.create(threadkeep::Create::new()).await.expect("a thread").id;
-    assert_eq!(code(stranger.reference(own, Reference::to(target)).await), "thread_not_found");
+    assert_eq!(code(stranger.reference(own, Refer::to(target)).await), "thread_not_found");
     let visible = |to: &str| Update::new().field("visibility", threadkeep::Json::string(to));
     keep.engine.update(target, visible("public")).await.expect("published");
-    let made = stranger.reference(own, Reference::to(target)).await.expect("a reference").referenced.id;
+    let made = stranger.reference(own, Refer::to(target)).await.expect("a reference").ref_id;
     assert_eq!(stranger.reference_messages(made, Page::first()).await.expect("a page").items.len(), 1);
     let seen = keep.engine.references(target).await.expect("references");
     assert!(seen.incoming.is_empty(), "who reads it is theirs to know");
@@ -111,7 +111,7 @@ async fn access_is_asked_at_each_read(keep: Keep) {
 
 async fn what_a_rollback_undid_does_not_refer(keep: Keep) {
     let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
-    let id = refer(&keep, thread, Reference::to(target)).await;
+    let id = refer(&keep, thread, Refer::to(target)).await;
     keep.engine.rollback(thread, RollbackTo::Version(Position(1))).await.expect("a rollback");
     assert_eq!(code(keep.engine.reference_messages(id, Page::first()).await), "reference_gone");
     assert!(keep.engine.references(thread).await.expect("references").outgoing.is_empty());
@@ -124,8 +124,8 @@ async fn what_a_rollback_undid_does_not_refer(keep: Keep) {
 
 async fn what_cannot_be_referred_to_is_refused(keep: Keep) {
     let thread = keep.thread(&[]).await;
-    assert_eq!(code(keep.engine.reference(thread, Reference::to(thread)).await), "invalid_body");
-    assert_eq!(code(keep.engine.reference(thread, Reference::to(ThreadId::from_chance(9))).await), "thread_not_found");
+    assert_eq!(code(keep.engine.reference(thread, Refer::to(thread)).await), "invalid_body");
+    assert_eq!(code(keep.engine.reference(thread, Refer::to(ThreadId::from_chance(9))).await), "thread_not_found");
     let unknown: Uuid = "5928a90d-d53b-488f-a829-4e36442142ee".parse().expect("a uuid");
     assert_eq!(code(keep.engine.reference_by_id(unknown).await), "reference_not_found");
     assert!(keep.engine.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a report").is_healthy());
@@ -163,7 +163,7 @@ async fn files_and_values_are_read_as_they_were_or_as_they_are(keep: Keep) {
     let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
     write(&keep, target, "a.txt", "one").await;
     set(&keep, target, "one").await;
-    let frozen = refer(&keep, thread, Reference::to(target)).await;
+    let frozen = refer(&keep, thread, Refer::to(target)).await;
     let follows = refer(&keep, thread, live(target)).await;
     write(&keep, target, "a.txt", "two").await;
     write(&keep, target, "b/c.txt", "new").await;
@@ -191,7 +191,7 @@ async fn a_reference_shows_the_files_of_its_scope(keep: Keep) {
     }
     let with = |scope: &[&str]| {
         let scope = scope.iter().map(|part| part.parse().expect("a scope")).collect();
-        Reference { scope, ..Reference::to(target) }
+        Refer { scope, ..Refer::to(target) }
     };
     let rust = refer(&keep, thread, with(&["src/**/*.rs"])).await;
     assert_eq!(files_of(&keep, rust).await, ["/src/a.rs", "/src/deep/b.rs"]);
@@ -227,7 +227,7 @@ async fn a_reference_shows_the_files_of_its_scope(keep: Keep) {
 async fn files_of_what_is_gone_or_hidden_are_not_read(keep: Keep) {
     let (thread, target) = (keep.thread(&["x"]).await, keep.thread(&["a"]).await);
     write(&keep, target, "a.txt", "one").await;
-    let id = refer(&keep, thread, Reference::to(target)).await;
+    let id = refer(&keep, thread, Refer::to(target)).await;
     keep.engine.delete(target, Delete::default()).await.expect("a deletion");
     let path: FilePath = "a.txt".parse().expect("a path");
     assert_eq!(code(keep.engine.reference_stat(id, &path).await), "reference_gone");

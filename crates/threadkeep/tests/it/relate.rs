@@ -39,8 +39,8 @@ async fn a_handoff_begins_with_a_summary_and_the_goal(keep: Keep) {
     let (from_parent, from_child) = (related(&keep, thread).await, related(&keep, child.id).await);
     assert_eq!((from_parent.len(), from_child.len()), (1, 1));
     let [of_parent, of_child] = [&from_parent[0], &from_child[0]];
-    assert_eq!((of_parent.thread, of_parent.role), (child.id, RelationshipRole::Parent));
-    assert_eq!((of_child.thread, of_child.role), (thread, RelationshipRole::Child));
+    assert_eq!((of_parent.thread_id, of_parent.role), (child.id, RelationshipRole::Parent));
+    assert_eq!((of_child.thread_id, of_child.role), (thread, RelationshipRole::Child));
     for seen in [of_parent, of_child] {
         assert_eq!((seen.kind, seen.message_index), (RelationKind::Handoff, Some(1)));
         assert_eq!(seen.comment.as_deref(), Some("Write its tests\nand run them"));
@@ -90,7 +90,7 @@ async fn the_built_in_summary_names_goal_decisions_files_and_open_questions(keep
 async fn a_mention_is_recorded_once_and_seen_from_both_ends(keep: Keep) {
     let (thread, other) = (keep.thread(&["a"]).await, keep.thread(&["b"]).await);
     let made = keep.engine.mention(thread, mention(other)).await.expect("a mention");
-    assert_eq!((made.thread, made.kind, made.message_index), (other, RelationKind::Mention, Some(0)));
+    assert_eq!((made.thread_id, made.kind, made.message_index), (other, RelationKind::Mention, Some(0)));
     let version = keep.engine.thread(thread).await.expect("a thread").head.version;
     let by_short = Mention { target: threadkeep::ThreadName::Short(other.short()), comment: Some("again".into()) };
     assert_eq!(keep.engine.mention(thread, by_short).await.expect("a mention"), made);
@@ -104,12 +104,12 @@ async fn relations_go_with_the_message_they_were_made_at_and_come_back_with_it(k
     let (thread, other) = (keep.thread(&["a", "b"]).await, keep.thread(&[]).await);
     keep.engine.mention(thread, mention(other)).await.expect("a mention");
     let child = keep.engine.handoff(thread, Handoff::to("go on")).await.expect("a handoff").id;
-    let truncate = Truncate { from: TruncateFrom::Index(1), expected: None };
+    let truncate = Truncate { from: TruncateFrom::Index(1) };
     keep.engine.truncate(thread, truncate).await.expect("a truncation");
     for gone in [thread, other, child] {
         assert!(related(&keep, gone).await.is_empty(), "gone from both");
     }
-    keep.engine.rollback(thread, threadkeep::Rollback { to: RollbackTo::Undo, expected: None }).await.expect("an undo");
+    keep.engine.rollback(thread, threadkeep::Rollback { to: RollbackTo::Undo }).await.expect("an undo");
     assert_eq!(related(&keep, thread).await.len(), 2);
     assert_eq!((related(&keep, other).await.len(), related(&keep, child).await.len()), (1, 1));
 }
@@ -137,8 +137,8 @@ async fn what_cannot_be_related_is_refused(keep: Keep) {
     for goal in ["", " \n", "\0", &"x".repeat(70_000)] {
         assert!(keep.engine.handoff(thread, Handoff::to(goal)).await.is_err());
     }
-    let stale = Handoff { expected: Some(threadkeep::Position(9)), ..Handoff::to("x") };
-    let refused = keep.engine.handoff(thread, stale).await.expect_err("another version");
+    let stale = threadkeep::At::of(thread).expecting(threadkeep::Position(9));
+    let refused = keep.engine.handoff(stale, Handoff::to("x")).await.expect_err("another version");
     assert_eq!(refused.code(), "version_conflict");
     assert!(related(&keep, thread).await.is_empty());
     assert_eq!(keep.engine.list(threadkeep::List::default()).await.expect("a list").items.len(), 1);

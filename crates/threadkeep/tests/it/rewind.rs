@@ -1,8 +1,6 @@
 //! Rollback, undo, truncation, checkpoints: nothing is lost.
 
-use threadkeep::{
-    Error, Fork, MessageBody, Page, Position, Rollback, RollbackTo, SetCheckpoint, Truncate, TruncateFrom, Update,
-};
+use threadkeep::{Error, Fork, MessageBody, Page, Position, RollbackTo, SetCheckpoint, Truncate, TruncateFrom, Update};
 
 use crate::{Keep, on_every_store};
 
@@ -58,10 +56,10 @@ async fn a_rollback_by_time_and_by_name(keep: Keep) {
 async fn a_truncation_drops_messages_and_can_be_undone(keep: Keep) {
     let thread = keep.thread(&["a", "b", "c", "d"]).await;
     let ids = keep.ids(thread).await;
-    let truncate = |from| Truncate { from, expected: None };
+    let truncate = |from| Truncate { from };
     keep.engine.truncate(thread, truncate(TruncateFrom::Index(3))).await.expect("by index");
     assert_eq!(keep.shows(thread).await, "a b c");
-    keep.engine.truncate(thread, truncate(TruncateFrom::Message(ids[1]))).await.expect("by id");
+    keep.engine.truncate(thread, truncate(TruncateFrom::Message(ids[1].into()))).await.expect("by id");
     assert_eq!(keep.shows(thread).await, "a");
     keep.engine.append(thread, MessageBody::user("e")).await.expect("an append");
     assert_eq!(keep.shows(thread).await, "a e");
@@ -71,7 +69,7 @@ async fn a_truncation_drops_messages_and_can_be_undone(keep: Keep) {
     assert_eq!(keep.shows(thread).await, "");
     let none = keep.engine.truncate(thread, truncate(TruncateFrom::Index(0))).await;
     assert_eq!(none.expect_err("nothing to truncate").code(), "index_out_of_range");
-    let gone = keep.engine.truncate(thread, truncate(TruncateFrom::Message(ids[1]))).await;
+    let gone = keep.engine.truncate(thread, truncate(TruncateFrom::Message(ids[1].into()))).await;
     assert_eq!(gone.expect_err("a message that is gone").code(), "message_not_found");
 }
 
@@ -112,9 +110,9 @@ async fn a_fork_can_be_rolled_back_past_its_birth(keep: Keep) {
 async fn stale_ordinals_do_not_carry_old_changes(keep: Keep) {
     let thread = keep.thread(&["a", "b", "c"]).await;
     let ids = keep.ids(thread).await;
-    let delete = threadkeep::DeleteMessage { message: ids[1], expected: None };
+    let delete = threadkeep::DeleteMessage { message: ids[1].into() };
     keep.engine.delete_message(thread, delete).await.expect("a deletion");
-    let truncate = Truncate { from: TruncateFrom::Index(1), expected: None };
+    let truncate = Truncate { from: TruncateFrom::Index(1) };
     keep.engine.truncate(thread, truncate).await.expect("a truncation");
     for text in ["d", "e", "f"] {
         keep.engine.append(thread, MessageBody::user(text)).await.expect("an append");
@@ -131,8 +129,11 @@ async fn versions_that_never_were_are_refused(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let future = keep.engine.rollback(thread, RollbackTo::Version(Position(2))).await;
     assert!(matches!(future, Err(Error::VersionInFuture { .. })));
-    let stale = Rollback { to: RollbackTo::Version(Position(0)), expected: Some(Position(9)) };
-    assert!(matches!(keep.engine.rollback(thread, stale).await, Err(Error::VersionConflict { .. })));
+    let stale = threadkeep::At::of(thread).expecting(Position(9));
+    assert!(matches!(
+        keep.engine.rollback(stale, RollbackTo::Version(Position(0))).await,
+        Err(Error::VersionConflict { .. })
+    ));
     assert_eq!(keep.engine.thread(thread).await.expect("the thread").head.version, Position(1));
 }
 

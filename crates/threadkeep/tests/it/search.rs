@@ -7,8 +7,8 @@ use threadkeep::embed::{BoxFuture, EmbedError, Embedder, Model, Vector};
 use threadkeep::model::Value;
 use threadkeep::{
     Account, Append, Begin, Caller, ChangeOwner, Content, Create, Delete, DeleteMessage, EditMessage, Engine, Fork,
-    Hit, Insert, Json, Limits, MemoryStore, MessageBody, Position, Progress, Role, RollbackTo, Search, Stores,
-    SystemWorld, ThreadId, TimeRange, Update,
+    Hit, Json, Limits, MemoryStore, MessageBody, Position, Progress, Role, RollbackTo, Search, Stores, SystemWorld,
+    ThreadId, TimeRange, Update,
 };
 
 use threadkeep_store::Reshelving;
@@ -124,7 +124,7 @@ async fn an_edit_a_deletion_and_a_rollback_take_effect_at_once(keep: Keep) {
     assert_eq!(found(&keep.engine, "dromedary").await, [(thread, "dromedary".to_owned())]);
     assert_eq!(ask(&keep.engine, Search::new("dromedary")).await[0].message, ids[0], "it is the same message");
     let before = keep.engine.thread(thread).await.expect("a thread").head.version;
-    keep.engine.delete_message(thread, DeleteMessage { message: ids[2], expected: None }).await.expect("a deletion");
+    keep.engine.delete_message(thread, DeleteMessage { message: ids[2].into() }).await.expect("a deletion");
     assert!(found(&keep.engine, "bison").await.is_empty(), "and not by its neighbours");
     keep.engine.rollback(thread, RollbackTo::Version(Position(2))).await.expect("a rollback");
     assert!(found(&keep.engine, "cormorant").await.is_empty());
@@ -216,7 +216,7 @@ async fn other_accounts_find_nothing_until_a_thread_is_theirs(keep: Keep) {
     assert!(keep.engine.acting_as(Caller::nobody()).search(Search::new("lynx")).await.expect("nothing").is_empty());
     let of_ann = Search { thread: Some(thread), ..Search::new("lynx") };
     assert_eq!(bob.search(of_ann).await.expect_err("refused").code(), "thread_not_found");
-    ann.change_owner(thread, ChangeOwner { to: Account::new("bob").expect("an account"), expected: None })
+    ann.change_owner(thread, ChangeOwner { account: Account::new("bob").expect("an account") })
         .await
         .expect("given away");
     assert!(found(&ann, "lynx").await.is_empty(), "before the index knows of it");
@@ -366,10 +366,7 @@ async fn a_fork_stays_known_when_its_origin_and_its_sibling_go(keep: Keep) {
 async fn inserted_and_delivered_messages_are_found(keep: Keep) {
     let thread = keep.thread(&["first", "last"]).await;
     let ids = keep.ids(thread).await;
-    keep.engine
-        .insert(thread, Insert { before: ids[1], message: MessageBody::user("a tapir between").into(), expected: None })
-        .await
-        .expect("inserted");
+    keep.engine.append(thread, Append::before(MessageBody::user("a tapir between"), ids[1])).await.expect("inserted");
     keep.engine.queue(thread, MessageBody::user("an okapi waits")).await.expect("queued");
     index(&keep.engine).await;
     assert!(found(&keep.engine, "okapi").await.is_empty(), "it waits");

@@ -44,7 +44,7 @@ async fn parent(keep: &Keep) -> ThreadId {
     let create = ["a", "b", "c"].iter().fold(create, |create, text| create.message(MessageBody::user(text)));
     let thread = keep.engine.create(create).await.expect("a thread").id;
     let skill = Skill { name: "pdf".into(), arguments: None };
-    keep.engine.activate_skill(thread, ActivateSkill { skill, expected: None }).await.expect("a skill");
+    keep.engine.activate_skill(thread, ActivateSkill { skill }).await.expect("a skill");
     thread
 }
 
@@ -128,7 +128,7 @@ async fn the_last_messages_are_copied_and_their_open_calls_closed(keep: Keep) {
     let given = keep.engine.model_messages(child.id, None).await.expect("messages");
     assert_eq!(given.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::User, Role::Assistant, Role::Tool]);
     assert_eq!(keep.ids(child.id).await.len(), 3, "the call was closed in the log");
-    let deleted = threadkeep::DeleteMessage { message: keep.ids(thread).await[2], expected: None };
+    let deleted = threadkeep::DeleteMessage { message: keep.ids(thread).await[2].into() };
     keep.engine.delete_message(thread, deleted).await.expect("a deletion");
     let shown = spawn(&keep, thread, last(3)).await;
     assert!(keep.shows(shown.id).await.starts_with("a b "), "what is not shown is not copied");
@@ -165,7 +165,7 @@ async fn a_spawned_thread_is_seen_in_the_family_from_both_sides_until_it_is_undo
     assert_eq!(seen(thread).await, (1, vec![]), "what was undone does not hold");
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
     assert_eq!(seen(thread).await, held);
-    let truncate = Truncate { from: TruncateFrom::Index(0), expected: None };
+    let truncate = Truncate { from: TruncateFrom::Index(0) };
     keep.engine.truncate(thread, truncate).await.expect("a truncation");
     assert_eq!(seen(thread).await, (1, vec![]), "it was made at a message that is gone");
     assert_eq!(keep.engine.parent_thread(child).await.expect("a parent").map(|parent| parent.id), Some(thread));
@@ -275,7 +275,7 @@ async fn a_rollback_to_a_step_shows_it_with_its_results(keep: Keep) {
     for (name, shown) in [(0, 5), (1, 6)] {
         let (thread, ids) = worked(&keep).await;
         let index = [1, 5][name];
-        for step in [StepName::Index(index), StepName::Message(ids[index as usize])] {
+        for step in [StepName::Index(index), StepName::Message(ids[index as usize].into())] {
             keep.engine.rollback(thread, RollbackTo::Step(step)).await.expect("a rollback");
             assert_eq!(keep.ids(thread).await, ids[..shown], "with its results, and without a repair");
             keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
@@ -289,7 +289,7 @@ async fn a_rollback_to_a_step_shows_it_with_its_results(keep: Keep) {
     assert!(matches!(refused, Error::IndexOutOfRange { .. }), "{refused}");
     let other = keep.thread(&["x"]).await;
     let refused =
-        keep.engine.rollback(other, RollbackTo::Step(StepName::Message(ids[1]))).await.expect_err("elsewhere");
+        keep.engine.rollback(other, RollbackTo::Step(StepName::Message(ids[1].into()))).await.expect_err("elsewhere");
     assert!(matches!(refused, Error::MessageNotFound { .. }), "{refused}");
     keep.engine.lifecycle(thread, LifecycleAction::Suspend).await.expect("suspended");
     let refused = keep.engine.rollback(thread, RollbackTo::Step(StepName::Index(1))).await.expect_err("it rests");
@@ -300,13 +300,14 @@ async fn a_step_is_found_in_what_is_inherited_and_after_a_rollback(keep: Keep) {
     let (thread, ids) = worked(&keep).await;
     let child = spawn(&keep, thread, Inherit::Full).await.id;
     keep.engine.append(child, MessageBody::user("more")).await.expect("an append");
-    keep.engine.rollback(child, RollbackTo::Step(StepName::Message(ids[1]))).await.expect("a rollback");
+    keep.engine.rollback(child, RollbackTo::Step(StepName::Message(ids[1].into()))).await.expect("a rollback");
     assert_eq!(keep.ids(child).await, ids[..5]);
     keep.engine.append(child, MessageBody::assistant("another way")).await.expect("an append");
     keep.engine.append(child, MessageBody::user("no")).await.expect("an append");
     keep.engine.rollback(child, RollbackTo::Step(StepName::Index(5))).await.expect("a rollback");
     assert_eq!(keep.ids(child).await.len(), 6);
-    let left = keep.engine.rollback(child, RollbackTo::Step(StepName::Message(ids[5]))).await.expect_err("left behind");
+    let left =
+        keep.engine.rollback(child, RollbackTo::Step(StepName::Message(ids[5].into()))).await.expect_err("left behind");
     assert!(matches!(left, Error::MessageNotFound { .. }), "{left}");
     assert_eq!(keep.ids(thread).await, ids, "the parent is as it was");
 }
@@ -317,11 +318,12 @@ async fn a_fork_of_what_a_spawned_thread_was_at_first_has_its_first_agent(keep: 
     let new = Spawn { agent_id: Some("other".into()), ..Spawn::new("x").inherit(partial(&[InheritItem::Messages])) };
     let child = keep.engine.spawn(parent, new).await.expect("a thread");
     let skill = Skill { name: "csv".into(), arguments: None };
-    keep.engine.activate_skill(child.id, ActivateSkill { skill, expected: None }).await.expect("a skill");
+    keep.engine.activate_skill(child.id, ActivateSkill { skill }).await.expect("a skill");
     let first = child.head.version;
-    let points = [ForkPoint::Version(first), ForkPoint::Index(1), ForkPoint::Message(keep.ids(child.id).await[2])];
+    let points =
+        [ForkPoint::Version(first), ForkPoint::Index(1), ForkPoint::Message(keep.ids(child.id).await[2].into())];
     for at in points {
-        let fork = keep.engine.fork(child.id, Fork { at, title: None, expected: None }).await.expect("a fork");
+        let fork = keep.engine.fork(child.id, Fork { at, title: None }).await.expect("a fork");
         assert_eq!((fork.record.agent_id.as_deref(), skills(&fork)), (Some("other"), Vec::new()), "{at:?}");
     }
 }
@@ -342,7 +344,7 @@ async fn what_a_spawned_thread_was_given_is_there_as_of_its_birth(keep: Keep) {
     ] {
         let child = spawn(&keep, parent, partial(&scope)).await;
         let skill = Skill { name: "csv".into(), arguments: None };
-        keep.engine.activate_skill(child.id, ActivateSkill { skill, expected: None }).await.expect("a skill");
+        keep.engine.activate_skill(child.id, ActivateSkill { skill }).await.expect("a skill");
         let back = keep.engine.rollback(child.id, RollbackTo::Version(child.head.version)).await.expect("a rollback");
         assert_eq!((back.record.agent_id.as_deref(), skills(&back)), (Some("coder"), Vec::new()), "{scope:?}");
         assert_eq!(back.head.tally.work.stats, child.head.tally.work.stats, "{scope:?}");
@@ -361,7 +363,7 @@ async fn a_fork_is_rolled_back_to_the_agent_it_was_made_with(keep: Keep) {
     let ids = keep.ids(second).await;
     keep.engine.edit_message(second, EditMessage::content(ids[0], Content::text("A"))).await.expect("an edit");
     let at = ForkPoint::Index(0);
-    let fork = keep.engine.fork(second, Fork { at, title: None, expected: None }).await.expect("a fork");
+    let fork = keep.engine.fork(second, Fork { at, title: None }).await.expect("a fork");
     assert_eq!(fork.record.agent_id, None, "nobody was assigned when that was said");
     keep.engine.assign(fork.id, Assign::to("third")).await.expect("another agent");
     let back = keep.engine.rollback(fork.id, RollbackTo::Version(fork.head.version)).await.expect("a rollback");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use threadkeep::{
-    Actor, ActorKind, Approval, ApprovalState, Approvals, Caller, Capability, Engine, Fallback, Position, RollbackTo,
-    ThreadId, Transfer, Transferred, Uuid,
+    Actor, ActorKind, Approval, ApprovalState, Caller, Capability, Engine, Fallback, ListApprovals, ListedState,
+    Position, RollbackTo, ThreadId, Transfer, Uuid,
 };
 
 use crate::{Keep, on_every_store};
@@ -23,10 +23,7 @@ const SOON: Duration = Duration::from_millis(150);
 async fn ask(engine: &Engine, thread: ThreadId, fallback: Fallback, timeout: Duration) -> Uuid {
     let (timeout, fallback) = (Some(timeout), Some(fallback));
     let transfer = Transfer { timeout, fallback, ..Transfer::request_approval([Capability::Deploy]) };
-    match engine.transfer(thread, transfer).await.expect("an approval") {
-        Transferred::Approval(approval) => approval.asked.id,
-        Transferred::Delegation(given) => panic!("{given:?}"),
-    }
+    engine.transfer(thread, transfer).await.expect("a transfer").approval_id.expect("an approval")
 }
 
 /// The kinds of entries after the first `after`, once there are `count` of them.
@@ -56,9 +53,8 @@ async fn a_timeout_fires_without_anybody_reading(keep: Keep) {
     assert_eq!(logged(&keep, thread, 1, 2).await, ["approval_requested", "approval_answered"]);
     let denied = read(&keep, asked).await;
     assert_eq!(denied.state, ApprovalState::Denied);
-    let answer = denied.answered.expect("an answer");
-    assert!(answer.timed_out && answer.by.kind == ActorKind::System);
-    assert!(answer.at >= denied.asked.timeout_at.expect("a timeout"), "not too early");
+    assert!(denied.timed_out && denied.answered_by.expect("an answer").kind == ActorKind::System);
+    assert!(denied.answered_at.expect("an answer") >= denied.timeout_at.expect("a timeout"), "not too early");
     timers.abort();
 }
 
@@ -67,10 +63,10 @@ async fn a_due_approval_is_answered_before_it_is_shown(keep: Keep) {
     let one = ask(&keep.engine, thread, Fallback::Skip, Duration::ZERO).await;
     assert_eq!(read(&keep, one).await.state, ApprovalState::Denied);
     let two = ask(&keep.engine, thread, Fallback::Skip, Duration::ZERO).await;
-    let denied = Approvals { state: Some(ApprovalState::Denied), ..Approvals::default() };
+    let denied = ListApprovals { state: Some(ListedState::Denied), ..ListApprovals::default() };
     let listed = keep.engine.approvals(denied).await.expect("a page").items;
-    assert_eq!(listed.iter().map(|approval| approval.asked.id).collect::<Vec<_>>(), [one, two]);
-    let late = keep.engine.answer(threadkeep::Verdict::Approve, threadkeep::Answer { id: two, reason: None }).await;
+    assert_eq!(listed.iter().map(|approval| approval.id).collect::<Vec<_>>(), [one, two]);
+    let late = keep.engine.approve(threadkeep::At::none(), threadkeep::Approve::of(two)).await;
     assert_eq!(late.expect_err("too late").code(), "approval_answered");
     assert_eq!(answers(&keep, thread).await, 2);
 }
@@ -95,7 +91,7 @@ async fn auto_approval_needs_a_delegation(keep: Keep) {
     keep.engine.transfer(thread, to("coder")).await.expect("a delegation");
     let asked = ask(&coder, thread, Fallback::AutoApprove, Duration::ZERO).await;
     let approved = read(&keep, asked).await;
-    assert!(approved.state == ApprovalState::Approved && approved.answered.is_some_and(|answer| answer.timed_out));
+    assert!(approved.state == ApprovalState::Approved && approved.answered_by.is_some() && approved.timed_out);
 }
 
 async fn many_who_look_at_once_fire_each_once(keep: Keep) {

@@ -89,7 +89,7 @@ async fn what_waits_who_works_and_who_helps_moves_along(keep: Keep) {
     let removed = keep.engine.queue(thread, MessageBody::user("c")).await.expect("queued").id;
     keep.engine.queue(thread, MessageBody::user(&"large ".repeat(10_000)).silent()).await.expect("queued");
     keep.engine.rollback(thread, RollbackTo::Version(threadkeep::Position(0))).await.expect("a rollback");
-    let remove = RemoveQueued { item: removed, expected: None };
+    let remove = RemoveQueued { item: removed };
     keep.engine.remove_queued(thread, remove).await.expect("a removal, in another segment");
     let child = Subagent { name: "critic".into(), ..Subagent::default() };
     let child = keep.engine.subagent(thread, child).await.expect("a subagent").thread.id;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadkeep::{
-    Account, Actor, ActorKind, Append, AppendEvent, Caller, Clock, Content, Create, DeleteMessage, EditMessage, Engine,
-    Event, EventKind, ExportItem, Fork, HistoryEntry, IdempotencyKey, Insert, Json, Limits, List, MemoryStore,
-    MessageBody, MessageId, NewMessage, Page, Position, PostgresStore, Role, RollbackTo, Selection, SetCheckpoint,
-    SqliteStore, Stores, Thread, ThreadId, Timestamp, Truncate, TruncateFrom, Update, World,
+    Account, Actor, ActorKind, Append, At, Caller, Clock, Content, Create, DeleteMessage, EditMessage, Engine, Event,
+    EventKind, ExportItem, Fork, HistoryEntry, IdempotencyKey, Json, Limits, List, MemoryStore, MessageBody, MessageId,
+    NewMessage, Page, Position, PostgresStore, Role, RollbackTo, Selection, SetCheckpoint, SqliteStore, Stores, Thread,
+    ThreadId, Timestamp, Truncate, TruncateFrom, Update, World,
 };
 
 /// Values that a database might make something else of.
@@ -78,7 +78,7 @@ async fn fill(engine: &Engine) -> Shown {
         let text = format!("{value} \u{0}😀");
         engine.append(thread, MessageBody::user(&text).metadata(object(value))).await.expect("an append");
         let event = Event { kind: EventKind::ToolUse, data: object(value) };
-        engine.append_event(thread, AppendEvent { event, expected: None }).await.expect("an event");
+        engine.append_event(thread, event).await.expect("an event");
         let input = format!(r#"[{{"type":"tool_use","id":"1","name":"n","input":{}}}]"#, object(value).as_str());
         let content = Content::from_json(json(&input)).expect("content");
         let many = (0..20).map(|_| MessageBody::with_content(Role::Assistant, content.clone()));
@@ -87,24 +87,21 @@ async fn fill(engine: &Engine) -> Shown {
     }
     let keyed = || {
         let key = IdempotencyKey::new("key 😀 '").expect("a key");
-        Append::from(MessageBody::user("once")).keyed(key)
+        At::of(thread).keyed(key)
     };
-    let once = engine.append(thread, keyed()).await.expect("an append");
-    assert_eq!(engine.append(thread, keyed()).await.expect("a retry"), once);
+    let once = engine.append(keyed(), MessageBody::user("once")).await.expect("an append");
+    assert_eq!(engine.append(keyed(), MessageBody::user("once")).await.expect("a retry"), once);
     let large = NewMessage::from(MessageBody::user(&"large ünïcode ".repeat(3_000)));
     engine.append(thread, large.attach("näme", "text/plain", &b"\x00\xff bytes"[..])).await.expect("a large message");
     let ids = |page: &[threadkeep::Message]| page.iter().map(|message| message.id).collect::<Vec<_>>();
     let first = ids(&engine.messages(thread, Page::first().limit(9)).await.expect("a page").items);
     engine.edit_message(thread, EditMessage::content(first[0], Content::text("edited é"))).await.expect("an edit");
     engine.edit_message(thread, EditMessage::metadata(first[1], json(VALUES[16]))).await.expect("an edit");
-    engine.delete_message(thread, DeleteMessage { message: first[2], expected: None }).await.expect("a deletion");
-    engine
-        .insert(thread, Insert { before: first[3], message: MessageBody::user("inserted").into(), expected: None })
-        .await
-        .expect("an insertion");
+    engine.delete_message(thread, DeleteMessage { message: first[2].into() }).await.expect("a deletion");
+    engine.append(thread, Append::before(MessageBody::user("inserted"), first[3])).await.expect("an insertion");
     engine.checkpoint(thread, SetCheckpoint::named("chéckpoint 😀")).await.expect("a checkpoint");
     let fork = engine.fork(thread, Fork::at_index(30)).await.expect("a fork").id;
-    engine.truncate(fork, Truncate { from: TruncateFrom::Index(25), expected: None }).await.expect("a truncation");
+    engine.truncate(fork, Truncate { from: TruncateFrom::Index(25) }).await.expect("a truncation");
     engine.rollback(thread, RollbackTo::Version(Position(50))).await.expect("a rollback");
     engine.rollback(thread, RollbackTo::Checkpoint("chéckpoint 😀".into())).await.expect("a rollback");
     let mut refusals = Vec::new();

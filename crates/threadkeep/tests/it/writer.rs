@@ -1,9 +1,7 @@
 //! Exclusive writers: who holds the lease writes, and nobody else changes the conversation.
 
-use std::time::Duration;
-
 use threadkeep::{
-    Account, Append, Caller, DeleteMessage, EditMessage, Engine, Error, Fork, IdempotencyKey, MessageBody, RollbackTo,
+    Account, At, Caller, DeleteMessage, EditMessage, Engine, Error, Fork, IdempotencyKey, MessageBody, RollbackTo,
     SetCheckpoint, TakeWriter, ThreadId, Update,
 };
 
@@ -19,7 +17,7 @@ on_every_store!(
 );
 
 fn asking(holder: &str) -> TakeWriter {
-    TakeWriter { ttl: Some(Duration::from_secs(3_600)), holder: Some(holder.into()) }
+    TakeWriter { ttl: Some(3_600_000), holder: Some(holder.into()) }
 }
 
 async fn say(engine: &Engine, thread: ThreadId, text: &str) -> Result<(), Error> {
@@ -66,7 +64,7 @@ async fn every_change_of_the_conversation_is_guarded(keep: Keep) {
     let ids = keep.ids(thread).await;
     let lease = engine.take_writer(thread, asking("ann")).await.expect("a lease");
     let edit = || EditMessage::content(ids[0], threadkeep::Content::text("A"));
-    let delete = || DeleteMessage { message: ids[1], expected: None };
+    let delete = || DeleteMessage { message: ids[1].into() };
     let back = || RollbackTo::Version(threadkeep::Position(1));
     assert!(is_held_by(engine.edit_message(thread, edit()).await, "ann"));
     assert!(is_held_by(engine.delete_message(thread, delete()).await, "ann"));
@@ -86,7 +84,7 @@ async fn every_change_of_the_conversation_is_guarded(keep: Keep) {
 
 async fn a_lease_that_ended_is_refused_and_says_so(keep: Keep) {
     let (engine, thread) = (&keep.engine, keep.thread(&[]).await);
-    let short = TakeWriter { ttl: Some(Duration::from_millis(100)), holder: Some("ann".into()) };
+    let short = TakeWriter { ttl: Some(100), holder: Some("ann".into()) };
     let lease = engine.take_writer(thread, short).await.expect("a lease");
     while engine.writer(thread).await.expect("a read").is_some() {
         tokio::task::yield_now().await;
@@ -107,16 +105,16 @@ async fn a_retry_of_what_was_kept_is_answered_after_the_lease_ended(keep: Keep) 
     let (engine, thread) = (&keep.engine, keep.thread(&[]).await);
     let lease = engine.take_writer(thread, asking("ann")).await.expect("a lease");
     let writer = engine.writing_under(thread, lease.token);
-    let keyed = || Append::from(MessageBody::user("once")).keyed(IdempotencyKey::new("k").expect("a key"));
-    let first = writer.append(thread, keyed()).await.expect("an append");
+    let keyed = || At::of(thread).keyed(IdempotencyKey::new("k").expect("a key"));
+    let first = writer.append(keyed(), MessageBody::user("once")).await.expect("an append");
     engine.release_writer(thread, lease.token).await.expect("a release");
-    assert_eq!(writer.append(thread, keyed()).await.expect("the first answer again"), first);
+    assert_eq!(writer.append(keyed(), MessageBody::user("once")).await.expect("the first answer again"), first);
     assert_eq!(keep.shows(thread).await, "once");
 }
 
 async fn leases_are_checked_and_belong_to_their_account(keep: Keep) {
     let (engine, thread) = (&keep.engine, keep.thread(&[]).await);
-    for ttl in [Duration::ZERO, Duration::from_millis(99), Duration::from_secs(86_401), Duration::MAX] {
+    for ttl in [0, 99, 86_401_000, u64::MAX] {
         let ask = TakeWriter { ttl: Some(ttl), holder: None };
         assert_eq!(engine.take_writer(thread, ask).await.expect_err("a ttl").code(), "invalid_parameter", "{ttl:?}");
     }

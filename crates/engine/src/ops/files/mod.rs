@@ -18,8 +18,8 @@ use threadkeep_model::{
 use self::decide::Decided;
 use super::upload::FileContent;
 use crate::files::{FileIs, FileRecord};
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Result};
 
 /// A file to write.

@@ -1,0 +1,24 @@
+//! Facts in the past tense: the bodies of entries, each with the rows, the blobs and the record that follow from it.
+
+mod agents;
+mod authority;
+mod conversation;
+mod files;
+mod merged;
+mod queue;
+mod relations;
+mod steering;
+mod thread;
+
+pub use agents::{AgentAssigned, ChildRemoved, ExecutionBegan, ExecutionEnded, ExecutionStepped, SkillActivated};
+pub use authority::{
+    ApprovalAnswered, ApprovalAsked, ApprovalState, Delegation, DelegationRevoked, Fallback, REASON_BYTES_MAX,
+    checked_agent, checked_reason,
+};
+pub use conversation::{Event, EventKind, Inserted, MessageEdited, MessagesDeleted, RolledBack, Truncated};
+pub use files::{FileChange, FilesChanged, ValueChange, ValuesChanged};
+pub use merged::Merged;
+pub use queue::{MessageDelivered, MessageQueued, QueuedEdited, QueuedRemoved};
+pub use relations::{Deliver, Forked, ObserverAdded, ObserverRemoved, Referenced, Related};
+pub use steering::{Decided, Injected, InjectionTaken};
+pub use thread::{CheckpointSet, LifecycleChanged, OwnerChanged, ThreadChanged};
