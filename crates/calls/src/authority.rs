@@ -62,10 +62,12 @@ fn iso8601<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<
     const DAY: u64 = 86_400;
     duration
         .map(|duration| {
-            let seconds = duration.as_secs();
-            match (seconds / DAY, seconds % DAY) {
+            let days = duration.as_secs() / DAY;
+            // Parts of a second too: they are read as well.
+            let rest = (duration - Duration::from_secs(days * DAY)).as_secs_f64();
+            match (days, rest) {
                 (0, rest) => format!("PT{rest}S"),
-                (days, 0) => format!("P{days}D"),
+                (days, 0.0) => format!("P{days}D"),
                 (days, rest) => format!("P{days}DT{rest}S"),
             }
         })
@@ -347,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_duration_is_told_as_it_is_read() {
-        for text in ["PT30S", "P1D", "P2DT5S"] {
+        for text in ["PT30S", "P1D", "P2DT5S", "PT0.5S"] {
             let json = format!(r#"{{"direction":"delegate","scope":["deploy"],"timeout":"{text}"}}"#);
             let transfer: Transfer = serde_json::from_str(&json).expect("a transfer");
             assert_eq!(serde_json::to_string(&transfer).expect("json"), json);

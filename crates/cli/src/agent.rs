@@ -3,29 +3,37 @@
 use clap::Args;
 use threadkeep::model::{Attachment, ParentCommunication};
 use threadkeep::{Child, FilePath, Json, MessageBody, Skill as Activated};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::plain::{Face, Line, plain};
 use crate::text::{moment, visible};
 use crate::thread;
 
-/// Hand a thread to another agent; its history stays
-#[derive(Debug, Args)]
-pub(crate) struct Assign {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The agent
-    agent_id: String,
-    #[command(flatten)]
-    conditions: Conditions,
-}
+plain! {
+    /// Hand a thread to another agent; its history stays
+    Assign: Assign under Change {
+        /// The agent
+        agent_id: String,
+    }
 
-impl Assign {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let thread = context.client.assign(thread, &api::Assign { agent_id: self.agent_id }).await?;
-        thread::print(context, &thread)
+    /// Hide a thread from the main list; it can be brought back
+    Archive: Archive under Change {}
+
+    /// Bring an archived thread back to the main list
+    Unarchive: Unarchive under Change {}
+
+    /// List the threads of a thread's subagents
+    Children: ListSubagents under Read {}
+
+    /// Show the thread that a subagent's thread works for
+    Parent: GetParent under Read {}
+
+    /// Say what a subagent's thread is doing, in its own record and in its parent's registry
+    Status: SetStatus under Change {
+        /// What it is doing, in its own words
+        status: String,
     }
 }
 
@@ -49,59 +57,19 @@ pub(crate) struct Skill {
 
 impl Skill {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Some(name) = self.name else { return list_skills(context, &thread.activated_skills) };
+        let thread = context.thread(&self.thread).await?;
+        let Some(name) = self.name else { return thread.activated_skills.print(context) };
         let skill = Activated { name, arguments: self.arguments };
-        let thread = context.client.activate_skill(thread.id, &skill).await?;
-        thread::print(context, &thread)
+        context.client.call(self.conditions.at(thread.id), calls::ActivateSkill { skill }).await?.print(context)
     }
 }
 
-fn list_skills(context: &mut Context, skills: &[Activated]) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(&skills);
-    }
-    if skills.is_empty() {
-        context.note("no skill is active");
-    }
-    for skill in skills {
-        let arguments = skill.arguments.as_ref().map_or("", Json::as_str);
-        context.out.line(format!("{}  {}", visible(&skill.name), visible(arguments)).trim_end())?;
-    }
-    Ok(())
-}
+impl Line for Activated {
+    const NONE: &'static str = "no skill is active";
 
-/// Hide a thread from the main list; it can be brought back
-#[derive(Debug, Args)]
-pub(crate) struct Archive {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Archive {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let thread = context.client.archive(thread).await?;
-        thread::print(context, &thread)
-    }
-}
-
-/// Bring an archived thread back to the main list
-#[derive(Debug, Args)]
-pub(crate) struct Unarchive {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Unarchive {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let thread = context.client.unarchive(thread).await?;
-        thread::print(context, &thread)
+    fn line(&self) -> String {
+        let arguments = self.arguments.as_ref().map_or("", Json::as_str);
+        format!("{}  {}", visible(&self.name), visible(arguments)).trim_end().to_owned()
     }
 }
 
@@ -155,12 +123,14 @@ pub(crate) struct Subagent {
     /// A file of this thread that goes with the last message; may be given several times
     #[arg(long, value_name = "PATH")]
     attach: Vec<FilePath>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Subagent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread(&self.thread).await?;
-        let subagent = api::NewSubagent {
+        let subagent = calls::Subagent {
             name: self.name,
             title: self.title,
             description: self.description,
@@ -174,7 +144,7 @@ impl Subagent {
             messages: self.message.iter().map(|text| MessageBody::user(text).into()).collect(),
             attachments: self.attach.clone(),
         };
-        let made = context.client.subagent(parent.id, &subagent).await?;
+        let made = context.client.call(self.conditions.at(parent.id), subagent).await?;
         if context.json {
             context.out.json(&made)?;
         } else {
@@ -187,53 +157,14 @@ impl Subagent {
     }
 }
 
-/// List the threads of a thread's subagents
-#[derive(Debug, Args)]
-pub(crate) struct Children {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
-
-impl Children {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let children = context.client.children(thread).await?;
-        if context.json {
-            return context.out.json(&children);
-        }
-        if children.is_empty() {
-            context.note("it has no subagents");
-        }
-        children.iter().try_for_each(|child| context.out.line(child_line(child)))
-    }
-}
-
 /// `4e36442142ee  reviewer  running  2026-01-31 12:00:00Z  reads the change`
-fn child_line(child: &Child) -> String {
-    let (name, status) = (visible(&child.name), visible(&child.status));
-    let line =
-        format!("{}  {name}  {status}  {}  {}", child.reference.short(), moment(child.created_at), child.description);
-    visible(line.trim_end()).into_owned()
-}
+impl Line for Child {
+    const NONE: &'static str = "it has no subagents";
 
-/// Show the thread that a subagent's thread works for
-#[derive(Debug, Args)]
-pub(crate) struct Parent {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
-
-impl Parent {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        match context.client.parent(thread).await? {
-            Some(parent) => thread::print(context, &parent),
-            None if context.json => context.out.json(&()),
-            None => {
-                context.note("it works for no other thread");
-                Ok(())
-            }
-        }
+    fn line(&self) -> String {
+        let (id, name, status) = (self.reference.short(), visible(&self.name), visible(&self.status));
+        let line = format!("{id}  {name}  {status}  {}  {}", moment(self.created_at), self.description);
+        visible(line.trim_end()).into_owned()
     }
 }
 
@@ -253,13 +184,15 @@ pub(crate) struct NotifyParent {
     /// A file of this thread that goes with it; may be given several times
     #[arg(long, value_name = "PATH")]
     attach: Vec<FilePath>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl NotifyParent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let notify = api::NotifyParent { content: self.content, attachments: self.attach.clone() };
-        let notified = context.client.notify_parent(thread, &notify).await?;
+        let notify = calls::NotifyParent { content: self.content, attachments: self.attach.clone() };
+        let notified = context.client.call(self.conditions.at(thread), notify).await?;
         if context.json {
             return context.out.json(&notified);
         }
@@ -285,23 +218,12 @@ fn note_places(context: &Context, sent: &[FilePath], received: &[Attachment]) {
     }
 }
 
-/// Say what a subagent's thread is doing, in its own record and in its parent's registry
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// What it is doing, in its own words
-    status: String,
-}
-
-impl Status {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let status = context.client.set_status(thread, &api::SetStatus { status: self.status }).await?;
+impl Face for calls::StatusSet {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
         if context.json {
-            return context.out.json(&status);
+            return context.out.json(self);
         }
-        if !status.set {
+        if !self.set {
             context.note("it works for no other thread; nothing changed");
         }
         Ok(())

@@ -4,8 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId};
-use threadkeep_calls as api;
-use threadkeep_calls::AmpSource;
+use threadkeep_transcripts::{AmpSource, from_amp, to_amp};
 
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
@@ -72,7 +71,7 @@ async fn read(engine: &Engine, thread: ThreadId) -> Result<serde_json::Value, Fa
     let (relationships, queued) = (engine.relationships(thread).await?, engine.queued(thread).await?);
     let thread = engine.thread(thread).await?;
     let source = AmpSource { thread: &thread, messages: &messages, relationships: &relationships, queued: &queued };
-    Ok(api::to_amp(&source)?)
+    Ok(to_amp(&source)?)
 }
 
 /// Takes in the threads of a file: one object, an array of them, or one a line. All of them, or none.
@@ -89,7 +88,7 @@ pub(crate) async fn import(context: &mut Context, path: &Path) -> Result<u64, Fa
     let engine = context.engine(AMP)?;
     let mut all = Vec::new();
     for json in threads(&text)? {
-        all.push(api::from_amp(&json, engine.caller())?);
+        all.push(from_amp(&json, engine.caller())?);
     }
     let mut importer = engine.importer();
     let mut named = Vec::new();

@@ -1,15 +1,17 @@
 //! Who may do what: `transfer`, `approvals`, `approve`, `deny`, `revoke`, `delegations`.
 
-use clap::{ArgGroup, Args, ValueEnum};
-use threadkeep::{Capability, Fallback, Uuid};
-use threadkeep_calls as api;
-use threadkeep_calls::ErrorCode;
-use threadkeep_client::ListApprovals;
+use std::time::Duration;
 
-use crate::context::Context;
+use clap::{ArgGroup, Args};
+use threadkeep::{Capability, Fallback, Uuid};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ErrorCode, ListedState};
+
+use crate::context::{Conditions, Context};
 use crate::duration::duration;
 use crate::exclusive::unless_interrupted;
 use crate::failure::Failure;
+use crate::plain::{Face, Line, plain, words};
 use crate::text::{brief, moment, visible};
 
 /// Characters of a reason.
@@ -44,53 +46,38 @@ pub(crate) struct Transfer {
     /// How long to wait for an answer, or how long a delegation holds: 30s, 10m, 2h, or ISO 8601 such as P1D
     /// [default: without end]
     #[arg(long, value_name = "TIME", value_parser = timeout)]
-    timeout: Option<String>,
+    timeout: Option<Duration>,
     /// What happens when nobody answers in time [default: block]
-    #[arg(long, conflicts_with = "delegate")]
-    fallback: Option<Then>,
+    #[arg(long, conflicts_with = "delegate", value_parser = words::<Fallback>(&[
+        ("skip", "It is denied, and work goes on without it"),
+        ("block", "It stays pending"),
+        ("auto_approve", "It is approved if a delegation covers it"),
+    ]))]
+    fallback: Option<Fallback>,
     /// It cannot be revoked later
     #[arg(long)]
     for_good: bool,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
-/// What happens when nobody answers in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Then {
-    /// It is denied, and work goes on without it
-    Skip,
-    /// It stays pending
-    Block,
-    /// It is approved if a delegation covers it
-    AutoApprove,
-}
-
-/// A length of time, as the wire writes it.
-fn timeout(text: &str) -> Result<String, threadkeep::Invalid> {
-    if text.starts_with('P') {
-        threadkeep::model::parse_duration("timeout", text)?;
-        return Ok(text.to_owned());
-    }
-    Ok(format!("PT{}S", duration(text)?.as_secs_f64()))
+/// A length of time, as people or ISO 8601 write it.
+fn timeout(text: &str) -> Result<Duration, threadkeep::Invalid> {
+    if text.starts_with('P') { threadkeep::model::parse_duration("timeout", text) } else { duration(text) }
 }
 
 impl Transfer {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let (direction, scope) = if self.delegate.is_empty() {
-            (api::Direction::RequestApproval, self.request_approval)
+        let transfer = if self.delegate.is_empty() {
+            calls::Transfer::request_approval(self.request_approval)
         } else {
-            (api::Direction::Delegate, self.delegate)
+            calls::Transfer::delegate(self.delegate)
         };
-        let fallback = self.fallback.map(|then| match then {
-            Then::Skip => Fallback::Skip,
-            Then::Block => Fallback::Block,
-            Then::AutoApprove => Fallback::AutoApprove,
-        });
         let can_revoke = self.for_good.then_some(false);
-        let Self { to, reason, timeout, .. } = self;
-        let transfer = api::Transfer { direction, scope, to, reason, timeout, fallback, can_revoke };
-        let made = context.client.transfer(thread, &transfer).await?;
+        let Self { to, reason, timeout, fallback, .. } = self;
+        let transfer = calls::Transfer { to, reason, timeout, fallback, can_revoke, ..transfer };
+        let made = context.client.call(self.conditions.at(thread), transfer).await?;
         if context.json {
             return context.out.json(&made);
         }
@@ -112,8 +99,14 @@ pub(crate) struct Approvals {
     #[arg(value_name = "ID")]
     id: Option<Uuid>,
     /// Those that stand like this
-    #[arg(long, default_value = "pending", conflicts_with = "id")]
-    state: State,
+    #[arg(long, default_value = "pending", conflicts_with = "id", value_parser = words::<ListedState>(&[
+        ("pending", "Nobody answered yet"),
+        ("approved", "Somebody said yes"),
+        ("denied", "Somebody said no, or nobody said anything in time"),
+        ("revoked", "Withdrawn, or taken back"),
+        ("all", "In any way"),
+    ]))]
+    state: ListedState,
     /// Those of this thread
     #[arg(long, value_name = "THREAD", conflicts_with = "id")]
     thread: Option<String>,
@@ -125,44 +118,20 @@ pub(crate) struct Approvals {
     cursor: Option<String>,
 }
 
-/// How approvals stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum State {
-    /// Nobody answered yet
-    Pending,
-    /// Somebody said yes
-    Approved,
-    /// Somebody said no, or nobody said anything in time
-    Denied,
-    /// Withdrawn, or taken back
-    Revoked,
-    /// In any way
-    All,
-}
-
 impl Approvals {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         if let Some(id) = self.id {
-            let approval = context.client.approval(id).await?;
-            return print(context, &approval);
+            return context.client.call(At::none(), calls::GetApproval { approval: id }).await?.print(context);
         }
-        let thread = match &self.thread {
+        let thread_id = match &self.thread {
             Some(thread) => Some(context.thread(thread).await?.id.into()),
             None => None,
         };
-        let state = self.state.to_possible_value().map(|state| state.get_name().to_owned());
-        let which = ListApprovals { state, thread, limit: self.limit, cursor: self.cursor };
-        let page = context.client.approvals(&which).await?;
-        if context.json {
-            return context.out.json(&page.items);
-        }
-        if page.items.is_empty() {
-            context.note("there are none");
-        }
-        for approval in &page.items {
-            print(context, approval)?;
-        }
-        if let Some(cursor) = page.next_cursor {
+        let Self { limit, cursor, .. } = self;
+        let which = calls::ListApprovals { state: Some(self.state), thread_id, limit, cursor };
+        let page = context.client.call(At::none(), which).await?;
+        page.print(context)?;
+        if let Some(cursor) = page.next_cursor.filter(|_| !context.json) {
             context.out.flush()?;
             context.note(format!("\ngo on with: --cursor {cursor}"));
         }
@@ -198,63 +167,45 @@ struct Answer {
     /// Why
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-}
-
-impl Answer {
-    fn body(&self) -> api::Answer {
-        api::Answer { reason: self.reason.clone() }
-    }
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Approve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let body = self.answer.body();
+        let Answer { id: approval, reason, conditions } = self.answer;
+        let approve = context.client.call(conditions.at(At::none()), calls::Approve { approval, reason });
         // A merge that waits for it may be checked first.
-        let approval = unless_interrupted(context.client.approve(self.answer.id, &body)).await?;
-        print(context, &approval)
+        unless_interrupted(approve).await?.print(context)
     }
 }
 
 impl Deny {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let approval = context.client.deny(self.answer.id, &self.answer.body()).await?;
-        print(context, &approval)
+        let Answer { id: approval, reason, conditions } = self.answer;
+        context.client.call(conditions.at(At::none()), calls::Deny { approval, reason }).await?.print(context)
     }
 }
 
 impl Revoke {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        match context.client.revoke_delegation(self.answer.id, &self.answer.body()).await {
-            Ok(delegation) => print_delegation(context, &delegation),
+        let Answer { id, reason, conditions } = self.answer;
+        let at = conditions.at(At::none());
+        let delegation = calls::RevokeDelegation { delegation: id, reason: reason.clone() };
+        match context.client.call(at.clone(), delegation).await {
+            Ok(delegation) => delegation.print(context),
             // Then it is an approval, or nothing.
             Err(error) if error.code() == ErrorCode::DelegationNotFound.as_str() => {
-                let approval = context.client.revoke_approval(self.answer.id, &self.answer.body()).await?;
-                print(context, &approval)
+                context.client.call(at, calls::RevokeApproval { approval: id, reason }).await?.print(context)
             }
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// List what agents may do on a thread without asking
-#[derive(Debug, Args)]
-pub(crate) struct Delegations {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
-
-impl Delegations {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let all = context.client.delegations(thread).await?;
-        if context.json {
-            return context.out.json(&all);
-        }
-        if all.is_empty() {
-            context.note("nothing is delegated there");
-        }
-        all.iter().try_for_each(|delegation| print_delegation(context, delegation))
-    }
+plain! {
+    /// List what agents may do on a thread without asking
+    Delegations: ListDelegations under Read {}
 }
 
 fn scope(scope: &[Capability]) -> String {
@@ -262,38 +213,35 @@ fn scope(scope: &[Capability]) -> String {
 }
 
 /// `ID  pending  delete_file  4e36442142ee  by coder 2026-01-31 12:00:00Z  it is old`
-fn print(context: &mut Context, approval: &api::Approval) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(approval);
+impl Line for calls::Approval {
+    const NONE: &'static str = "there are none";
+
+    fn line(&self) -> String {
+        let state = match (self.state.as_str(), self.timed_out, self.overdue) {
+            (state, true, _) => format!("{state} (timed out)"),
+            (state, false, true) => format!("{state} (overdue)"),
+            (state, false, false) => state.to_owned(),
+        };
+        let undone = if self.holds { "" } else { "  (rolled back)" };
+        let (id, what, thread) = (self.id, scope(&self.scope), self.thread_id.short());
+        let asked = format!("by {} {}", visible(&self.asked_by.name), moment(self.asked_at));
+        format!("{id}  {state}  {what}  {thread}  {asked}{undone}{}", why(self.reason.as_deref()))
     }
-    let state = match (approval.state.as_str(), approval.timed_out, approval.overdue) {
-        (state, true, _) => format!("{state} (timed out)"),
-        (state, false, true) => format!("{state} (overdue)"),
-        (state, false, false) => state.to_owned(),
-    };
-    let undone = if approval.holds { "" } else { "  (rolled back)" };
-    let reason = approval.reason.as_deref().map(|reason| format!("  {}", brief(reason, REASON_SHOWN_MAX)));
-    context.out.line(format!(
-        "{}  {state}  {}  {}  by {} {}{undone}{}",
-        approval.id,
-        scope(&approval.scope),
-        approval.thread_id.short(),
-        visible(&approval.asked_by.name),
-        moment(approval.asked_at),
-        reason.unwrap_or_default()
-    ))
 }
 
 /// `ID  code_edit  4e36442142ee  to coder  until 2026-01-31 12:00:00Z  over the weekend`
-fn print_delegation(context: &mut Context, delegation: &api::Delegation) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(delegation);
+impl Line for calls::Delegation {
+    const NONE: &'static str = "nothing is delegated there";
+
+    fn line(&self) -> String {
+        let to = self.to.as_deref().map_or("every agent".into(), visible);
+        let until = self.until.map_or("until it is revoked".to_owned(), |until| format!("until {}", moment(until)));
+        let until = if self.holds { until } else { "no more".to_owned() };
+        let (id, what, thread) = (self.id, scope(&self.scope), self.thread_id.short());
+        format!("{id}  {what}  {thread}  to {to}  {until}{}", why(self.reason.as_deref()))
     }
-    let to = delegation.to.as_deref().map_or("every agent".into(), visible);
-    let until = delegation.until.map_or("until it is revoked".to_owned(), |until| format!("until {}", moment(until)));
-    let until = if delegation.holds { until } else { "no more".to_owned() };
-    let reason = delegation.reason.as_deref().map(|reason| format!("  {}", brief(reason, REASON_SHOWN_MAX)));
-    let (id, thread) = (delegation.id, delegation.thread_id.short());
-    let what = scope(&delegation.scope);
-    context.out.line(format!("{id}  {what}  {thread}  to {to}  {until}{}", reason.unwrap_or_default()))
+}
+
+fn why(reason: Option<&str>) -> String {
+    reason.map(|reason| format!("  {}", brief(reason, REASON_SHOWN_MAX))).unwrap_or_default()
 }

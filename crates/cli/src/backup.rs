@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use threadkeep::{CopyReport, Invalid};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 use threadkeep_client::Export;
 
 use crate::context::Context;
@@ -42,7 +42,7 @@ impl Backup {
         let report = threadkeep::backup(&engine, &self.file, bar.as_progress()).await?;
         drop(bar);
         let said = format!("backed up and verified {}", what(&report));
-        context.say_or_show(&api::Copied::from(report), said)
+        context.say_or_show(&calls::Copied::from(report), said)
     }
 }
 
@@ -100,7 +100,7 @@ impl Restore {
         let report = threadkeep::restore(&engine, &self.file, &folder, bar.as_progress()).await?;
         drop(bar);
         let said = format!("restored and verified {}", what(&report));
-        context.say_or_show(&api::Copied::from(report), said)
+        context.say_or_show(&calls::Copied::from(report), said)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use clap::{ArgGroup, Args};
 use threadkeep::{Invalid, MessageName, Timestamp, Version};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_calls::{ForkPoint, Inherit, RollbackTo, TruncateFrom};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::plain::{Face, Line, plain};
 use crate::text::{counted, moment, visible};
 use crate::thread;
 
@@ -38,8 +40,11 @@ pub(crate) struct Fork {
 impl Fork {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { message_index, message_id, version, title, .. } = self;
-        let child = context.client.fork(parent.id, &api::Fork { message_index, message_id, version, title }).await?;
+        // At most one of them is given.
+        let index = self.message_index.map(ForkPoint::Index);
+        let message = self.message_id.map(ForkPoint::Message);
+        let at = index.or(message).or(self.version.map(ForkPoint::Version)).unwrap_or_default();
+        let child = context.client.call(parent.id, calls::Fork { at, title: self.title }).await?;
         thread::print_new(context, &child)?;
         let shared = counted(child.message_count, "message", "messages");
         context.note(format!("{} shares {shared} with {}", thread::named(&child), thread::named(&parent)));
@@ -62,27 +67,33 @@ pub(crate) struct Spawn {
     thread: String,
     /// What the new thread is for
     intent: String,
-    /// What it inherits: full, partial or none
-    #[arg(long, value_name = "HOW")]
-    inherit: api::Inherit,
+    /// What it inherits
+    #[arg(long, value_name = "HOW", value_parser = ["full", "partial", "none"])]
+    inherit: String,
     /// What it inherits in part; may be given several times
     #[arg(long, value_name = "ITEM")]
     inherit_scope: Vec<String>,
     /// Whose thread it is [default: the same agent's]
     #[arg(long, value_name = "AGENT")]
     agent_id: Option<String>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Spawn {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread(&self.thread).await?;
-        let Self { intent, inherit, inherit_scope, agent_id, expected_version: expected, .. } = self;
-        let inherit_scope = Some(inherit_scope).filter(|scope| !scope.is_empty());
-        let spawn = api::Spawn { intent, inherit, inherit_scope, agent_id };
-        let spawned = context.client.expecting(expected).spawn(parent.id, &spawn).await?;
+        let Self { intent, inherit, inherit_scope: scope, agent_id, .. } = self;
+        let inherit = match inherit.as_str() {
+            "partial" => Inherit::Partial(scope.iter().map(|item| item.parse()).collect::<Result<_, Invalid>>()?),
+            _ if !scope.is_empty() => {
+                return Err(Invalid::body("inheritScope", "goes with inherit partial, and with nothing else").into());
+            }
+            "full" => Inherit::Full,
+            _ => Inherit::None,
+        };
+        let spawn = calls::Spawn { intent, inherit, agent_id };
+        let spawned = context.client.call(self.conditions.at(parent.id), spawn).await?;
         if context.json {
             return context.out.json(&spawned);
         }
@@ -116,10 +127,10 @@ pub(crate) struct Rollback {
     checkpoint: Option<String>,
     /// To just after this message of the assistant, with the results of its calls: its id, or its index counted from 0
     #[arg(long, value_name = "MESSAGE", group = "to", value_parser = step)]
-    step: Option<api::StepName>,
+    step: Option<calls::StepName>,
     /// One file only, to what it was at a version: everything else stays
     #[arg(long, value_name = "PATH@VERSION", group = "to", value_parser = artifact_version)]
-    artifact_version: Option<api::ArtifactVersion>,
+    artifact_version: Option<calls::ArtifactVersion>,
     /// To before the last rollback or truncation
     #[arg(long, group = "to")]
     undo: bool,
@@ -130,25 +141,29 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { to_version: version, timestamp, checkpoint, step, artifact_version, undo, .. } = self;
-        let to = api::Rollback { checkpoint, step, timestamp, version, artifact_version, undo };
-        let thread = context.client.rollback(thread.id, &to).await?;
-        thread::print(context, &thread)
+        // Exactly one of them is given; an undo has no value.
+        let to = (self.to_version.map(RollbackTo::Version))
+            .or(self.timestamp.map(RollbackTo::Timestamp))
+            .or(self.checkpoint.map(RollbackTo::Checkpoint))
+            .or(self.step.map(RollbackTo::Step))
+            .or(self.artifact_version.map(RollbackTo::ArtifactVersion));
+        let to = to.unwrap_or(RollbackTo::Undo);
+        context.client.call(thread.id, calls::Rollback { to }).await?.print(context)
     }
 }
 
-fn step(text: &str) -> Result<api::StepName, Invalid> {
+fn step(text: &str) -> Result<calls::StepName, Invalid> {
     if let Ok(index) = text.parse() {
-        return Ok(api::StepName::Index(index));
+        return Ok(calls::StepName::Index(index));
     }
-    text.parse().map(api::StepName::Message)
+    text.parse().map(calls::StepName::Message)
 }
 
 /// `PATH@VERSION`
-fn artifact_version(text: &str) -> Result<api::ArtifactVersion, Invalid> {
+fn artifact_version(text: &str) -> Result<calls::ArtifactVersion, Invalid> {
     let rule = || Invalid::parameter("artifactVersion", format!("'{text}' is not PATH@VERSION, such as /plan.md@12"));
     let (path, version) = text.rsplit_once('@').ok_or_else(rule)?;
-    Ok(api::ArtifactVersion { path: path.parse()?, version: version.parse().map_err(|_| rule())? })
+    Ok(calls::ArtifactVersion { path: path.parse()?, version: version.parse().map_err(|_| rule())? })
 }
 
 /// Drop all messages from a point on; it can be undone with rollback --undo
@@ -170,56 +185,27 @@ pub(crate) struct Truncate {
 impl Truncate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { from_index, from_message_id, .. } = self;
-        let thread = context.client.truncate(thread.id, &api::Truncate { from_index, from_message_id }).await?;
-        thread::print(context, &thread)
+        let from = self.from_index.map(TruncateFrom::Index).or(self.from_message_id.map(TruncateFrom::Message));
+        let from = from.ok_or_else(|| Invalid::body("fromIndex", "name either fromIndex or fromMessageId"))?;
+        context.client.call(thread.id, calls::Truncate { from }).await?.print(context)
     }
 }
 
-/// Name the present version; setting a name again moves it
-#[derive(Debug, Args)]
-pub(crate) struct Checkpoint {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The name
-    name: String,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Checkpoint {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let checkpoint = context.client.checkpoint(thread.id, &api::SetCheckpoint { name: self.name }).await?;
-        print(context, &checkpoint)
+plain! {
+    /// Name the present version; setting a name again moves it
+    Checkpoint: SetCheckpoint under Change {
+        /// The name
+        name: String,
     }
+
+    /// Show the named versions, the oldest first
+    Checkpoints: ListCheckpoints under Read {}
 }
 
-/// Show the named versions, the oldest first
-#[derive(Debug, Args)]
-pub(crate) struct Checkpoints {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
+impl Line for calls::Checkpoint {
+    const NONE: &'static str = "there are no checkpoints";
 
-impl Checkpoints {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
-        let checkpoints = context.client.checkpoints(thread.id).await?;
-        if context.json {
-            return context.out.json(&checkpoints);
-        }
-        if checkpoints.is_empty() {
-            context.note("there are no checkpoints");
-        }
-        checkpoints.iter().try_for_each(|checkpoint| print(context, checkpoint))
+    fn line(&self) -> String {
+        format!("version {}  {}  {}", self.version, moment(self.created_at), visible(&self.name))
     }
-}
-
-fn print(context: &mut Context, checkpoint: &api::Checkpoint) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(checkpoint);
-    }
-    let api::Checkpoint { name, version, created_at } = checkpoint;
-    context.out.line(format!("version {version}  {}  {}", moment(*created_at), visible(name)))
 }

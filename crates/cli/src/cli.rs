@@ -17,9 +17,9 @@ use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::{
-    agent, authority, backup, branch, config, copy, demo, emit, events, files, follow, health, inject, keys, lifecycle,
-    list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer, tree,
-    tree_files, upkeep, values, watch, work, writer,
+    agent, authority, backup, branch, call, config, copy, demo, emit, events, files, follow, health, inject, keys,
+    lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
+    tree, tree_files, upkeep, values, watch, work, writer,
 };
 
 const EXAMPLES: &str = "\
@@ -75,114 +75,157 @@ struct Global {
     agent: bool,
 }
 
-/// Every command, in the order of the help.
-#[derive(Debug, Subcommand)]
-enum Command {
-    #[command(visible_alias = "new")]
-    Create(thread::Create),
-    #[command(visible_alias = "ls")]
-    List(list::List),
-    Search(search::Search),
-    Show(show::Show),
-    #[command(visible_alias = "say")]
-    Append(say::Append),
-    AppendEvent(say::AppendEvent),
-    Insert(say::Insert),
-    Edit(message::Edit),
-    DeleteMessage(message::DeleteMessage),
-    Update(thread::Update),
-    Fork(branch::Fork),
-    Handoff(relate::Handoff),
-    Spawn(branch::Spawn),
-    Mention(relate::Mention),
-    Rollback(branch::Rollback),
-    Checkpoint(branch::Checkpoint),
-    Checkpoints(branch::Checkpoints),
-    Truncate(branch::Truncate),
-    Archive(agent::Archive),
-    Unarchive(agent::Unarchive),
-    Lifecycle(lifecycle::Lifecycle),
-    Done(lifecycle::Done),
-    Suspend(lifecycle::Suspend),
-    Resume(lifecycle::Resume),
-    Assign(agent::Assign),
-    Skill(agent::Skill),
-    WriteFile(files::WriteFile),
-    ReadFile(files::ReadFile),
-    Files(tree_files::Files),
-    Find(tree_files::Find),
-    Grep(tree_files::Grep),
-    DeleteFile(files::DeleteFile),
-    MoveFile(files::MoveFile),
-    Mkdir(files::Mkdir),
-    Rmdir(files::Rmdir),
-    FileVersions(tree_files::FileVersions),
-    FileDiff(tree_files::FileDiff),
-    Thumbnail(files::Thumbnail),
-    SetValue(values::SetValue),
-    GetValue(values::GetValue),
-    Values(values::Values),
-    DeleteValue(values::DeleteValue),
-    Begin(work::Begin),
-    Step(work::Step),
-    End(work::End),
-    Queue(work::Queue),
-    EditQueued(work::EditQueued),
-    RemoveQueued(work::RemoveQueued),
-    ModelMessages(work::ModelMessages),
-    Inject(inject::Inject),
-    Injections(inject::Injections),
-    Ack(inject::Ack),
-    Decide(inject::Decide),
-    Decisions(inject::Decisions),
-    Merge(merge::Merge),
-    Merges(merge::Merges),
-    Subagent(agent::Subagent),
-    Children(agent::Children),
-    Parent(agent::Parent),
-    NotifyParent(agent::NotifyParent),
-    Status(agent::Status),
-    ChangeOwner(owner::ChangeOwner),
-    Transfer(authority::Transfer),
-    Approvals(authority::Approvals),
-    Approve(authority::Approve),
-    Deny(authority::Deny),
-    Revoke(authority::Revoke),
-    Delegations(authority::Delegations),
-    Reference(refer::Reference),
-    References(refer::References),
-    ReadReference(refer::ReadReference),
-    Observe(refer::Observe),
-    Observers(refer::Observers),
-    Unobserve(refer::Unobserve),
-    Writer(writer::Writer),
-    Tail(follow::Tail),
-    Watch(watch::Watch),
-    History(follow::History),
-    Events(events::Events),
-    Tree(tree::Tree),
-    Relationships(relate::Relationships),
-    Summary(relate::Summary),
-    Export(transfer::Export),
-    Import(transfer::Import),
-    Copy(copy::Copy),
-    #[command(visible_alias = "rm")]
-    Delete(thread::Delete),
-    Emit(emit::Emit),
-    Projects(projects::Projects),
-    Serve(Box<serve::Serve>),
-    Keys(keys::Keys),
-    Index(search::Index),
-    Gc(upkeep::Gc),
-    Doctor(upkeep::Doctor),
-    Backup(backup::Backup),
-    Restore(backup::Restore),
-    Health(health::Health),
-    SignIn(health::SignIn),
-    Demo(demo::Demo),
-    Config(Box<config::Config>),
-    Completions(shell::Completions),
-    Man(shell::Man),
+/// Makes the list of commands, and the way from each to what it does.
+macro_rules! commands {
+    ({ $($(#[$meta:meta])* $name:ident($type:ty),)* } { $($free:ident($free_type:ty),)* }) => {
+        /// Every command, in the order of the help.
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($(#[$meta])* $name($type),)*
+            $($free($free_type),)*
+        }
+
+        impl Command {
+            async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
+                match self {
+                    $(Self::$name(command) => command.run(context).await.map(Exit::code),)*
+                    // These need no store, and were carried out before one was looked for.
+                    $(Self::$free(_) => Ok(ExitCode::SUCCESS),)*
+                }
+            }
+        }
+    };
+}
+
+/// How a command that was carried out ends.
+trait Exit {
+    fn code(self) -> ExitCode;
+}
+
+impl Exit for () {
+    fn code(self) -> ExitCode {
+        ExitCode::SUCCESS
+    }
+}
+
+impl Exit for ExitCode {
+    fn code(self) -> ExitCode {
+        self
+    }
+}
+
+commands! {
+    {
+        #[command(visible_alias = "new")]
+        Create(thread::Create),
+        #[command(visible_alias = "ls")]
+        List(list::List),
+        Search(search::Search),
+        Show(show::Show),
+        #[command(visible_alias = "say")]
+        Append(say::Append),
+        AppendEvent(say::AppendEvent),
+        Insert(say::Insert),
+        Edit(message::Edit),
+        DeleteMessage(message::DeleteMessage),
+        Update(thread::Update),
+        Fork(branch::Fork),
+        Handoff(relate::Handoff),
+        Spawn(branch::Spawn),
+        Mention(relate::Mention),
+        Rollback(branch::Rollback),
+        Checkpoint(branch::Checkpoint),
+        Checkpoints(branch::Checkpoints),
+        Truncate(branch::Truncate),
+        Archive(agent::Archive),
+        Unarchive(agent::Unarchive),
+        Lifecycle(lifecycle::Lifecycle),
+        Done(lifecycle::Done),
+        Suspend(lifecycle::Suspend),
+        Resume(lifecycle::Resume),
+        Assign(agent::Assign),
+        Skill(agent::Skill),
+        WriteFile(files::WriteFile),
+        ReadFile(files::ReadFile),
+        Files(tree_files::Files),
+        Find(tree_files::Find),
+        Grep(tree_files::Grep),
+        DeleteFile(files::DeleteFile),
+        MoveFile(files::MoveFile),
+        Mkdir(files::Mkdir),
+        Rmdir(files::Rmdir),
+        FileVersions(tree_files::FileVersions),
+        FileDiff(tree_files::FileDiff),
+        Thumbnail(files::Thumbnail),
+        SetValue(values::SetValue),
+        GetValue(values::GetValue),
+        Values(values::Values),
+        DeleteValue(values::DeleteValue),
+        Begin(work::Begin),
+        Step(work::Step),
+        End(work::End),
+        Queue(work::Queue),
+        EditQueued(work::EditQueued),
+        RemoveQueued(work::RemoveQueued),
+        ModelMessages(work::ModelMessages),
+        Inject(inject::Inject),
+        Injections(inject::Injections),
+        Ack(inject::Ack),
+        Decide(inject::Decide),
+        Decisions(inject::Decisions),
+        Merge(merge::Merge),
+        Merges(merge::Merges),
+        Subagent(agent::Subagent),
+        Children(agent::Children),
+        Parent(agent::Parent),
+        NotifyParent(agent::NotifyParent),
+        Status(agent::Status),
+        ChangeOwner(owner::ChangeOwner),
+        Transfer(authority::Transfer),
+        Approvals(authority::Approvals),
+        Approve(authority::Approve),
+        Deny(authority::Deny),
+        Revoke(authority::Revoke),
+        Delegations(authority::Delegations),
+        Reference(refer::Reference),
+        References(refer::References),
+        ReadReference(refer::ReadReference),
+        Observe(refer::Observe),
+        Observers(refer::Observers),
+        Unobserve(refer::Unobserve),
+        Writer(writer::Writer),
+        Tail(follow::Tail),
+        Watch(watch::Watch),
+        History(follow::History),
+        Events(events::Events),
+        Tree(tree::Tree),
+        Relationships(relate::Relationships),
+        Summary(relate::Summary),
+        Export(transfer::Export),
+        Import(transfer::Import),
+        Copy(copy::Copy),
+        #[command(visible_alias = "rm")]
+        Delete(thread::Delete),
+        Emit(emit::Emit),
+        Projects(projects::Projects),
+        Serve(Box<serve::Serve>),
+        Keys(keys::Keys),
+        Index(search::Index),
+        Gc(upkeep::Gc),
+        Doctor(upkeep::Doctor),
+        Backup(backup::Backup),
+        Restore(backup::Restore),
+        Health(health::Health),
+        SignIn(health::SignIn),
+        Demo(demo::Demo),
+        #[command(hide = true)]
+        Call(call::Call),
+    }
+    {
+        Config(Box<config::Config>),
+        Completions(shell::Completions),
+        Man(shell::Man),
+    }
 }
 
 impl Command {
@@ -192,6 +235,7 @@ impl Command {
             Self::Create(_) | Self::Import(_) | Self::Serve(_) | Self::Restore(_) | Self::Demo(_) => true,
             Self::Keys(keys) => keys.may_begin(),
             Self::Projects(projects) => projects.may_begin(),
+            Self::Call(call) => call.may_begin(),
             _ => false,
         }
     }
@@ -211,112 +255,6 @@ impl Command {
     fn place(&self, named: Place) -> Result<Place, Failure> {
         let place = if let Self::Copy(copy) = self { copy.source(&named)? } else { named };
         Ok(if self.needs_store() { place.without_server() } else { place })
-    }
-
-    async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
-        let done = match self {
-            Self::Create(create) => create.run(context).await,
-            Self::List(list) => list.run(context).await,
-            Self::Search(search) => search.run(context).await,
-            Self::Show(show) => show.run(context).await,
-            Self::Append(append) => append.run(context).await,
-            Self::AppendEvent(event) => event.run(context).await,
-            Self::Insert(insert) => insert.run(context).await,
-            Self::Edit(edit) => edit.run(context).await,
-            Self::DeleteMessage(delete) => delete.run(context).await,
-            Self::Update(update) => update.run(context).await,
-            Self::Fork(fork) => fork.run(context).await,
-            Self::Handoff(handoff) => handoff.run(context).await,
-            Self::Spawn(spawn) => spawn.run(context).await,
-            Self::Mention(mention) => mention.run(context).await,
-            Self::Rollback(rollback) => rollback.run(context).await,
-            Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
-            Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
-            Self::Truncate(truncate) => truncate.run(context).await,
-            Self::Archive(archive) => archive.run(context).await,
-            Self::Unarchive(unarchive) => unarchive.run(context).await,
-            Self::Lifecycle(lifecycle) => lifecycle.run(context).await,
-            Self::Done(done) => done.run(context).await,
-            Self::Suspend(suspend) => suspend.run(context).await,
-            Self::Resume(resume) => resume.run(context).await,
-            Self::Assign(assign) => assign.run(context).await,
-            Self::Skill(skill) => skill.run(context).await,
-            Self::WriteFile(write_file) => write_file.run(context).await,
-            Self::ReadFile(read_file) => read_file.run(context).await,
-            Self::Files(listed) => listed.run(context).await,
-            Self::Find(find) => find.run(context).await,
-            Self::Grep(grep) => grep.run(context).await,
-            Self::DeleteFile(delete_file) => delete_file.run(context).await,
-            Self::MoveFile(move_file) => move_file.run(context).await,
-            Self::Mkdir(mkdir) => mkdir.run(context).await,
-            Self::Rmdir(rmdir) => rmdir.run(context).await,
-            Self::FileVersions(file_versions) => file_versions.run(context).await,
-            Self::FileDiff(file_diff) => file_diff.run(context).await,
-            Self::Thumbnail(thumbnail) => thumbnail.run(context).await,
-            Self::SetValue(set_value) => set_value.run(context).await,
-            Self::GetValue(get_value) => get_value.run(context).await,
-            Self::Values(listed) => listed.run(context).await,
-            Self::DeleteValue(delete_value) => delete_value.run(context).await,
-            Self::Begin(begin) => begin.run(context).await,
-            Self::Step(step) => step.run(context).await,
-            Self::End(end) => end.run(context).await,
-            Self::Queue(queue) => queue.run(context).await,
-            Self::EditQueued(edit_queued) => edit_queued.run(context).await,
-            Self::RemoveQueued(remove_queued) => remove_queued.run(context).await,
-            Self::ModelMessages(model_messages) => model_messages.run(context).await,
-            Self::Inject(inject) => inject.run(context).await,
-            Self::Injections(injections) => injections.run(context).await,
-            Self::Ack(ack) => ack.run(context).await,
-            Self::Decide(decide) => decide.run(context).await,
-            Self::Decisions(decisions) => decisions.run(context).await,
-            Self::Merge(merge) => return merge.run(context).await,
-            Self::Merges(merges) => merges.run(context).await,
-            Self::Subagent(subagent) => subagent.run(context).await,
-            Self::Children(children) => children.run(context).await,
-            Self::Parent(parent) => parent.run(context).await,
-            Self::NotifyParent(notify_parent) => notify_parent.run(context).await,
-            Self::Status(status) => status.run(context).await,
-            Self::ChangeOwner(change) => change.run(context).await,
-            Self::Transfer(transfer) => transfer.run(context).await,
-            Self::Approvals(approvals) => approvals.run(context).await,
-            Self::Approve(approve) => approve.run(context).await,
-            Self::Deny(deny) => deny.run(context).await,
-            Self::Revoke(revoke) => revoke.run(context).await,
-            Self::Delegations(delegations) => delegations.run(context).await,
-            Self::Reference(reference) => reference.run(context).await,
-            Self::References(references) => references.run(context).await,
-            Self::ReadReference(read) => read.run(context).await,
-            Self::Observe(observe) => observe.run(context).await,
-            Self::Observers(observers) => observers.run(context).await,
-            Self::Unobserve(unobserve) => unobserve.run(context).await,
-            Self::Writer(writer) => writer.run(context).await,
-            Self::Tail(tail) => tail.run(context).await,
-            Self::Watch(watch) => watch.run(context).await,
-            Self::History(history) => history.run(context).await,
-            Self::Events(events) => events.run(context).await,
-            Self::Tree(tree) => tree.run(context).await,
-            Self::Relationships(relationships) => relationships.run(context).await,
-            Self::Summary(summary) => summary.run(context).await,
-            Self::Export(export) => export.run(context).await,
-            Self::Import(import) => import.run(context).await,
-            Self::Copy(copy) => copy.run(context).await,
-            Self::Delete(delete) => delete.run(context).await,
-            Self::Emit(emit) => emit.run(context).await,
-            Self::Projects(projects) => projects.run(context).await,
-            Self::Serve(serve) => serve.run(context).await,
-            Self::Keys(keys) => keys.run(context).await,
-            Self::Index(index) => index.run(context).await,
-            Self::Gc(gc) => gc.run(context).await,
-            Self::Doctor(doctor) => return doctor.run(context).await,
-            Self::Backup(backup) => backup.run(context).await,
-            Self::Restore(restore) => restore.run(context).await,
-            Self::Health(health) => health.run(context).await,
-            Self::SignIn(sign_in) => sign_in.run(context).await,
-            Self::Demo(demo) => demo.run(context).await,
-            // These need no store, and were carried out before one was looked for.
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) => Ok(()),
-        };
-        done.map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -454,11 +392,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_has_every_operation() {
-        let commands = Cli::command();
-        for name in threadkeep::Operation::NAMES {
-            assert!(commands.get_subcommands().any(|command| command.get_name() == name), "no command '{name}'");
+    fn every_call_is_on_the_command_line_by_its_name() {
+        for declaration in threadkeep_calls::DECLARATIONS {
+            let parsed = Cli::try_parse_from(["threadkeep", "call", declaration.name]);
+            assert!(parsed.is_ok(), "no call '{}'", declaration.name);
         }
+        assert!(Cli::try_parse_from(["threadkeep", "call", "frobnicate"]).is_err());
     }
 
     #[test]

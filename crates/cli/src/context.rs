@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use threadkeep::model::Code;
-use threadkeep::{Actor, ActorKind, Caller, Engine, Invalid, ThreadId, ThreadName, Version};
-use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, Problem, Status};
-use threadkeep_client::{Client, ListThreads};
+use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, ThreadName, Version};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ErrorCode, ListThreads, Problem, Status};
+use threadkeep_client::Client;
 
 use crate::config::Unflagged;
 use crate::embedding::Embedding;
@@ -32,6 +32,17 @@ pub(crate) struct Conditions {
     /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
     #[arg(long, value_name = "TOKEN")]
     writer: Option<u64>,
+    /// A retry with the same key changes nothing and prints the first result
+    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+}
+
+impl Conditions {
+    /// The envelope of a call under these conditions.
+    pub(crate) fn at(&self, at: impl Into<At>) -> At {
+        let Self { expected_version: expected, writer: lease, idempotency_key: key } = self;
+        At { expected: *expected, lease: *lease, key: key.clone(), ..at.into() }
+    }
 }
 
 /// Who acts.
@@ -153,7 +164,7 @@ impl Context {
     }
 
     /// The thread that `text` names: by its id, its short id, or a prefix of either that names no other.
-    pub(crate) async fn thread(&mut self, text: &str) -> Result<api::Thread, Failure> {
+    pub(crate) async fn thread(&mut self, text: &str) -> Result<calls::Thread, Failure> {
         let thread = match text.parse::<ThreadName>() {
             Ok(name) => self.client.thread(name).await?,
             Err(malformed) if is_prefix(text) => self.by_prefix(text, malformed).await?,
@@ -168,7 +179,7 @@ impl Context {
         &mut self,
         text: &str,
         conditions: &Conditions,
-    ) -> Result<api::Thread, Failure> {
+    ) -> Result<calls::Thread, Failure> {
         let thread = self.thread(text).await?;
         self.write_as(conditions);
         Ok(thread)
@@ -176,7 +187,7 @@ impl Context {
 
     /// From here on, what is written is written as `conditions` say.
     pub(crate) fn write_as(&mut self, conditions: &Conditions) {
-        self.client = self.client.expecting(conditions.expected_version);
+        self.client = self.client.expecting(conditions.expected_version).keyed(conditions.idempotency_key.clone());
         if let Some(token) = conditions.writer {
             self.write_under(token);
         }
@@ -188,14 +199,14 @@ impl Context {
         self.writer = Some(token);
     }
 
-    async fn by_prefix(&self, prefix: &str, malformed: Invalid) -> Result<api::Thread, Failure> {
+    async fn by_prefix(&self, prefix: &str, malformed: Invalid) -> Result<calls::Thread, Failure> {
         if prefix.bytes().filter(u8::is_ascii_hexdigit).count() < PREFIX_DIGITS_MIN {
             let rule = format!("'{prefix}' is too short: a prefix of an id has at least {PREFIX_DIGITS_MIN} digits");
             return Err(Invalid::new(Code::InvalidThreadId, malformed.field, rule).into());
         }
         let which =
             ListThreads { id_prefix: Some(prefix.to_owned()), limit: Some(CANDIDATES_MAX + 1), ..Default::default() };
-        let found = self.client.threads(&which).await?.items;
+        let found = self.client.call(At::none(), which).await?.items;
         match &found[..] {
             [] => {
                 let detail = format!("there is no thread whose id begins with {prefix}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use threadkeep::{Invalid, StoreUrl};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ impl Copy {
         let report = context.engine("copy")?.copy_to(&target, bar.as_progress()).await?;
         drop(bar);
         if context.json {
-            return context.out.json(&api::Copied::from(report));
+            return context.out.json(&calls::Copied::from(report));
         }
         let parts = [
             counted(report.threads, "thread", "threads"),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use threadkeep::{Json, MessageBody, Role, ThreadId};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,51 +29,39 @@ struct Made {
 impl Demo {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let client = context.client.clone();
-        let mut create = api::CreateThread::default();
-        create.fields.0.insert("title".into(), Json::string("Demo: a garden in the shade"));
-        create.fields.0.insert("metadata".into(), Json::parse("metadata", r#"{"tags":["demo"]}"#)?);
-        create.messages = vec![
-            said(Role::User, "What grows in deep shade, and stays small?"),
-            said(Role::Assistant, "Ferns, hostas and ivy. Ivy does not stay small."),
-            said(Role::User, "Then ferns. Where do I put them?"),
-        ];
-        let thread = client.create(&create).await?.id;
-        client.checkpoint(thread, &api::SetCheckpoint { name: "ferns it is".into() }).await?;
+        let create = calls::Create::titled("Demo: a garden in the shade")
+            .field("metadata", Json::parse("metadata", r#"{"tags":["demo"]}"#)?)
+            .message(said(Role::User, "What grows in deep shade, and stays small?"))
+            .message(said(Role::Assistant, "Ferns, hostas and ivy. Ivy does not stay small."))
+            .message(said(Role::User, "Then ferns. Where do I put them?"));
+        let thread = client.call(calls::At::none(), create).await?.id;
+        client.call(thread, calls::SetCheckpoint::named("ferns it is")).await?;
         client.append(thread, said(Role::Assistant, "Along the wall: it keeps the soil damp.")).await?;
 
-        let fork =
-            api::Fork { message_index: Some(1), title: Some("Demo: hostas instead".into()), ..api::Fork::default() };
-        let fork = client.fork(thread, &fork).await?.id;
+        let fork = client.call(thread, calls::Fork::at_index(1).titled("Demo: hostas instead")).await?.id;
         client.append(fork, said(Role::User, "Then hostas. Do slugs like them?")).await?;
         client.append(fork, said(Role::Assistant, "Very much. Plant garlic beside them.")).await?;
 
-        let handoff = api::Handoff {
+        let handoff = calls::Handoff {
             goal: "Draw the bed to scale".into(),
             summary: Some("Ferns go along the wall, where the soil is damp.".into()),
             comment: None,
             agent_id: Some("draftsman".into()),
         };
-        let handoff = client.handoff(thread, &handoff).await?.id;
+        let handoff = client.call(thread, handoff).await?.id;
 
-        let subagent = api::NewSubagent {
+        let subagent = calls::Subagent {
             name: "botanist".into(),
             title: Some("Demo: which ferns".into()),
             description: "Looks up ferns for deep shade.".into(),
             agent_id: Some("botanist".into()),
-            resumable: None,
-            blocking: None,
-            thread_name: None,
-            spawn_group_id: None,
-            parent_communication: None,
-            status: None,
             messages: vec![said(Role::User, "Three ferns for deep shade, please.")],
-            attachments: Vec::new(),
+            ..calls::Subagent::default()
         };
-        let subagent = client.subagent(thread, &subagent).await?.thread.id;
-        client.set_status(subagent, &api::SetStatus { status: "has an answer".into() }).await?;
-        let found =
-            api::NotifyParent { content: "Lady fern, male fern, hart's-tongue.".into(), attachments: Vec::new() };
-        client.notify_parent(subagent, &found).await?;
+        let subagent = client.call(thread, subagent).await?.thread.id;
+        client.call(subagent, calls::SetStatus { status: "has an answer".into() }).await?;
+        let found = "Lady fern, male fern, hart's-tongue.".to_owned();
+        client.call(subagent, calls::NotifyParent { content: found, attachments: Vec::new() }).await?;
 
         let made = Made { thread, fork, handoff, subagent };
         if context.json {
@@ -87,7 +75,7 @@ impl Demo {
     }
 }
 
-fn said(role: Role, text: &str) -> api::NewMessage {
+fn said(role: Role, text: &str) -> calls::NewMessage {
     MessageBody { role, ..MessageBody::user(text) }.into()
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::Json;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ impl Emit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let data = Json::parse("data", &or_stdin(&self.data)?)?;
         let thread = context.thread(&self.thread).await?.id;
-        let told = context.client.emit(thread, &api::Emit { event: self.event, data }).await?;
+        let told = context.client.call(thread, calls::Emit { event: self.event, data }).await?;
         if context.json {
             return context.out.json(&told);
         }

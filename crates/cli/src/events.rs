@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::Version;
-use threadkeep_calls::LoggedEvent;
+use threadkeep_calls::{ListEvents, LoggedEvent};
 
 use crate::context::Context;
 use crate::failure::{Failure, note};
@@ -27,7 +27,7 @@ pub(crate) struct Events {
 impl Events {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let page = context.client.events(thread, self.after, self.limit).await?;
+        let page = context.client.call(thread, ListEvents { after: Some(self.after), limit: self.limit }).await?;
         if context.json {
             context.out.json(&page.items)?;
         } else {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Lease, ThreadId};
-use threadkeep_calls::{ErrorCode, Problem, Status, TakeWriter};
+use threadkeep_calls::{At, ErrorCode, Problem, ReleaseWriter, RenewWriter, Status, TakeWriter};
 use threadkeep_client::{Client, Error, Retry};
 use tokio::sync::oneshot;
 
@@ -43,10 +43,9 @@ impl Exclusively {
         if !self.exclusive {
             return Ok(None);
         }
-        // The lease is for what comes; a version that is expected is not.
-        let client = context.client.expecting(None);
+        let client = context.client.clone();
         let take = TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(default_holder(context)) };
-        let token = client.take_writer(thread, &take).await?.token.unwrap_or_default();
+        let token = client.call(thread, take).await?.token.unwrap_or_default();
         let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
         let (stop, stopped) = oneshot::channel();
         let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
@@ -88,7 +87,7 @@ impl Exclusive {
         };
         let Self { client, thread, token, _stop } = self;
         drop(_stop);
-        let released = client.release_writer(thread, token);
+        let released = client.call(At::of(thread).under(token), ReleaseWriter {});
         let released = tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), released).await;
         let is_gone = |error: &Error| error.is_refused_as("thread_not_found");
         if !released.is_ok_and(|released| released.as_ref().map_or_else(is_gone, |_| true)) {
@@ -123,7 +122,8 @@ impl Renewal {
         let mut pause = self.ttl / RENEWALS;
         loop {
             tokio::time::sleep(pause).await;
-            pause = match self.client.renew_writer(self.thread, self.token, Some(milliseconds(self.ttl))).await {
+            let renew = RenewWriter { ttl: Some(milliseconds(self.ttl)), holder: None };
+            pause = match self.client.call(At::of(self.thread).under(self.token), renew).await {
                 Ok(_) => self.ttl / RENEWALS,
                 Err(error) if error.is_away() => Duration::from_millis(RENEW_AGAIN_MS),
                 Err(error) => return note(&format!("{error}; what comes next is refused")),

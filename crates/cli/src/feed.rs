@@ -3,7 +3,6 @@
 use threadkeep::{
     Engine, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, ThreadId, Timestamp,
 };
-use threadkeep_calls as api;
 use threadkeep_calls::{FeedEntry, Problem};
 use threadkeep_client as client;
 
@@ -114,11 +113,10 @@ fn print_news(context: &mut Context, item: &FeedItem, news: News) -> Result<(), 
     let FeedItem { cursor: FeedCursor(cursor), thread: thread_id, .. } = *item;
     let (kind, time) = match news {
         News::Entry(entry) if context.json => {
-            let entry = api::HistoryEntry::new(&entry)?;
-            return context.out.json(&FeedEntry::Entry { cursor, entry });
+            return context.out.json(&FeedEntry::Entry { cursor, entry: entry.shown()? });
         }
         News::Entry(entry) => {
-            let line = in_a_line(&api::HistoryEntry::new(&entry)?)?;
+            let line = in_a_line(&entry.shown()?)?;
             return context.out.line(format!("{}  {line}", thread_id.short()));
         }
         News::Created(time) => ("thread_created", Some(time)),

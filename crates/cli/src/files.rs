@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use threadkeep::model::Code;
 use threadkeep::{FilePath, Invalid, Json, Limits, Version};
-use threadkeep_calls as api;
-use threadkeep_client::{At, Download, FileContent, NewFile};
+use threadkeep_calls as calls;
+use threadkeep_client::{Download, FileAt, FileContent, NewFile};
 
 use crate::context::{Conditions, Context};
 use crate::failure::{Failure, cannot_read, cannot_write};
@@ -136,7 +136,7 @@ impl Read for Bounded {
 }
 
 /// `/a.txt  version 3  12 bytes  text/plain`
-fn told(record: &api::FileRecord) -> String {
+fn told(record: &calls::FileRecord) -> String {
     let version = record.version.map(|version| format!("  version {version}")).unwrap_or_default();
     if record.is_directory {
         return visible(&format!("{}{version}", record.path)).into_owned();
@@ -158,11 +158,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn at(&self) -> At {
+    fn at(&self) -> FileAt {
         match (self.version, self.as_of) {
-            (Some(version), _) => At::Version(version),
-            (None, Some(version)) => At::AsOf(version),
-            (None, None) => At::Now,
+            (Some(version), _) => FileAt::Version(version),
+            (None, Some(version)) => FileAt::AsOf(version),
+            (None, None) => FileAt::Now,
         }
     }
 }
@@ -324,7 +324,7 @@ impl DeleteFile {
     }
 }
 
-pub(crate) fn deleted(context: &mut Context, done: api::Deleted, what: &str) -> Result<(), Failure> {
+pub(crate) fn deleted(context: &mut Context, done: calls::Deleted, what: &str) -> Result<(), Failure> {
     if context.json {
         return context.out.json(&done);
     }

@@ -9,7 +9,7 @@ use threadkeep::model::{
     RolledBack, ThreadChanged, Truncated, ValuesChanged,
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
-use threadkeep_calls::{ErrorCode, HistoryEntry, Problem, Status, Thread};
+use threadkeep_calls::{ErrorCode, GetHistory, HistoryEntry, Problem, Status, Thread};
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 
@@ -51,7 +51,8 @@ impl History {
         }
         let thread = context.thread(&self.thread).await?;
         refuse_future(&thread, self.after)?;
-        let page = context.client.history(thread.id, self.after, Some(self.limit)).await?;
+        let page =
+            context.client.call(thread.id, GetHistory { after: Some(self.after), limit: Some(self.limit) }).await?;
         let entries = page.items;
         if context.json {
             context.out.json(&entries)?;
@@ -158,7 +159,8 @@ async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after:
     let client = context.client.retrying(Again::never());
     let limit = Some(Limits::default().page_max);
     loop {
-        let page = retry.until_there(async || client.history(thread.id, after, limit).await).await?;
+        let which = GetHistory { after: Some(after), limit };
+        let page = retry.until_there(async || client.call(thread.id, which.clone()).await).await?;
         page.items.iter().try_for_each(|entry| print(context, entry))?;
         // What a visitor is not shown is passed over by the cursor.
         match page.next_cursor.as_deref().map(str::parse::<Position>) {

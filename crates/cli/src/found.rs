@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
+use threadkeep_calls as calls;
 use threadkeep_client::{Client, Exchange, Failed, Key, Request, Response, Retry, Settings, Transport};
 
 /// Where a server says how it is found.
@@ -44,7 +45,7 @@ impl Said {
                 return client.is_alive().await.is_ok();
             }
             // The least that a key is needed for.
-            client.projects(None, Some(1)).await.is_ok()
+            client.call(calls::At::none(), calls::ListProjects { limit: Some(1), cursor: None }).await.is_ok()
         };
         tokio::time::timeout(GREETING_MAX, greeting).await.unwrap_or(false)
     }

@@ -1,12 +1,13 @@
 //! `keys`: who may use the server, for whom they speak, and what they may do.
 
 use clap::{Args, Subcommand};
-use threadkeep::{ActorKind, Scope, Timestamp};
-use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, Problem, Status};
+use threadkeep::{Account, ActorKind, Scope, Timestamp};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ErrorCode, Problem, Status};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::plain::all;
 use crate::text::visible;
 
 /// Keys that are read at once.
@@ -50,8 +51,8 @@ impl Keys {
 #[derive(Debug, Args)]
 struct Create {
     /// The account it speaks for; accounts come into being with their first key
-    #[arg(long, value_name = "NAME")]
-    account: String,
+    #[arg(long, value_name = "NAME", value_parser = |account: &str| Account::new(account))]
+    account: Account,
     /// What it may do: read, write or admin
     #[arg(long, default_value = "write")]
     scope: Scope,
@@ -67,8 +68,8 @@ impl Create {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { account, scope, name, expires: expires_at } = self;
         let agent = context.actor().kind == ActorKind::Agent;
-        let new = api::NewKey { account, scope: Some(scope), name, agent, expires_at };
-        let created = context.client.create_key(&new).await?;
+        let new = calls::CreateKey { account, scope: Some(scope), name, agent, expires_at };
+        let created = context.client.call(At::none(), new).await?;
         if context.json {
             return context.out.json(&created);
         }
@@ -85,16 +86,9 @@ struct List {}
 
 impl List {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut keys = Vec::new();
-        let mut cursor: Option<String> = None;
-        loop {
-            let page = context.client.keys(cursor.as_deref(), Some(KEYS_AT_ONCE)).await?;
-            keys.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
+        let read =
+            async |cursor| context.client.call(At::none(), calls::ListKeys { limit: Some(KEYS_AT_ONCE), cursor }).await;
+        let keys = all(read).await?;
         if context.json {
             return context.out.json(&keys);
         }
@@ -121,7 +115,7 @@ struct Revoke {
 
 impl Revoke {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let done = context.client.revoke_key(&self.id).await?;
+        let done = context.client.call(At::none(), calls::RevokeKey { key: self.id.clone() }).await?;
         if !done.revoked {
             let detail = "there is no such key, or it was revoked already";
             let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);

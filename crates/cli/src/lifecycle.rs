@@ -2,11 +2,11 @@
 
 use clap::Args;
 use threadkeep::LifecycleAction;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
-use crate::thread;
+use crate::plain::Face;
 
 /// Move a thread on in its life: done, cancel, suspend, resume or archive
 #[derive(Debug, Args)]
@@ -36,24 +36,26 @@ pub(crate) struct Lifecycle {
 /// The work on a thread is done: what it says does not change any more
 #[derive(Debug, Args)]
 pub(crate) struct Done {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
     #[command(flatten)]
-    how: How,
+    short: Short,
 }
 
 /// Let the work on a thread rest: no execution begins, and its version gets a name
 #[derive(Debug, Args)]
 pub(crate) struct Suspend {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
     #[command(flatten)]
-    how: How,
+    short: Short,
 }
 
 /// Let the work on a suspended thread go on
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
+    #[command(flatten)]
+    short: Short,
+}
+
+#[derive(Debug, Args)]
+struct Short {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     #[command(flatten)]
@@ -77,27 +79,27 @@ impl Lifecycle {
 
 impl Done {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        move_on(context, &self.thread, LifecycleAction::Done, self.how).await
+        move_on(context, &self.short.thread, LifecycleAction::Done, self.short.how).await
     }
 }
 
 impl Suspend {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        move_on(context, &self.thread, LifecycleAction::Suspend, self.how).await
+        move_on(context, &self.short.thread, LifecycleAction::Suspend, self.short.how).await
     }
 }
 
 impl Resume {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        move_on(context, &self.thread, LifecycleAction::Resume, self.how).await
+        move_on(context, &self.short.thread, LifecycleAction::Resume, self.short.how).await
     }
 }
 
 async fn move_on(context: &mut Context, thread: &str, action: LifecycleAction, how: How) -> Result<(), Failure> {
-    let thread = context.thread_to_change(thread, &how.conditions).await?.id;
-    let change = api::ChangeLifecycle { action, reason: how.reason };
-    let thread = context.client.lifecycle(thread, &change).await?;
-    thread::print(context, &thread)?;
+    let thread = context.thread(thread).await?.id;
+    let change = calls::ChangeLifecycle { action, reason: how.reason };
+    let thread = context.client.call(how.conditions.at(thread), change).await?;
+    thread.print(context)?;
     context.out.flush()?;
     context.note(format!("it is {}", thread.lifecycle.as_str()));
     Ok(())

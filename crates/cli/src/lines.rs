@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use threadkeep::{Content, Invalid, Limits, ThreadId};
-use threadkeep_calls::{Message, NewMessage, Problem, Status};
+use threadkeep_calls::{Append, At, Message, Problem, Status};
 use threadkeep_client::{Client, Error, Retry as Again};
 use tokio::sync::Notify;
 
@@ -82,10 +82,10 @@ impl Appending<'_> {
 
     /// All of `lines` or none: the same lines under the same key until the store has answered.
     async fn append_batch(&mut self, lines: &[String]) -> Result<Result<Vec<Message<'static>>, Box<Problem>>, Failure> {
-        let messages: Vec<NewMessage> = lines.iter().map(|line| self.like.body(Content::text(line)).into()).collect();
-        let client = self.client.keyed(self.keys.next()?);
-        match self.retry.until_there(async || client.append_batch(self.thread, &messages).await).await {
-            Ok(messages) => Ok(Ok(messages)),
+        let append = Append::batch(lines.iter().map(|line| self.like.body(Content::text(line))));
+        let at = At::of(self.thread).keyed(self.keys.next()?);
+        match self.retry.until_there(async || self.client.call(at.clone(), append.clone()).await).await {
+            Ok(appended) => Ok(Ok(appended.messages)),
             Err(Error::Refused(problem)) if matches!(problem.status, Status::BadRequest | Status::TooLarge) => {
                 Ok(Err(problem))
             }

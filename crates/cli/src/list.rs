@@ -3,8 +3,7 @@
 use clap::Args;
 use threadkeep::model::{Lifecycle, Visibility};
 use threadkeep::{Invalid, Json, ThreadId, ThreadName, Timestamp};
-use threadkeep_calls::ThreadSummary;
-use threadkeep_client::{Archived, ListThreads, Sort};
+use threadkeep_calls::{Archived, At, JsonText, ListSort, ListThreads, ThreadSummary};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,8 +30,7 @@ pub(crate) struct List {
         value_name = "true|false|any",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true",
-        value_parser = archived
+        default_missing_value = "true"
     )]
     archived: Option<Archived>,
     /// Only those of this agent
@@ -42,10 +40,10 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// Only those in this state: active, suspended, completed, cancelled, archived
-    #[arg(long, value_name = "STATE", value_parser = lifecycle)]
+    #[arg(long, value_name = "STATE", value_parser = |text: &str| one_of::<Lifecycle>("lifecycle", text))]
     lifecycle: Option<Lifecycle>,
     /// Only those that are private, or public
-    #[arg(long, value_name = "private|public", value_parser = visibility)]
+    #[arg(long, value_name = "private|public", value_parser = |text: &str| one_of::<Visibility>("visibility", text))]
     visibility: Option<Visibility>,
     /// Only those whose metadata contain this JSON object
     #[arg(long, value_name = "JSON", value_parser = metadata)]
@@ -75,8 +73,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// What newest means: the last change, or the birth
-    #[arg(long, value_name = "updated|created", value_parser = sort)]
-    sort: Option<Sort>,
+    #[arg(long, value_name = "updated|created")]
+    sort: Option<ListSort>,
     /// At most so many [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -95,31 +93,29 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent_id = named(context, self.parent_id.as_deref()).await?;
         let main_thread_id = named(context, self.main_thread_id.as_deref()).await?;
-        let page = context
-            .client
-            .threads(&ListThreads {
-                id_prefix: None,
-                archived: self.archived.unwrap_or_default(),
-                agent_id: self.agent_id,
-                project_id: self.project_id,
-                lifecycle: self.lifecycle,
-                visibility: self.visibility,
-                metadata: self.metadata,
-                tag: self.tag,
-                parent_id,
-                main_thread_id,
-                created_after: self.created_after,
-                created_before: self.created_before,
-                updated_after: self.updated_after,
-                updated_before: self.updated_before,
-                title: self.title,
-                sort: self.sort.unwrap_or_default(),
-                limit: self.limit,
-                cursor: self.cursor,
-                offset: self.offset,
-                total: self.total,
-            })
-            .await?;
+        let which = ListThreads {
+            id_prefix: None,
+            archived: self.archived,
+            agent_id: self.agent_id,
+            project_id: self.project_id,
+            lifecycle: self.lifecycle,
+            visibility: self.visibility,
+            metadata: self.metadata.map(JsonText),
+            tag: self.tag,
+            parent_id,
+            main_thread_id,
+            created_after: self.created_after,
+            created_before: self.created_before,
+            updated_after: self.updated_after,
+            updated_before: self.updated_before,
+            title: self.title,
+            sort: self.sort,
+            limit: self.limit,
+            cursor: self.cursor,
+            offset: self.offset,
+            total: self.total,
+        };
+        let page = context.client.call(At::none(), which).await?;
         if context.json {
             match page.total {
                 Some(_) => return context.out.json(&page),
@@ -175,31 +171,14 @@ fn row(thread: &ThreadSummary) -> [String; 4] {
     ]
 }
 
-/// One of several words, or what is allowed.
-fn one_of<T: Copy>(field: &str, text: &str, words: &[(&str, T)]) -> Result<T, Invalid> {
-    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    found.ok_or_else(|| {
-        let allowed = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        Invalid::parameter(field, format!("'{text}' is none of: {allowed}"))
+/// One of the words that `T` has on the wire.
+fn one_of<T: serde::de::DeserializeOwned>(field: &str, text: &str) -> Result<T, Invalid> {
+    Json::string(text).read().map_err(|error| {
+        // Serde names the words in quotes after its first sentence.
+        let said = error.to_string();
+        let words: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
+        Invalid::parameter(field, format!("'{text}' is none of: {}", words.join(", ")))
     })
-}
-
-fn archived(text: &str) -> Result<Archived, Invalid> {
-    one_of("archived", text, &[("true", Archived::Yes), ("false", Archived::No), ("any", Archived::Any)])
-}
-
-fn lifecycle(text: &str) -> Result<Lifecycle, Invalid> {
-    use Lifecycle::{Active, Archived, Cancelled, Completed, Suspended};
-    let states = [Active, Suspended, Completed, Cancelled, Archived].map(|state| (state.as_str(), state));
-    one_of("lifecycle", text, &states)
-}
-
-fn visibility(text: &str) -> Result<Visibility, Invalid> {
-    one_of("visibility", text, &[("private", Visibility::Private), ("public", Visibility::Public)])
-}
-
-fn sort(text: &str) -> Result<Sort, Invalid> {
-    one_of("sort", text, &[("updated", Sort::Updated), ("created", Sort::Created)])
 }
 
 /// A moment, or a date for its first one.

@@ -3,18 +3,19 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use threadkeep::model::{
     Choice, ConflictStrategy, ConflictType, DecisionStrategy, FileConflict, FileStrategy, MergeAction, MergeConflict,
     MergeStatus, Resolved, StateStrategy, Take, Validation, ValidationResult,
 };
 use threadkeep::{FilePath, Invalid, Uuid};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 use threadkeep_calls::Status;
 
 use crate::context::{Conditions, Context};
 use crate::exclusive::unless_interrupted;
 use crate::failure::{Failure, cannot_read};
+use crate::plain::{Face, Line, words};
 use crate::text::{brief, counted, moment, visible};
 
 /// Characters of a value, a question or an answer.
@@ -48,14 +49,29 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "GLOB")]
     artifact_scope: Vec<String>,
     /// What to do about files that both sides changed
-    #[arg(long, value_name = "STRATEGY", default_value = "three_way")]
-    file: OfFiles,
+    #[arg(long, value_name = "STRATEGY", default_value = "three_way", value_parser = words::<FileStrategy>(&[
+        ("three_way", "Text is merged line by line; what is left is a conflict"),
+        ("ours", "The target's"),
+        ("theirs", "The source's"),
+        ("union", "Text is merged line by line; where both changed the same lines, both are kept"),
+        ("manual", "Somebody has to choose"),
+    ]))]
+    file: FileStrategy,
     /// What to do about questions with different answers
-    #[arg(long, value_name = "STRATEGY", default_value = "human")]
-    decision: OfDecisions,
+    #[arg(long, value_name = "STRATEGY", default_value = "human", value_parser = words::<DecisionStrategy>(&[
+        ("human", "Somebody has to choose"),
+        ("ours", "The target's"),
+        ("theirs", "The source's"),
+    ]))]
+    decision: DecisionStrategy,
     /// What to do about values that both sides changed
-    #[arg(long, value_name = "STRATEGY", default_value = "human")]
-    state: OfValues,
+    #[arg(long, value_name = "STRATEGY", default_value = "human", value_parser = words::<StateStrategy>(&[
+        ("human", "Somebody has to choose"),
+        ("latest", "The one that was set last"),
+        ("ours", "The target's"),
+        ("theirs", "The source's"),
+    ]))]
+    state: StateStrategy,
     /// What to take of this file, or of the value kv:KEY: ours, theirs or union
     #[arg(long, value_name = "PATH=SIDE", value_parser = chosen)]
     choose: Vec<Choice>,
@@ -63,8 +79,12 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "PATH=FILE", value_parser = named_file)]
     choose_content: Vec<(FilePath, String)>,
     /// How the result is checked
-    #[arg(long, value_name = "CHECK", default_value = "none")]
-    validation: Check,
+    #[arg(long, value_name = "CHECK", default_value = "none", value_parser = words::<Validation>(&[
+        ("compile", "By the command for compiling"),
+        ("test", "By the command for testing"),
+        ("none", "Not at all"),
+    ]))]
+    validation: Validation,
     /// Only once somebody approved it
     #[arg(long)]
     requires_approval: bool,
@@ -73,90 +93,6 @@ pub(crate) struct Merge {
     dry_run: bool,
     #[command(flatten)]
     conditions: Conditions,
-}
-
-/// What to do about files that both sides changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum OfFiles {
-    /// Text is merged line by line; what is left is a conflict
-    ThreeWay,
-    /// The target's
-    Ours,
-    /// The source's
-    Theirs,
-    /// Text is merged line by line; where both changed the same lines, both are kept
-    Union,
-    /// Somebody has to choose
-    Manual,
-}
-
-/// What to do about questions with different answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OfDecisions {
-    /// Somebody has to choose
-    Human,
-    /// The target's
-    Ours,
-    /// The source's
-    Theirs,
-}
-
-/// What to do about values that both sides changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OfValues {
-    /// Somebody has to choose
-    Human,
-    /// The one that was set last
-    Latest,
-    /// The target's
-    Ours,
-    /// The source's
-    Theirs,
-}
-
-/// How the result is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Check {
-    /// By the command for compiling
-    Compile,
-    /// By the command for testing
-    Test,
-    /// Not at all
-    None,
-}
-
-impl From<Check> for Validation {
-    fn from(check: Check) -> Self {
-        match check {
-            Check::Compile => Self::Compile,
-            Check::Test => Self::Test,
-            Check::None => Self::None,
-        }
-    }
-}
-
-fn strategy(file: OfFiles, decision: OfDecisions, state: OfValues) -> ConflictStrategy {
-    ConflictStrategy {
-        file: match file {
-            OfFiles::ThreeWay => FileStrategy::ThreeWay,
-            OfFiles::Ours => FileStrategy::Ours,
-            OfFiles::Theirs => FileStrategy::Theirs,
-            OfFiles::Union => FileStrategy::Union,
-            OfFiles::Manual => FileStrategy::Manual,
-        },
-        decision: match decision {
-            OfDecisions::Human => DecisionStrategy::Human,
-            OfDecisions::Ours => DecisionStrategy::Ours,
-            OfDecisions::Theirs => DecisionStrategy::Theirs,
-        },
-        state: match state {
-            OfValues::Human => StateStrategy::Human,
-            OfValues::Latest => StateStrategy::Latest,
-            OfValues::Ours => StateStrategy::Ours,
-            OfValues::Theirs => StateStrategy::Theirs,
-        },
-    }
 }
 
 /// `PATH=SIDE` or `kv:KEY=SIDE`.
@@ -187,10 +123,11 @@ impl Merge {
     pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         let mut sources = Vec::new();
         for source in &self.sources {
-            sources.push(context.thread(source).await?.id.to_string());
+            sources.push(context.thread(source).await?.id.into());
         }
         let target = context.thread_to_change(&self.target, &self.conditions).await?.id;
-        let conflict_strategy = strategy(self.file, self.decision, self.state);
+        let Self { file, decision, state, validation, .. } = self;
+        let conflict_strategy = ConflictStrategy { file, decision, state };
         let mut choices = self.choose;
         for (path, file) in self.choose_content {
             let content = std::fs::read_to_string(Path::new(&file)).map_err(|error| cannot_read(&file, &error))?;
@@ -198,10 +135,16 @@ impl Merge {
             choices.push(Choice { path: Some(path), key: None, question: None, take: None, content, value: None });
         }
         let Self { artifact_scope, requires_approval, dry_run, .. } = self;
-        let validation = self.validation.into();
-        let merge =
-            api::Merge { sources, artifact_scope, conflict_strategy, choices, validation, requires_approval, dry_run };
-        let done = unless_interrupted(context.client.merge(target, &merge)).await?;
+        let merge = calls::Merge {
+            sources,
+            artifact_scope,
+            conflict_strategy,
+            choices,
+            validation,
+            requires_approval,
+            dry_run,
+        };
+        let done = unless_interrupted(context.client.call(target, merge)).await?;
         if context.json {
             context.out.json(&done)?;
         } else {
@@ -229,35 +172,32 @@ impl Merges {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         if let Some(merge) = self.merge {
-            let found = context.client.merge_by_id(thread, merge).await?;
+            let found = context.client.call(thread, calls::GetMerge { merge }).await?;
             return if context.json { context.out.json(&found) } else { print(context, &found) };
         }
-        let found = context.client.merges(thread).await?;
-        if context.json {
-            return context.out.json(&found);
-        }
-        if found.is_empty() {
-            context.note("nothing was merged into it");
-        }
-        found.iter().try_for_each(|merge| context.out.line(in_a_line(merge)))
+        context.client.call(thread, calls::ListMerges {}).await?.print(context)
     }
 }
 
 /// `5928a90d-…  2026-01-31 12:00:00Z  ann  merged  2 files  from 4e36442142ee`
-fn in_a_line(merge: &api::MergeTold) -> String {
-    let id = merge.merge_id.map(|id| format!("{id}  ")).unwrap_or_default();
-    let when = merge.created_at.map(|time| format!("{}  ", moment(time))).unwrap_or_default();
-    let by = brief(&merge.by.name, SHOWN_MAX);
-    format!("{id}{when}{by}  {}  {}  from {}", merge.status.as_str(), changes(merge), from(merge))
+impl Line for calls::MergeTold {
+    const NONE: &'static str = "nothing was merged into it";
+
+    fn line(&self) -> String {
+        let id = self.merge_id.map(|id| format!("{id}  ")).unwrap_or_default();
+        let when = self.created_at.map(|time| format!("{}  ", moment(time))).unwrap_or_default();
+        let by = brief(&self.by.name, SHOWN_MAX);
+        format!("{id}{when}{by}  {}  {}  from {}", self.status.as_str(), changes(self), from(self))
+    }
 }
 
-fn from(merge: &api::MergeTold) -> String {
+fn from(merge: &calls::MergeTold) -> String {
     let sources: Vec<String> = merge.sources.iter().map(|source| source.thread_id.short().to_string()).collect();
     sources.join(", ")
 }
 
 /// `2 files, 1 value`
-fn changes(merge: &api::MergeTold) -> String {
+fn changes(merge: &calls::MergeTold) -> String {
     let files = counted(merge.files.len() as u64, "file", "files");
     match merge.values.len() as u64 {
         0 => files,
@@ -266,7 +206,7 @@ fn changes(merge: &api::MergeTold) -> String {
 }
 
 /// How far a merge came, a line for each thing that changed, what is in conflict, and what its check said.
-fn print(context: &mut Context, merge: &api::MergeTold) -> Result<(), Failure> {
+fn print(context: &mut Context, merge: &calls::MergeTold) -> Result<(), Failure> {
     let id = merge.merge_id.map(|id| format!("  {id}")).unwrap_or_default();
     let what = match merge.status {
         MergeStatus::Clean => format!("{} would change", changes(merge)),

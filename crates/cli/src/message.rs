@@ -2,7 +2,7 @@
 
 use clap::Args;
 use threadkeep::{Content, Json, MessageName};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
@@ -16,6 +16,15 @@ pub(crate) struct Edit {
     thread: String,
     /// The id of the message
     message: MessageName,
+    #[command(flatten)]
+    new: NewContent,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// What a message is to say.
+#[derive(Debug, Args)]
+pub(crate) struct NewContent {
     /// The new text; - reads stdin
     #[arg(required_unless_present_any = ["content", "metadata"], conflicts_with = "content")]
     text: Option<String>,
@@ -25,21 +34,26 @@ pub(crate) struct Edit {
     /// Fields to merge into its metadata, as a JSON object; null clears one
     #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
     metadata: Option<Json>,
-    #[command(flatten)]
-    conditions: Conditions,
 }
 
-impl Edit {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+impl NewContent {
+    /// The content and the metadata, with what they read from stdin.
+    pub(crate) fn read(self) -> Result<(Option<Content>, Option<Json>), Failure> {
         let content = match (&self.content, &self.text) {
             (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),
             (None, Some(text)) => Some(Content::text(&or_stdin(text)?)),
             (None, None) => None,
         };
-        let Self { message, metadata, .. } = self;
-        let edit = api::EditMessage { content, metadata };
-        let message = context.client.edit_message(thread.id, message, &edit).await?;
+        Ok((content, self.metadata))
+    }
+}
+
+impl Edit {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let (content, metadata) = self.new.read()?;
+        let edit = calls::EditMessage { message: self.message, content, metadata };
+        let message = context.client.call(thread.id, edit).await?;
         print(context, &message)
     }
 }
@@ -58,7 +72,7 @@ pub(crate) struct DeleteMessage {
 impl DeleteMessage {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let done = context.client.delete_message(thread.id, self.message).await?;
+        let done = context.client.call(thread.id, calls::DeleteMessage { message: self.message }).await?;
         if context.json {
             return context.out.json(&done);
         }

@@ -1,7 +1,8 @@
 //! `change-owner`: a thread goes to another account.
 
 use clap::Args;
-use threadkeep_calls as api;
+use threadkeep::Account;
+use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
@@ -16,7 +17,8 @@ pub(crate) struct ChangeOwner {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     /// The account that owns it from now on
-    account: String,
+    #[arg(value_parser = |account: &str| Account::new(account))]
+    account: Account,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -24,11 +26,11 @@ pub(crate) struct ChangeOwner {
 impl ChangeOwner {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let change = api::ChangeOwner { account: self.account };
-        let given = context.client.change_owner(thread, &change).await?;
+        let change = calls::ChangeOwner { account: self.account };
+        let given = context.client.call(thread, change.clone()).await?;
         if context.json {
             return context.out.json(&given);
         }
-        context.out.line(format!("{} belongs to {}", given.id, visible(&change.account)))
+        context.out.line(format!("{} belongs to {}", given.id, visible(change.account.as_str())))
     }
 }

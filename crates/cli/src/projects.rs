@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use threadkeep::{Invalid, Json, Sandbox};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::plain::{Face, Line, all};
 use crate::text::visible;
 
 /// Projects that are read at once.
@@ -58,23 +60,10 @@ struct List {}
 
 impl List {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut projects = Vec::new();
-        let mut cursor: Option<String> = None;
-        loop {
-            let page = context.client.projects(cursor.as_deref(), Some(PROJECTS_AT_ONCE)).await?;
-            projects.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        if context.json {
-            return context.out.json(&projects);
-        }
-        if projects.is_empty() {
-            context.note("there are no projects");
-        }
-        projects.iter().try_for_each(|project| context.out.line(line(project)))
+        let read = async |cursor| {
+            context.client.call(At::none(), calls::ListProjects { limit: Some(PROJECTS_AT_ONCE), cursor }).await
+        };
+        all(read).await?.print(context)
     }
 }
 
@@ -114,8 +103,8 @@ impl SandboxArgs {
 impl Create {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { name, id, icon_name, sandbox } = self;
-        let put = api::PutProject { id, name, icon_name, sandbox: sandbox.read() };
-        let project = context.client.create_project(&put).await?;
+        let create = calls::CreateProject { id, name, icon_name, sandbox: sandbox.read() };
+        let project = context.client.call(At::none(), create).await?;
         if context.json { context.out.json(&project) } else { context.out.line(visible(&project.id)) }
     }
 }
@@ -129,8 +118,7 @@ struct Show {
 
 impl Show {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let project = context.client.project(&self.id).await?;
-        print(context, &project)
+        context.client.call(At::none(), calls::GetProject { project: self.id }).await?.print(context)
     }
 }
 
@@ -180,8 +168,8 @@ impl Update {
         if changes.is_empty() {
             return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
         }
-        let project = context.client.update_project(&self.id, &api::ProjectChanges(changes)).await?;
-        print(context, &project)
+        let update = calls::UpdateProject { project: self.id, fields: changes };
+        context.client.call(At::none(), update).await?.print(context)
     }
 }
 
@@ -194,7 +182,7 @@ struct Delete {
 
 impl Delete {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let done = context.client.delete_project(&self.id).await?;
+        let done = context.client.call(At::none(), calls::DeleteProject { project: self.id.clone() }).await?;
         if context.json {
             return context.out.json(&done);
         }
@@ -204,13 +192,13 @@ impl Delete {
     }
 }
 
-fn print(context: &mut Context, project: &api::Project) -> Result<(), Failure> {
-    if context.json { context.out.json(project) } else { context.out.line(line(project)) }
-}
-
 /// `release-2  Release 2  rocket  sandbox box-1`
-fn line(project: &api::Project) -> String {
-    let icon = project.icon_name.as_deref().map(|icon| format!("  {icon}")).unwrap_or_default();
-    let sandbox = project.sandbox.as_ref().map(|sandbox| format!("  sandbox {}", sandbox.external_id));
-    visible(&format!("{}  {}{icon}{}", project.id, project.name, sandbox.unwrap_or_default())).into_owned()
+impl Line for calls::Project {
+    const NONE: &'static str = "there are no projects";
+
+    fn line(&self) -> String {
+        let icon = self.icon_name.as_deref().map(|icon| format!("  {icon}")).unwrap_or_default();
+        let sandbox = self.sandbox.as_ref().map(|sandbox| format!("  sandbox {}", sandbox.external_id));
+        visible(&format!("{}  {}{icon}{}", self.id, self.name, sandbox.unwrap_or_default())).into_owned()
+    }
 }

@@ -1,14 +1,15 @@
 //! What threads read and are told of each other: `reference`, `references`, `read-reference`, `observe`, `observers`,
 //! `unobserve`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use threadkeep::{Binding, FilePath, ReferenceScope, Uuid, ValueKey};
-use threadkeep_calls as api;
-use threadkeep_client::{ListMessages, ListValues, Order};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ListMessages, ListValues, Order, ThreadEvent};
 
-use crate::context::Context;
+use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::files::{print, whole};
+use crate::plain::{Face, Line, all, plain, words};
 use crate::show;
 use crate::text::{moment, visible};
 use crate::tree_files::{AT_ONCE, Named, tell};
@@ -31,54 +32,42 @@ pub(crate) struct Reference {
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     scope: Vec<ReferenceScope>,
     /// Whether it follows
-    #[arg(long, default_value = "frozen")]
-    binding: Bound,
-}
-
-/// Whether a reference follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Bound {
-    /// It shows the thread as it is now
-    Frozen,
-    /// It shows the thread as it is then
-    Live,
+    #[arg(long, default_value = "frozen", value_parser = words::<Binding>(&[
+        ("frozen", "It shows the thread as it is now"),
+        ("live", "It shows the thread as it is then"),
+    ]))]
+    binding: Binding,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Reference {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let target = context.thread(&self.target).await?.id.to_string();
+        let target = context.thread(&self.target).await?.id.into();
         let thread = context.thread(&self.thread).await?.id;
-        let binding = match self.binding {
-            Bound::Frozen => Binding::Frozen,
-            Bound::Live => Binding::Live,
-        };
-        let new = api::NewReference { target, scope: self.scope, binding };
-        let made = context.client.reference(thread, &new).await?;
+        let refer = calls::Refer { target, scope: self.scope, binding: self.binding };
+        let made = context.client.call(self.conditions.at(thread), refer).await?;
         if context.json { context.out.json(&made) } else { context.out.line(made.ref_id.to_string()) }
     }
 }
 
-/// List what a thread reads, and what reads it
-#[derive(Debug, Args)]
-pub(crate) struct References {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
+plain! {
+    /// List what a thread reads, and what reads it
+    References: ListReferences under Read {}
 }
 
-impl References {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let all = context.client.references(thread).await?;
+impl Face for calls::References {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
         if context.json {
-            return context.out.json(&all);
+            return context.out.json(self);
         }
-        if all.outgoing.is_empty() && all.incoming.is_empty() {
+        if self.outgoing.is_empty() && self.incoming.is_empty() {
             context.note("it reads no other thread, and none reads it");
         }
-        for reference in &all.outgoing {
+        for reference in &self.outgoing {
             context.out.line(line("reads", &reference.target.short().to_string(), reference))?;
         }
-        for reference in &all.incoming {
+        for reference in &self.incoming {
             context.out.line(line("read by", &reference.thread_id.short().to_string(), reference))?;
         }
         Ok(())
@@ -86,7 +75,7 @@ impl References {
 }
 
 /// `ID  reads  4e36442142ee  frozen at version 12  all  2026-01-31 12:00:00Z`
-fn line(how: &str, other: &str, reference: &api::Reference) -> String {
+fn line(how: &str, other: &str, reference: &calls::Reference) -> String {
     let binding = match reference.binding {
         Binding::Frozen => format!("frozen at version {}", reference.snapshot_version),
         Binding::Live => "live".to_owned(),
@@ -147,16 +136,16 @@ impl ReadReference {
         if self.values {
             return values(context, self.id).await;
         }
-        let reference = context.client.reference_by_id(self.id).await?;
-        let order = if self.newest_first { Order::NewestFirst } else { Order::OldestFirst };
+        let reference = context.client.call(At::none(), calls::GetReference { reference: self.id }).await?;
+        let order = self.newest_first.then_some(Order::Descending);
         let Self { limit, cursor, include_silent, .. } = self;
         let which = ListMessages { limit, cursor, order, include_silent, ..ListMessages::default() };
         let page = context.client.reference_messages(self.id, &which).await?.page;
         if context.json {
             #[derive(serde::Serialize)]
             struct Shown<'a> {
-                reference: &'a api::Reference,
-                messages: &'a api::Page<api::Message<'static>>,
+                reference: &'a calls::Reference,
+                messages: &'a calls::Page<calls::Message<'static>>,
             }
             return context.out.json(&Shown { reference: &reference, messages: &page });
         }
@@ -183,15 +172,11 @@ async fn file(context: &mut Context, id: Uuid, path: &FilePath) -> Result<(), Fa
 }
 
 async fn values(context: &mut Context, id: Uuid) -> Result<(), Failure> {
-    let (mut found, mut which) = (Vec::new(), ListValues { limit: Some(AT_ONCE), ..ListValues::default() });
-    loop {
-        let page = context.client.reference_values(id, &which).await?;
-        found.extend(page.items);
-        which.cursor = page.next_cursor;
-        if which.cursor.is_none() {
-            break;
-        }
-    }
+    let read = async |cursor| {
+        let which = ListValues { limit: Some(AT_ONCE), cursor, ..ListValues::default() };
+        context.client.reference_values(id, &which).await
+    };
+    let found = all(read).await?;
     if context.json {
         return context.out.json(&found);
     }
@@ -202,15 +187,8 @@ async fn values(context: &mut Context, id: Uuid) -> Result<(), Failure> {
 }
 
 async fn list(context: &mut Context, id: Uuid) -> Result<(), Failure> {
-    let (mut found, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = context.client.reference_files(id, Some(AT_ONCE), cursor.as_ref()).await?;
-        found.extend(page.items);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+    let read = async |cursor: Option<String>| context.client.reference_files(id, Some(AT_ONCE), cursor.as_ref()).await;
+    let found = all(read).await?;
     tell(context, &found, Named::ByPath)
 }
 
@@ -229,51 +207,29 @@ pub(crate) struct Observe {
     /// The thread that is observed, in the same spellings
     target: String,
     /// Of what; several with commas [default: everything]
-    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
-    events: Vec<Event>,
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = words::<ThreadEvent>(&[
+        ("status_changed", "Its lifecycle or its status changed"),
+        ("artifact_created", "A file came into being"),
+        ("artifact_updated", "A file changed"),
+        ("error_occurred", "Something went wrong"),
+        ("approval_requested", "Somebody has to approve something"),
+        ("done", "The work is done"),
+    ]))]
+    events: Vec<ThreadEvent>,
     /// To this address instead of the thread
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-}
-
-/// What can happen to a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Event {
-    /// Its lifecycle or its status changed
-    StatusChanged,
-    /// A file came into being
-    ArtifactCreated,
-    /// A file changed
-    ArtifactUpdated,
-    /// Something went wrong
-    ErrorOccurred,
-    /// Somebody has to approve something
-    ApprovalRequested,
-    /// The work is done
-    Done,
-}
-
-impl From<Event> for api::ObservedEvent {
-    fn from(event: Event) -> Self {
-        match event {
-            Event::StatusChanged => Self::StatusChanged,
-            Event::ArtifactCreated => Self::ArtifactCreated,
-            Event::ArtifactUpdated => Self::ArtifactUpdated,
-            Event::ErrorOccurred => Self::ErrorOccurred,
-            Event::ApprovalRequested => Self::ApprovalRequested,
-            Event::Done => Self::Done,
-        }
-    }
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Observe {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let target = context.thread(&self.target).await?.id.to_string();
+        let target = context.thread(&self.target).await?.id.into();
         let thread = context.thread(&self.thread).await?.id;
-        let deliver = Some(api::Deliver { thread: self.webhook.is_none(), webhook: self.webhook });
-        let events = self.events.into_iter().map(api::ObservedEvent::from).collect();
-        let made = context.client.observe(thread, &api::NewObserver { target, events, deliver }).await?;
+        let deliver = self.webhook.map_or(calls::Deliver::Thread, calls::Deliver::Webhook);
+        let observe = calls::Observe { target, events: self.events, deliver };
+        let made = context.client.call(self.conditions.at(thread), observe).await?;
         if context.json {
             return context.out.json(&made);
         }
@@ -300,21 +256,22 @@ impl Observers {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         let all = match self.id {
-            Some(id) => vec![context.client.observer(thread, id).await?],
-            None => context.client.observers(thread).await?,
+            Some(observer) => vec![context.client.call(thread, calls::GetObserver { observer }).await?],
+            None => context.client.call(thread, calls::ListObservers {}).await?.items,
         };
-        if context.json {
-            return context.out.json(&all);
-        }
-        if all.is_empty() {
-            context.note("it is told of no other thread");
-        }
-        for observer in &all {
-            let to = observer.deliver.webhook.as_deref().map_or("to the thread".into(), visible);
-            let (id, target) = (observer.id, observer.target.short());
-            context.out.line(format!("{id}  {target}  {}  {to}", observer.events.join(",")))?;
-        }
-        Ok(())
+        all.print(context)
+    }
+}
+
+impl Line for calls::Observer {
+    const NONE: &'static str = "it is told of no other thread";
+
+    fn line(&self) -> String {
+        let to = match &self.deliver {
+            calls::Deliver::Thread => "to the thread".into(),
+            calls::Deliver::Webhook(url) => visible(url),
+        };
+        format!("{}  {}  {}  {to}", self.id, self.target.short(), self.events.join(","))
     }
 }
 
@@ -325,12 +282,14 @@ pub(crate) struct Unobserve {
     thread: String,
     /// The observer, by its id
     id: Uuid,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Unobserve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let done = context.client.unobserve(thread, self.id).await?;
+        let done = context.client.call(self.conditions.at(thread), calls::Unobserve { observer: self.id }).await?;
         if context.json {
             return context.out.json(&done);
         }

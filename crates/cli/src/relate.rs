@@ -1,11 +1,12 @@
 //! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins with.
 
 use clap::Args;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 use threadkeep_calls::{Relationship, RelationshipRole};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::plain::{Face, Line, plain};
 use crate::text::{moment, visible};
 use crate::thread;
 
@@ -40,8 +41,8 @@ impl Handoff {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
         let Self { goal, summary, comment, agent_id, .. } = self;
-        let handoff = api::Handoff { goal, summary, comment, agent_id };
-        let child = context.client.handoff(parent.id, &handoff).await?;
+        let handoff = calls::Handoff { goal, summary, comment, agent_id };
+        let child = context.client.call(parent.id, handoff).await?;
         thread::print_new(context, &child)?;
         context.note(format!("{} goes on from {}", thread::named(&child), thread::named(&parent)));
         Ok(())
@@ -58,67 +59,48 @@ pub(crate) struct Mention {
     /// A description of the relation
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Mention {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let target = context.thread(&self.target).await?.id.to_string();
+        let target = context.thread(&self.target).await?.id.into();
         let thread = context.thread(&self.thread).await?.id;
-        let made = context.client.mention(thread, &api::Mention { target, comment: self.comment }).await?;
-        if context.json { context.out.json(&made) } else { context.out.line(line(&made)) }
+        let mention = calls::Mention { target, comment: self.comment };
+        context.client.call(self.conditions.at(thread), mention).await?.print(context)
     }
 }
 
-/// List what a thread has to do with others: forks, handoffs and mentions, from its own side
-#[derive(Debug, Args)]
-pub(crate) struct Relationships {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
+plain! {
+    /// List what a thread has to do with others: forks, handoffs and mentions, from its own side
+    Relationships: ListRelationships under Read {}
 
-impl Relationships {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let all = context.client.relationships(thread).await?;
-        if context.json {
-            return context.out.json(&all);
-        }
-        if all.is_empty() {
-            context.note("it has nothing to do with other threads");
-        }
-        for relationship in &all {
-            context.out.line(line(relationship))?;
-        }
-        Ok(())
-    }
+    /// Show the built-in summary of a thread: its goal, decisions, files and open questions
+    Summary: GetSummary under Read {}
 }
 
 /// `parent  handoff  4e36442142ee  at message 3  2026-01-31 12:00:00Z  the rest of it`
-fn line(relationship: &Relationship) -> String {
-    let role = match relationship.role {
-        RelationshipRole::Parent => "parent",
-        RelationshipRole::Child => "child",
-    };
-    let at = relationship.message_index.map(|index| format!("  at message {index}")).unwrap_or_default();
-    let comment = relationship.comment.as_deref().map(|comment| format!("  {}", visible(comment))).unwrap_or_default();
-    let (kind, other) = (relationship.kind.as_str(), relationship.thread_id.short());
-    format!("{role}  {kind}  {other}{at}  {}{comment}", moment(relationship.created_at))
+impl Line for Relationship {
+    const NONE: &'static str = "it has nothing to do with other threads";
+
+    fn line(&self) -> String {
+        let role = match self.role {
+            RelationshipRole::Parent => "parent",
+            RelationshipRole::Child => "child",
+        };
+        let at = self.message_index.map(|index| format!("  at message {index}")).unwrap_or_default();
+        let comment = self.comment.as_deref().map(|comment| format!("  {}", visible(comment))).unwrap_or_default();
+        let (kind, other) = (self.kind.as_str(), self.thread_id.short());
+        format!("{role}  {kind}  {other}{at}  {}{comment}", moment(self.created_at))
+    }
 }
 
-/// Show the built-in summary of a thread: its goal, decisions, files and open questions
-#[derive(Debug, Args)]
-pub(crate) struct Summary {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-}
-
-impl Summary {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let summary = context.client.summary(thread).await?;
+impl Face for calls::Summary {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
         if context.json {
-            return context.out.json(&summary);
+            return context.out.json(self);
         }
-        summary.summary.lines().try_for_each(|line| context.out.line(visible(line)))
+        self.summary.lines().try_for_each(|line| context.out.line(visible(line)))
     }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
-    Content, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment, NewMessage,
-    Role, SystemWorld, ThreadId, Version, World,
+    At, Content, Event, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment,
+    NewMessage, Role, SystemWorld, ThreadId, World,
 };
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 use threadkeep_client as client;
 
 use crate::attached;
@@ -43,9 +43,6 @@ pub(crate) struct Append {
     exclusively: Exclusively,
     #[command(flatten)]
     retry: Retry,
-    /// A retry with the same key adds nothing and prints the first result
-    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
-    idempotency_key: Option<IdempotencyKey>,
 }
 
 /// What a message is made of.
@@ -92,11 +89,8 @@ impl MessageArgs {
             Some(json) => Content::from_json(Json::parse("content", &or_stdin(json)?)?)?,
             None => Content::text(&or_stdin(&self.text.join(" "))?),
         };
-        let mut attachments = Vec::with_capacity(self.attach.len());
-        for path in &self.attach {
-            attachments.push(attachment(path)?);
-        }
-        Ok(NewMessage { body: self.body(content), attachments })
+        let files = self.attach.iter().map(|path| attachment(path)).collect::<Result<_, Failure>>()?;
+        Ok(NewMessage { body: self.body(content), files })
     }
 
     /// The message that says `content`.
@@ -111,14 +105,13 @@ impl MessageArgs {
 
 impl Append {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Self { thread, message, lines, conditions, exclusively, retry, idempotency_key } = self;
+        let Self { thread, message, lines, conditions, exclusively, retry } = self;
         let thread = context.thread_to_change(&thread, &conditions).await?.id;
         let what = if lines {
             What::Lines(message)
         } else {
-            let key = idempotency_key.map_or_else(|| Keys::new().next(), Ok)?;
-            let (message, expected) = (message.read()?, conditions.expected_version);
-            What::One(Box::new(One { message, expected, key }))
+            let key = conditions.idempotency_key.clone().map_or_else(|| Keys::new().next(), Ok)?;
+            What::One(Box::new(One { message: message.read()?, at: conditions.at(thread).keyed(key) }))
         };
         // What stdin gives is read before others are kept out.
         match exclusively.take(context, thread).await? {
@@ -141,18 +134,16 @@ enum What {
 /// One message, with what it is added under.
 struct One {
     message: NewMessage,
-    expected: Option<Version>,
-    key: IdempotencyKey,
+    at: At,
 }
 
 impl One {
-    async fn append(&self, context: &mut Context, thread: ThreadId) -> Result<api::Message<'static>, client::Error> {
-        if self.message.attachments.is_empty() {
-            let once = context.client.retrying(client::Retry::never()).keyed(self.key.clone());
-            return once.append(thread, self.message.body.clone()).await;
+    async fn append(&self, context: &mut Context) -> Result<calls::Appended, client::Error> {
+        let (at, append) = (self.at.clone(), calls::Append::from(self.message.clone()));
+        if self.message.files.is_empty() {
+            return context.client.retrying(client::Retry::never()).call(at, append).await;
         }
-        let Self { message, expected, key } = self;
-        attached::append(context, thread, message.clone(), *expected, key.clone()).await
+        attached::call(context, at, append).await
     }
 }
 
@@ -161,8 +152,8 @@ impl What {
         match self {
             Self::Lines(like) => lines::append(context, thread, &like, retry).await,
             Self::One(one) => {
-                let message = retry.until_there(async || one.append(context, thread).await).await?;
-                print(context, &message)
+                let appended = retry.until_there(async || one.append(context).await).await?;
+                appended.messages.iter().try_for_each(|message| print(context, message))
             }
         }
     }
@@ -206,19 +197,10 @@ pub(crate) struct AppendEvent {
 impl AppendEvent {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let data = Json::parse("data", &or_stdin(&self.data)?)?;
-        let event = api::NewEvent { kind: event_type(self.kind).to_owned(), data };
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let logged = context.client.append_event(thread.id, &event).await?;
+        let thread = context.thread(&self.thread).await?;
+        let event = calls::AppendEvent::from(Event { kind: self.kind, data });
+        let logged = context.client.call(self.conditions.at(thread.id), event).await?;
         if context.json { context.out.json(&logged) } else { context.out.line(logged.version.to_string()) }
-    }
-}
-
-/// A kind of event, as the wire writes it.
-fn event_type(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::ToolUse => "tool_use",
-        EventKind::AssistantText => "assistant_text",
-        EventKind::Result => "result",
     }
 }
 
@@ -238,19 +220,21 @@ pub(crate) struct Insert {
 
 impl Insert {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let message = self.message.read()?;
-        let message = if message.attachments.is_empty() {
-            context.client.insert(thread.id, self.before, message.body).await?
+        let thread = context.thread(&self.thread).await?;
+        let (message, at) = (self.message.read()?, self.conditions.at(thread.id));
+        let has_files = !message.files.is_empty();
+        let insert = calls::Append::before(message, self.before);
+        let inserted = if has_files {
+            attached::call(context, at, insert).await?
         } else {
-            attached::insert(context, thread.id, self.before, message, self.conditions.expected_version).await?
+            context.client.call(at, insert).await?
         };
-        print(context, &message)
+        inserted.messages.iter().try_for_each(|message| print(context, message))
     }
 }
 
 /// A message: its id alone for people and scripts, whole for programs.
-pub(crate) fn print(context: &mut Context, message: &api::Message<'_>) -> Result<(), Failure> {
+pub(crate) fn print(context: &mut Context, message: &calls::Message<'_>) -> Result<(), Failure> {
     if context.json { context.out.json(message) } else { context.out.line(message.id.to_string()) }
 }
 
@@ -282,7 +266,7 @@ fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
         return Err(too_large("attachments", format!("{shown} is too large: an attachment has at most {max} bytes")));
     }
     let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
-    Ok(NewAttachment { mime_type: mime_type(&name).to_owned(), name, bytes: bytes.into() })
+    Ok(NewAttachment { mime_type: mime_type(&name).to_owned(), name, bytes })
 }
 
 fn read_at_most(from: &mut impl Read, most: usize) -> std::io::Result<Vec<u8>> {

@@ -3,11 +3,12 @@
 use std::io::IsTerminal;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use threadkeep::{Engine, IndexStatus, Json, Role, Timestamp};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -83,10 +84,10 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread_id = match &self.thread {
-            Some(thread) => Some(context.thread(thread).await?.id.to_string()),
+            Some(thread) => Some(context.thread(thread).await?.id.into()),
             None => None,
         };
-        let asked = api::SearchThreads {
+        let asked = calls::SearchThreads {
             query: self.words.join(" "),
             agent_id: self.agent_id,
             project_id: self.project_id,
@@ -104,11 +105,9 @@ impl Search {
             Some(engine) => {
                 let engine = context.with_embedder(engine).await?;
                 catch_up(context, &engine).await;
-                let begun = Instant::now();
-                let found = engine.search(asked.asked(context.named())?).await?;
-                api::SearchFound::new(&found, begun.elapsed())
+                engine.call(At::none(), asked).await?
             }
-            None => context.client.search(&asked).await?,
+            None => context.client.call(At::none(), asked).await?,
         };
         if context.json {
             return context.out.json(&found.results);
@@ -186,7 +185,7 @@ impl Style {
     }
 }
 
-fn print(context: &mut Context, result: &api::SearchResult, style: Style) -> Result<(), Failure> {
+fn print(context: &mut Context, result: &calls::SearchResult, style: Style) -> Result<(), Failure> {
     let Style { title, marked, dimmed, plain } = style;
     let name = brief(or_untitled(result.thread_title.as_deref()), TITLE_SHOWN_MAX);
     let short = result.thread_id.short();
@@ -296,7 +295,7 @@ impl Status {
         let status = match context.own_engine() {
             Some(engine) => {
                 let engine = context.with_embedder(engine).await?;
-                api::SearchStatus::new(engine.index_status().await?, false)
+                engine.index_status().await?.shown(false)
             }
             None => context.client.search_status().await?,
         };
@@ -339,7 +338,7 @@ impl Backfill {
                 let bar = Bar::new();
                 engine.backfill(self.agent_id, bar.as_progress()).await?.into()
             }
-            None => context.client.backfill(&api::RunBackfill { agent_id: self.agent_id }).await?,
+            None => context.client.call(At::none(), calls::RunBackfill { agent_id: self.agent_id }).await?,
         };
         told(context, done)
     }
@@ -360,7 +359,7 @@ impl Rebuild {
     }
 }
 
-fn told(context: &mut Context, done: api::Backfilled) -> Result<(), Failure> {
+fn told(context: &mut Context, done: calls::Backfilled) -> Result<(), Failure> {
     let said = format!("indexed {}, dropped {}", counted(done.embedded, "message", "messages"), done.cleaned);
     context.say_or_show(&done, said)
 }

@@ -3,9 +3,9 @@
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
 use threadkeep::{FilePath, Limits, MessageBody, MessageName, Part, Role, Version};
-use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, Message, Problem, Status, Thread};
-use threadkeep_client::{ListMessages, MessagePage, Order};
+use threadkeep_calls as calls;
+use threadkeep_calls::{ErrorCode, ListMessages, Message, Order, Problem, Status, Thread};
+use threadkeep_client::MessagePage;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -68,8 +68,7 @@ impl Show {
         };
         let thread = context.thread(&self.thread).await?;
         if let Some(reader) = reader {
-            let mention = api::Mention { target: thread.id.to_string(), comment: None };
-            context.client.mention(reader, &mention).await?;
+            context.client.call(reader, calls::Mention::of(thread.id)).await?;
         }
         if let (Some(attachment), Some(message)) = (self.attachment, self.message) {
             let engine = context.engine("--attachment")?;
@@ -78,7 +77,7 @@ impl Show {
             return context.out.bytes(&bytes);
         }
         if let Some(message) = self.message {
-            let message = context.client.message(thread.id, message).await?;
+            let message = context.client.call(thread.id, calls::GetMessage { message }).await?;
             print(context, &message, true)?;
             return if context.json { context.out.line("") } else { Ok(()) };
         }
@@ -112,11 +111,13 @@ impl Show {
             limit,
             cursor: self.cursor.clone(),
             offset: None,
-            order: if self.newest_first { Order::NewestFirst } else { Order::OldestFirst },
+            order: self.newest_first.then_some(Order::Descending),
             role: self.role,
             max_depth: self.max_depth,
             include_silent: self.include_silent,
             as_of: self.as_of,
+            from: None,
+            total: None,
         }
     }
 

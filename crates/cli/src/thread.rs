@@ -3,11 +3,12 @@
 use clap::Args;
 use threadkeep::model::FieldChanges;
 use threadkeep::{Invalid, Json, MessageBody, ThreadName};
-use threadkeep_calls as api;
-use threadkeep_calls::Thread;
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, Thread};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::plain::{Face, Line};
 use crate::text::{brief, counted, visible};
 
 /// Characters of a title in a list.
@@ -41,7 +42,7 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut create = api::CreateThread::default();
+        let mut create = calls::Create::new();
         let texts = [
             ("title", self.title),
             ("agentId", self.agent_id),
@@ -50,14 +51,14 @@ impl Create {
         ];
         for (name, value) in texts {
             if let Some(value) = value {
-                create.fields.0.insert(name.to_owned(), Json::string(&value));
+                create = create.field(name, Json::string(&value));
             }
         }
         if let Some(metadata) = self.metadata {
-            create.fields.0.insert("metadata".to_owned(), metadata);
+            create = create.field("metadata", metadata);
         }
         create.messages = self.messages.iter().map(|text| MessageBody::user(text).into()).collect();
-        let thread = context.client.create(&create).await?;
+        let thread = context.client.call(At::none(), create).await?;
         print_new(context, &thread)?;
         let next = context.hints.command(&format!("say {} \"Hello!\"", thread.id.short()));
         context.note(format!("created {}; say something: {next}", named(&thread)));
@@ -114,8 +115,7 @@ impl Update {
             return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
         }
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let thread = context.client.update(thread.id, &fields).await?;
-        print(context, &thread)
+        context.client.call(thread.id, calls::Update { fields }).await?.print(context)
     }
 }
 
@@ -135,8 +135,7 @@ impl Delete {
             Ok(name) => name,
             Err(_) => context.thread(&self.thread).await?.id.into(),
         };
-        context.write_as(&self.conditions);
-        let done = context.client.delete(name).await?;
+        let done = context.client.call(self.conditions.at(name), calls::Delete {}).await?;
         if context.json {
             return context.out.json(&done);
         }
@@ -170,14 +169,14 @@ pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Fa
     context.out.flush()
 }
 
-/// A thread that changed.
-pub(crate) fn print(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(thread);
+/// `4e36442142ee  version 12  3 messages  "Release notes"`
+impl Line for Thread {
+    const NONE: &'static str = "there are no threads";
+
+    fn line(&self) -> String {
+        let messages = counted(self.message_count, "message", "messages");
+        format!("{}  version {}  {messages}  {}", self.id.short(), self.v, named(self))
     }
-    let messages = counted(thread.message_count, "message", "messages");
-    let line = format!("{}  version {}  {messages}  {}", thread.id.short(), thread.v, named(thread));
-    context.out.line(line)
 }
 
 /// Checked JSON for `--metadata`, where null clears it.

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use threadkeep::{Engine, ExportItem, Selection};
-use threadkeep_calls as api;
-use threadkeep_calls::{ErrorCode, ExportReader, ExportWriter, Problem, Status};
+use threadkeep_calls as calls;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client as client;
+use threadkeep_transcripts::{ExportReader, ExportWriter, is_export_end};
 
 use crate::amp;
 use crate::context::Context;
@@ -138,7 +139,7 @@ async fn pass_on(
         last.drain(..last.len().saturating_sub(LAST_LINE_BYTES_MAX));
     }
     to.flush().map_err(&failed)?;
-    if api::is_export_end(&last) {
+    if is_export_end(&last) {
         return Ok(());
     }
     let detail = "the server broke off before the export was whole";
@@ -181,7 +182,7 @@ impl Import {
             };
         }
         if context.json {
-            return context.out.json(&api::Imported { threads });
+            return context.out.json(&calls::Imported { threads });
         }
         context.out.line(format!("imported {}", counted(threads, "thread", "threads")))
     }

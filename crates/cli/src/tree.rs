@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use clap::Args;
 use threadkeep::model::{Child, RelationKind};
 use threadkeep::{ThreadId, Timestamp};
-use threadkeep_calls::{Family, Relation, Thread};
+use threadkeep_calls::{Family, GetFamily, Relation, Thread};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let family = context.client.tree(thread.id).await?;
+        let family = context.client.call(thread.id, GetFamily {}).await?;
         if context.json {
             return context.out.json(&family);
         }
@@ -43,7 +43,7 @@ impl Tree {
 
 /// The family of `thread`, drawn.
 pub(crate) async fn drawn(context: &Context, thread: ThreadId) -> Result<Vec<String>, Failure> {
-    Ok(draw(&context.client.tree(thread).await?, thread))
+    Ok(draw(&context.client.call(thread, GetFamily {}).await?, thread))
 }
 
 /// A thread that waits to be drawn.
@@ -170,7 +170,7 @@ fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
 mod tests {
     use threadkeep::model::{Head, SegmentId, Tally};
     use threadkeep::{Account, Position, Record};
-    use threadkeep_calls::Subagent;
+    use threadkeep_calls::FamilySubagent;
 
     use super::*;
 
@@ -224,7 +224,7 @@ mod tests {
         family.relations[1].kind = RelationKind::Handoff;
         family.relations[2].message_index = Some(0);
         family.relations[4].kind = RelationKind::Mention;
-        family.subagents.push(Subagent {
+        family.subagents.push(FamilySubagent {
             parent_id: ThreadId::from_bits(1),
             child: Child {
                 reference: ThreadId::from_bits(5),

@@ -4,11 +4,12 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use threadkeep::{FilePath, Version};
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
 use threadkeep_client::{GrepFiles, ListFiles};
 
 use crate::context::Context;
 use crate::failure::{Failure, note};
+use crate::plain::all;
 use crate::text::{counted, moment, visible};
 
 /// Files or versions that are read at once.
@@ -40,16 +41,11 @@ impl Files {
         let thread = context.thread(&self.thread).await?;
         let found = if self.recursive {
             let below = Some(self.directory.clone());
-            let mut which = ListFiles { below, limit: Some(AT_ONCE), cursor: None, as_of: self.as_of };
-            let mut found = Vec::new();
-            loop {
-                let page = context.client.files(thread.id, &which).await?;
-                found.extend(page.items);
-                which.cursor = page.next_cursor;
-                if which.cursor.is_none() {
-                    break found;
-                }
-            }
+            let read = async |cursor| {
+                let which = ListFiles { below: below.clone(), limit: Some(AT_ONCE), cursor, as_of: self.as_of };
+                context.client.files(thread.id, &which).await
+            };
+            all(read).await?
         } else {
             context.client.readdir(thread.id, &self.directory, self.as_of).await?
         };
@@ -67,14 +63,14 @@ pub(crate) enum Named {
 }
 
 /// Prints files, one a line.
-pub(crate) fn tell(context: &mut Context, found: &[api::FileRecord], named: Named) -> Result<(), Failure> {
+pub(crate) fn tell(context: &mut Context, found: &[calls::FileRecord], named: Named) -> Result<(), Failure> {
     if context.json {
         return context.out.json(&found);
     }
     if found.is_empty() {
         context.note("there are no files");
     }
-    let width = |text: fn(&api::FileRecord) -> String| found.iter().map(|file| text(file).len()).max().unwrap_or(0);
+    let width = |text: fn(&calls::FileRecord) -> String| found.iter().map(|file| text(file).len()).max().unwrap_or(0);
     let (sizes, versions) = (width(size), width(version));
     for file in found {
         let name = match named {
@@ -89,11 +85,11 @@ pub(crate) fn tell(context: &mut Context, found: &[api::FileRecord], named: Name
     Ok(())
 }
 
-fn size(file: &api::FileRecord) -> String {
+fn size(file: &calls::FileRecord) -> String {
     if file.is_directory { "-".to_owned() } else { file.size.to_string() }
 }
 
-fn version(file: &api::FileRecord) -> String {
+fn version(file: &calls::FileRecord) -> String {
     file.version.map(|version| format!("v{version}")).unwrap_or_default()
 }
 
@@ -210,15 +206,10 @@ pub(crate) struct FileVersions {
 impl FileVersions {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let (mut versions, mut cursor) = (Vec::new(), None::<String>);
-        loop {
-            let page = context.client.file_versions(thread.id, &self.path, Some(AT_ONCE), cursor.as_deref()).await?;
-            versions.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
+        let read = async |cursor: Option<String>| {
+            context.client.file_versions(thread.id, &self.path, Some(AT_ONCE), cursor.as_deref()).await
+        };
+        let versions = all(read).await?;
         if context.json {
             return context.out.json(&versions);
         }

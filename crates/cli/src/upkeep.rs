@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use threadkeep::Engine;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -24,9 +25,9 @@ impl Gc {
         let gc = match context.own_engine() {
             Some(engine) => {
                 let bar = Bar::new();
-                api::Gc::from(engine.gc(self.vacuum, bar.as_progress()).await?)
+                threadkeep::gc_shown(engine.gc(self.vacuum, bar.as_progress()).await?)
             }
-            None => context.client.gc(&api::RunGc { vacuum: self.vacuum }).await?,
+            None => context.client.call(At::none(), calls::RunGc { vacuum: self.vacuum }).await?,
         };
         if context.json {
             return context.out.json(&gc);
@@ -54,7 +55,7 @@ impl Doctor {
     pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         let report = match context.own_engine() {
             Some(engine) => self.look(&engine).await?,
-            None => context.client.doctor(&api::RunDoctor { repair: self.repair }).await?,
+            None => context.client.call(At::none(), calls::RunDoctor { repair: self.repair }).await?,
         };
         if context.json {
             context.out.json(&report)?;
@@ -65,7 +66,7 @@ impl Doctor {
     }
 
     /// What is wrong with the store that is open here, shown as it is looked at.
-    async fn look(&self, engine: &Engine) -> Result<api::Doctor, Failure> {
+    async fn look(&self, engine: &Engine) -> Result<calls::Doctor, Failure> {
         let bar = Bar::new();
         let mut report = engine.doctor(bar.as_progress()).await?;
         let mut repaired = false;
@@ -78,11 +79,13 @@ impl Doctor {
                 report.derived = after.derived;
             }
         }
-        Ok(api::Doctor::new(report, repaired))
+        let told = calls::Doctor::from(report);
+        let healthy = told.damage.is_empty() && (repaired || told.derived.is_empty());
+        Ok(calls::Doctor { healthy, repaired, ..told })
     }
 }
 
-fn print(context: &mut Context, report: &api::Doctor) -> Result<(), Failure> {
+fn print(context: &mut Context, report: &calls::Doctor) -> Result<(), Failure> {
     let looked_at = [
         counted(report.threads, "thread", "threads"),
         counted(report.entries, "entry", "entries"),

@@ -1,13 +1,14 @@
 //! Values of a thread: `set-value`, `get-value`, `values`, `delete-value`.
 
 use clap::Args;
-use threadkeep::{Json, ValueKey, Version};
-use threadkeep_calls as api;
-use threadkeep_client::ListValues;
+use threadkeep::{Json, ThreadId, ValueKey, Version};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ListValues};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::deleted;
+use crate::plain::{Face, all, plain};
 use crate::say::or_stdin;
 use crate::text::{brief, visible};
 
@@ -28,10 +29,8 @@ struct IfValue {
 }
 
 impl IfValue {
-    fn apply(&self, context: &mut Context) {
-        if let Some(token) = self.writer {
-            context.write_under(token);
-        }
+    fn at(&self, thread: ThreadId) -> At {
+        At { lease: self.writer, ..thread.into() }
     }
 }
 
@@ -56,9 +55,10 @@ pub(crate) struct SetValue {
 impl SetValue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        self.condition.apply(context);
         let value = Json::parse("value", &or_stdin(&self.value)?)?;
-        let set = context.client.set_value(thread.id, &self.key, &value, self.condition.if_version).await?;
+        let (key, if_version) = (self.key.clone(), self.condition.if_version);
+        let set = calls::SetValue { key, value, if_version };
+        let set = context.client.call(self.condition.at(thread.id), set).await?;
         let said = if set.is_missing() {
             format!("{}  taken away", visible(self.key.as_str()))
         } else {
@@ -68,23 +68,20 @@ impl SetValue {
     }
 }
 
-/// Show the value under a key; null if there is none
-#[derive(Debug, Args)]
-pub(crate) struct GetValue {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The key
-    key: ValueKey,
-    /// As it was at this version
-    #[arg(long, value_name = "VERSION")]
-    as_of: Option<Version>,
+plain! {
+    /// Show the value under a key; null if there is none
+    GetValue: GetValue under Read {
+        /// The key
+        key: ValueKey,
+        /// As it was at this version
+        #[arg(long, value_name = "VERSION")]
+        as_of: Option<Version>,
+    }
 }
 
-impl GetValue {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?;
-        let value = context.client.value(thread.id, &self.key, self.as_of).await?;
-        if context.json { context.out.json(&value) } else { context.out.json(&value.value) }
+impl Face for calls::Value {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        if context.json { context.out.json(self) } else { context.out.json(&self.value) }
     }
 }
 
@@ -104,16 +101,12 @@ pub(crate) struct Values {
 impl Values {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let mut which = ListValues { prefix: self.prefix, limit: Some(AT_ONCE), cursor: None, as_of: self.as_of };
-        let mut values: Vec<api::Value> = Vec::new();
-        loop {
-            let page = context.client.values(thread.id, &which).await?;
-            values.extend(page.items);
-            which.cursor = page.next_cursor;
-            if which.cursor.is_none() {
-                break;
-            }
-        }
+        let prefix = self.prefix.unwrap_or_default();
+        let read = async |cursor| {
+            let which = ListValues { prefix: prefix.clone(), limit: Some(AT_ONCE), cursor, as_of: self.as_of };
+            context.client.call(thread.id, which).await
+        };
+        let values = all(read).await?;
         if context.json {
             return context.out.json(&values);
         }
@@ -142,8 +135,9 @@ pub(crate) struct DeleteValue {
 impl DeleteValue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        self.condition.apply(context);
-        let done = context.client.delete_value(thread.id, &self.key, self.condition.if_version).await?;
+        let (key, if_version) = (self.key.clone(), self.condition.if_version);
+        let delete = calls::DeleteValue { key, if_version };
+        let done = context.client.call(self.condition.at(thread.id), delete).await?;
         deleted(context, done, &format!("value {}", self.key))
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::{Error, Patch, RawObserver, ThreadId, Version, observe_raw};
-use threadkeep_calls::{Problem, Snapshot};
+use threadkeep_calls::{ListMessages, Order, Problem, Snapshot};
 use threadkeep_client as client;
-use threadkeep_client::{After, Client, ListMessages, News, Order, Retry as Again, Stream};
+use threadkeep_client::{After, Client, News, Retry as Again, Stream};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -149,7 +149,7 @@ fn deleted(context: &mut Context) -> Result<(), Failure> {
 async fn read(client: &Client, thread: ThreadId) -> Result<Snapshot<'static>, client::Error> {
     let thread = client.thread(thread).await?;
     let last = ListMessages {
-        order: Order::NewestFirst,
+        order: Some(Order::Descending),
         limit: Some(1),
         include_silent: true,
         as_of: Some(thread.v),

@@ -4,22 +4,19 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::model::Code;
-use threadkeep::{
-    Content, End as EndOne, ExecutionStatus, IdempotencyKey, Invalid, Json, NewMessage, QueuedId, Step as StepOne,
-    Uuid, Version,
-};
-use threadkeep_calls as api;
+use threadkeep::{ExecutionStatus, Invalid, NewMessage, QueuedId, Uuid, Version};
+use threadkeep_calls as calls;
 use threadkeep_calls::{Progressed, Queued};
 
-use crate::attached::{self, ATTACH};
+use crate::attached;
 use crate::context::{Conditions, Context};
 use crate::duration::{duration, milliseconds};
 use crate::failure::Failure;
-use crate::inject;
-use crate::say::{MessageArgs, or_stdin};
+use crate::message::NewContent;
+use crate::plain::{Face, Line, plain};
+use crate::say::MessageArgs;
 use crate::show::{body, in_brief};
 use crate::text::{brief, counted, moment, visible};
-use crate::thread;
 
 /// Characters of a message in a list.
 const MESSAGE_SHOWN_MAX: usize = 100;
@@ -51,8 +48,8 @@ pub(crate) struct Begin {
 impl Begin {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let begin = api::Begin { ttl: self.ttl.map(milliseconds), take_over: self.take_over };
-        let begun = context.client.begin(thread, &begin).await?;
+        let begin = calls::Begin { ttl: self.ttl.map(milliseconds), take_over: self.take_over };
+        let begun = context.client.call(thread, begin).await?;
         if context.json {
             return context.out.json(&begun);
         }
@@ -81,15 +78,12 @@ pub(crate) struct Step {
 impl Step {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let thread = context.thread(&self.thread).await?.id;
         let (execution, messages) = (self.execution, read_some(self.message)?);
-        let stepped = if has_files(&messages) {
-            let step = StepOne { execution, messages, ttl_micros: micros(self.ttl) };
-            attached::progressed(&context.engine(ATTACH)?.step(thread, step).await?)?
-        } else {
-            let step = api::Step { ttl: self.ttl.map(milliseconds), messages: bodies(messages) };
-            context.client.step(thread, execution, &step).await?
-        };
+        let (has_files, at) = (has_files(&messages), self.conditions.at(thread));
+        let step = calls::Step { execution, ttl: self.ttl.map(milliseconds), messages };
+        let stepped =
+            if has_files { attached::call(context, at, step).await? } else { context.client.call(at, step).await? };
         print(context, &stepped)
     }
 }
@@ -122,20 +116,17 @@ pub(crate) struct End {
 impl End {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let thread = context.thread(&self.thread).await?;
         let messages = read_some(self.message)?;
         let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
         let open = thread.execution.as_ref().map(|open| open.execution_id);
+        let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
         let ended = match self.execution.or(open.filter(|_| !messages.is_empty())) {
-            execution if has_files(&messages) => {
-                let end = EndOne { execution, status, messages };
-                attached::progressed(&context.engine(ATTACH)?.end(thread.id, end).await?)?
+            Some(execution) if has_files => {
+                attached::call(context, at, calls::End { execution, status, messages }).await?
             }
-            Some(execution) => {
-                let end = api::End { status, messages: bodies(messages) };
-                context.client.end(thread.id, execution, &end).await?
-            }
-            None => context.client.cancel(thread.id).await?,
+            Some(execution) => context.client.call(at, calls::End { execution, status, messages }).await?,
+            None => context.client.call(at, calls::Cancel {}).await?,
         };
         print(context, &ended)
     }
@@ -157,27 +148,22 @@ pub(crate) struct Queue {
     thread: String,
     #[command(flatten)]
     message: MessageArgs,
-    /// A retry with the same key adds nothing and prints the first result
-    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
-    idempotency_key: Option<IdempotencyKey>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl Queue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         if self.message.is_empty() {
-            let waiting = context.client.queued(thread).await?;
-            return list(context, &waiting);
+            let waiting = context.client.call(thread, calls::ListQueue {}).await?;
+            return list(context, &waiting.items);
         }
-        let message = self.message.read()?;
-        let (expected, idempotency_key) = (self.expected_version, self.idempotency_key);
-        let queued = if message.attachments.is_empty() {
-            context.client.expecting(expected).keyed(idempotency_key).queue(thread, message.body).await?
+        let (message, at) = (self.message.read()?, self.conditions.at(thread));
+        let queued = if message.files.is_empty() {
+            context.client.call(at, calls::Queue { message }).await?
         } else {
-            attached::queue(context, thread, threadkeep::Queue { message, expected, idempotency_key }).await?
+            attached::call(context, at, calls::Queue { message }).await?
         };
         print_queued(context, &queued)
     }
@@ -190,31 +176,18 @@ pub(crate) struct EditQueued {
     thread: String,
     /// The message that waits: queued-…
     item: QueuedId,
-    /// The new text; - reads stdin
-    #[arg(required_unless_present_any = ["content", "metadata"], conflicts_with = "content")]
-    text: Option<String>,
-    /// Typed parts instead of text, as a JSON array; - reads stdin
-    #[arg(long, value_name = "JSON")]
-    content: Option<String>,
-    /// Fields to merge into its metadata, as a JSON object; null clears one
-    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
-    metadata: Option<Json>,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    new: NewContent,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl EditQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let content = match (&self.content, &self.text) {
-            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),
-            (None, Some(text)) => Some(Content::text(&or_stdin(text)?)),
-            (None, None) => None,
-        };
-        let Self { item, metadata, expected_version: expected, .. } = self;
-        let edit = api::EditMessage { content, metadata };
-        let queued = context.client.expecting(expected).edit_queued(thread, item, &edit).await?;
+        let (content, metadata) = self.new.read()?;
+        let edit = calls::EditQueued { item: self.item, content, metadata };
+        let queued = context.client.call(self.conditions.at(thread), edit).await?;
         print_queued(context, &queued)
     }
 }
@@ -226,16 +199,15 @@ pub(crate) struct RemoveQueued {
     thread: String,
     /// The message that waits: queued-…
     item: QueuedId,
-    /// Only if the thread is at this version
-    #[arg(long, value_name = "VERSION")]
-    expected_version: Option<Version>,
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
 impl RemoveQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let Self { item, expected_version: expected, .. } = self;
-        let done = context.client.expecting(expected).remove_queued(thread, item).await?;
+        let Self { item, conditions, .. } = self;
+        let done = context.client.call(conditions.at(thread), calls::RemoveQueued { item }).await?;
         if context.json {
             return context.out.json(&done);
         }
@@ -244,24 +216,21 @@ impl RemoveQueued {
     }
 }
 
-/// Show the conversation as a model is given it: no call without its result
-#[derive(Debug, Args)]
-pub(crate) struct ModelMessages {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// As the thread was at this version
-    #[arg(long, value_name = "VERSION")]
-    as_of: Option<Version>,
+plain! {
+    /// Show the conversation as a model is given it: no call without its result
+    ModelMessages: GetModelMessages under Read {
+        /// As the thread was at this version
+        #[arg(long, value_name = "VERSION")]
+        as_of: Option<Version>,
+    }
 }
 
-impl ModelMessages {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let given = context.client.model_messages(thread, self.as_of).await?;
+impl Face for Vec<calls::ModelMessage> {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
         if context.json {
-            return context.out.json(&given);
+            return context.out.json(self);
         }
-        for message in &given {
+        for message in self {
             let said = threadkeep::MessageBody::with_content(message.role, message.content.clone());
             context.out.line(in_brief(&said, MESSAGE_SHOWN_MAX))?;
         }
@@ -286,7 +255,7 @@ fn tell(context: &Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
         context.note(in_brief(&body(message)?, MESSAGE_SHOWN_MAX));
     }
     for injection in &progressed.injections {
-        context.note(inject::in_a_line(injection));
+        context.note(injection.line());
     }
     Ok(())
 }
@@ -320,11 +289,7 @@ fn read_some(message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
 }
 
 fn has_files(messages: &[NewMessage]) -> bool {
-    messages.iter().any(|message| !message.attachments.is_empty())
-}
-
-fn bodies(messages: Vec<NewMessage>) -> Vec<api::NewMessage> {
-    messages.into_iter().map(|message| message.body.into()).collect()
+    messages.iter().any(|message| !message.files.is_empty())
 }
 
 /// A step belongs to its execution, which keeps others out; it needs no expected version.
@@ -334,8 +299,4 @@ fn refuse_expected(conditions: &Conditions) -> Result<(), Failure> {
     }
     let rule = "an execution needs none: it is refused by itself once it is over";
     Err(Invalid::new(Code::InvalidParameter, "expectedVersion", rule).into())
-}
-
-fn micros(time: Option<Duration>) -> Option<i64> {
-    time.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use threadkeep::ThreadId;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::duration::{duration, milliseconds};
@@ -54,7 +55,8 @@ impl Writer {
         match self.token {
             None if self.take => self.take(context, thread).await,
             Some(token) if self.renew => {
-                let lease = context.client.renew_writer(thread, token, self.ttl.map(milliseconds)).await?;
+                let renew = calls::RenewWriter { ttl: self.ttl.map(milliseconds), holder: None };
+                let lease = context.client.call(At::of(thread).under(token), renew).await?;
                 if context.json { context.out.json(&lease) } else { print(context, &lease) }
             }
             Some(token) => release(context, thread, token).await,
@@ -64,8 +66,8 @@ impl Writer {
 
     async fn take(self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
         let holder = self.holder.unwrap_or_else(|| default_holder(context));
-        let take = api::TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(holder) };
-        let lease = context.client.take_writer(thread, &take).await?;
+        let take = calls::TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(holder) };
+        let lease = context.client.call(thread, take).await?;
         if context.json {
             return context.out.json(&lease);
         }
@@ -79,7 +81,7 @@ impl Writer {
 }
 
 async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<(), Failure> {
-    let done = context.client.release_writer(thread, token).await?;
+    let done = context.client.call(At::of(thread).under(token), calls::ReleaseWriter {}).await?;
     if context.json {
         return context.out.json(&done);
     }
@@ -88,7 +90,7 @@ async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<
 }
 
 async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-    let lease = context.client.writer(thread).await?;
+    let lease = context.client.call(thread, calls::GetWriter {}).await?;
     if context.json {
         return context.out.json(&lease);
     }
@@ -101,6 +103,6 @@ async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
     }
 }
 
-fn print(context: &mut Context, lease: &api::Writer) -> Result<(), Failure> {
+fn print(context: &mut Context, lease: &calls::Writer) -> Result<(), Failure> {
     context.out.line(format!("{}  until {}", visible(&lease.holder), moment(lease.expires_at)))
 }

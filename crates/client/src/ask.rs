@@ -5,7 +5,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
 use threadkeep_model::{IdempotencyKey, Invalid, Version};
@@ -46,7 +45,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    fn new(method: Method, path: String, repeat: Repeat) -> Self {
+    pub(crate) fn new(method: Method, path: String, repeat: Repeat) -> Self {
         let accept = "application/json";
         let (query, headers) = (Query::default(), Vec::new());
         Self { method, path, query, body: None, repeat, unhurried: false, accept, media: None, headers }
@@ -56,16 +55,12 @@ impl Ask {
         Self::new(Method::GET, path, Repeat::Freely)
     }
 
-    pub(crate) fn delete(path: String) -> Self {
-        Self::new(Method::DELETE, path, Repeat::Freely)
-    }
-
     /// A deletion of what somebody else may bring back meanwhile.
     pub(crate) fn delete_once(path: String) -> Self {
         Self::new(Method::DELETE, path, Repeat::IfNotDone)
     }
 
-    /// A write that needs no body.
+    /// A write, without a body so far.
     pub(crate) fn act(path: String) -> Self {
         Self::new(Method::POST, path, Repeat::IfNotDone)
     }
@@ -80,29 +75,9 @@ impl Ask {
         Self { body: Some(bytes), ..self }
     }
 
-    /// A write that is done anew whenever it is sent.
-    pub(crate) fn post(path: String, body: &impl Serialize) -> Result<Self, Error> {
-        Self::new(Method::POST, path, Repeat::IfNotDone).with_body(body)
-    }
-
-    pub(crate) fn patch(path: String, body: &impl Serialize) -> Result<Self, Error> {
-        Self::new(Method::PATCH, path, Repeat::IfNotDone).with_body(body)
-    }
-
-    pub(crate) fn put(path: String, body: &impl Serialize) -> Result<Self, Error> {
-        Self::new(Method::PUT, path, Repeat::Freely).with_body(body)
-    }
-
-    /// A write whose body comes bit by bit.
-    pub(crate) fn pour(path: &str) -> Self {
-        Self::new(Method::POST, path.to_owned(), Repeat::IfNotDone)
-    }
-
-    fn with_body(mut self, body: &impl Serialize) -> Result<Self, Error> {
-        let json = serde_json::to_vec(body).map_err(|error| Invalid::body("body", error.to_string()))?;
-        self.body = Some(json.into());
-        self.media = Some("application/json".to_owned());
-        Ok(self)
+    /// With this JSON.
+    pub(crate) fn json(self, text: impl Into<Bytes>) -> Self {
+        Self { body: Some(text.into()), media: Some("application/json".to_owned()), ..self }
     }
 
     pub(crate) fn query(mut self, query: Query) -> Self {
@@ -113,12 +88,6 @@ impl Ask {
     /// It may be sent again: doing it twice is doing it once.
     pub(crate) fn repeatable(mut self) -> Self {
         self.repeat = Repeat::Freely;
-        self
-    }
-
-    /// It is sent again only if it surely was not done.
-    pub(crate) fn once(mut self) -> Self {
-        self.repeat = Repeat::IfNotDone;
         self
     }
 
@@ -203,14 +172,17 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|error| self.not_understood(&error.to_string()))
     }
 
-    fn not_understood(&self, what: &str) -> Error {
+    pub(crate) fn not_understood(&self, what: &str) -> Error {
         Error::NotUnderstood { server: self.way.server.to_string(), what: what.to_owned() }
     }
 
     /// Asks as often as it is safe and there is time.
     pub(crate) async fn answer(&self, ask: Ask) -> Result<Answer, Error> {
-        // A version that is expected is found no more once the write was done: its repetition would be refused.
-        let freely = ask.repeat == Repeat::Freely && (self.carried.expected.is_none() || ask.method == Method::GET);
+        // A version that is expected is found no more once the write was done: its repetition would be refused, unless a
+        // key tells that it is one.
+        let carried = &self.carried;
+        let is_found = carried.expected.is_none() || carried.idempotency_key.is_some() || ask.method == Method::GET;
+        let freely = ask.repeat == Repeat::Freely && is_found;
         let mut pauses = Pauses::new(self.settings.retry);
         loop {
             let attempt = match self.attempt(&ask).await {

@@ -186,13 +186,19 @@ impl Client {
         client
     }
 
-    /// The same client, whose next append or queued message is kept once under this key, however often it is sent.
-    /// Without it each append draws a key of its own.
+    /// The same client, whose next change is made once under this key, however often it is sent. Without it each change
+    /// draws a key of its own, where that matters.
     #[must_use]
     pub fn keyed(&self, key: impl Into<Option<IdempotencyKey>>) -> Self {
         let mut client = self.clone();
         client.carried.idempotency_key = key.into();
         client
+    }
+
+    /// The same client without conditions, for requests that honour none.
+    pub(crate) fn bare(&self) -> Self {
+        let carried = Carried { actor: self.carried.actor.clone(), ..Carried::default() };
+        Self { carried, ..self.clone() }
     }
 
     /// The same client, which acts as somebody else in the log (`Threadkeep-Actor`); for keys with scope `admin`.

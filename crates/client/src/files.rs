@@ -5,14 +5,13 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
-use threadkeep_calls as api;
-use threadkeep_model::{FilePath, Json, ThreadName, Uuid, ValueKey, Version};
+use threadkeep_calls as calls;
+use threadkeep_model::{FilePath, Json, ThreadName, Uuid, Version};
 
 use crate::ask::Ask;
 use crate::client::Client;
 use crate::error::Error;
-use crate::query::{Query, part};
-use crate::threads::of;
+use crate::query::{Query, of, part};
 use crate::transport::Body;
 
 /// A file to write.
@@ -59,7 +58,7 @@ pub enum FileContent {
 
 /// Which state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum At {
+pub enum FileAt {
     /// As it is.
     #[default]
     Now,
@@ -69,7 +68,7 @@ pub enum At {
     AsOf(Version),
 }
 
-impl At {
+impl FileAt {
     fn query(self) -> Query {
         match self {
             Self::Now => Query::default(),
@@ -159,12 +158,12 @@ impl Client {
     ///
     /// # Errors
     /// As the server refuses it. If the connection breaks it is not sent again: somebody else may have written meanwhile.
-    pub async fn write_file(&self, thread: impl Into<ThreadName>, file: NewFile) -> Result<api::FileRecord, Error> {
+    pub async fn write_file(&self, thread: impl Into<ThreadName>, file: NewFile) -> Result<calls::FileRecord, Error> {
         let NewFile { path, content, mime_type, metadata, width, height } = file;
         let query = Query::default().maybe("width", width).maybe("height", height);
         let mut ask = Ask::put_content(at(thread, &path), mime_type).query(query).unhurried();
         if let Some(metadata) = metadata {
-            ask = ask.header(api::METADATA_HEADER, plain_ascii(metadata.as_str()));
+            ask = ask.header(calls::METADATA_HEADER, plain_ascii(metadata.as_str()));
         }
         match content {
             FileContent::Whole(content) => self.ask(ask.bytes(content)).await,
@@ -176,7 +175,12 @@ impl Client {
     ///
     /// # Errors
     /// `file_not_found`; as the server refuses it otherwise.
-    pub async fn read_file(&self, thread: impl Into<ThreadName>, path: &FilePath, state: At) -> Result<Bytes, Error> {
+    pub async fn read_file(
+        &self,
+        thread: impl Into<ThreadName>,
+        path: &FilePath,
+        state: FileAt,
+    ) -> Result<Bytes, Error> {
         let ask = Ask::get(at(thread, path)).query(state.query()).accepting("*/*").unhurried();
         Ok(self.answer(ask).await?.into_bytes())
     }
@@ -189,7 +193,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         path: &FilePath,
-        state: At,
+        state: FileAt,
         range: Option<Range<u64>>,
     ) -> Result<Download, Error> {
         self.download(Ask::get(at(thread, path)).query(state.query()), range).await
@@ -212,7 +216,7 @@ impl Client {
     ///
     /// # Errors
     /// `file_not_found`; `reference_gone` if there is nothing to read any more.
-    pub async fn reference_stat(&self, reference: Uuid, path: &FilePath) -> Result<api::FileRecord, Error> {
+    pub async fn reference_stat(&self, reference: Uuid, path: &FilePath) -> Result<calls::FileRecord, Error> {
         self.ask(Ask::get(referred(reference, path)).query(Query::default().flag("stat", true))).await
     }
 
@@ -225,17 +229,9 @@ impl Client {
         reference: Uuid,
         limit: Option<usize>,
         cursor: Option<&String>,
-    ) -> Result<api::Page<api::FileRecord>, Error> {
+    ) -> Result<calls::Page<calls::FileRecord>, Error> {
         let query = Query::default().maybe("limit", limit).maybe("cursor", cursor);
         self.ask(Ask::get(format!("/v1/references/{reference}/files")).query(query)).await
-    }
-
-    /// The value under a key that a reference shows.
-    ///
-    /// # Errors
-    /// `reference_gone` if there is nothing to read any more.
-    pub async fn reference_value(&self, reference: Uuid, key: &ValueKey) -> Result<api::Value, Error> {
-        self.ask(Ask::get(format!("/v1/references/{reference}/kv/{}", part(key.as_str())))).await
     }
 
     async fn download(&self, ask: Ask, range: Option<Range<u64>>) -> Result<Download, Error> {
@@ -256,8 +252,8 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         path: &FilePath,
-        state: At,
-    ) -> Result<api::FileRecord, Error> {
+        state: FileAt,
+    ) -> Result<calls::FileRecord, Error> {
         self.ask(Ask::get(at(thread, path)).query(state.query().flag("stat", true))).await
     }
 
@@ -270,9 +266,9 @@ impl Client {
         thread: impl Into<ThreadName>,
         path: &FilePath,
         as_of: Option<Version>,
-    ) -> Result<Vec<api::FileRecord>, Error> {
+    ) -> Result<Vec<calls::FileRecord>, Error> {
         let query = Query::default().flag("list", true).maybe("asOf", as_of);
-        let listed: api::Directory = self.ask(Ask::get(at(thread, path)).query(query)).await?;
+        let listed: calls::Directory = self.ask(Ask::get(at(thread, path)).query(query)).await?;
         Ok(listed.entries)
     }
 
@@ -284,7 +280,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         which: &ListFiles,
-    ) -> Result<api::Page<api::FileRecord>, Error> {
+    ) -> Result<calls::Page<calls::FileRecord>, Error> {
         let query = Query::default()
             .maybe("below", which.below.as_ref())
             .maybe("limit", which.limit)
@@ -302,7 +298,7 @@ impl Client {
         thread: impl Into<ThreadName>,
         below: Option<&FilePath>,
         as_of: Option<Version>,
-    ) -> Result<api::FileStats, Error> {
+    ) -> Result<calls::FileStats, Error> {
         let query = Query::default().flag("stats", true).maybe("below", below).maybe("asOf", as_of);
         self.ask(Ask::get(of(thread, "/files")).query(query)).await
     }
@@ -317,7 +313,7 @@ impl Client {
         glob: &str,
         limit: Option<usize>,
         as_of: Option<Version>,
-    ) -> Result<api::Found, Error> {
+    ) -> Result<calls::Found, Error> {
         let query = Query::default().with("find", glob).maybe("limit", limit).maybe("asOf", as_of);
         self.ask(Ask::get(of(thread, "/files")).query(query)).await
     }
@@ -326,7 +322,7 @@ impl Client {
     ///
     /// # Errors
     /// As the server refuses it.
-    pub async fn grep_files(&self, thread: impl Into<ThreadName>, grep: &GrepFiles) -> Result<api::Grepped, Error> {
+    pub async fn grep_files(&self, thread: impl Into<ThreadName>, grep: &GrepFiles) -> Result<calls::Grepped, Error> {
         let query = Query::default()
             .with("grep", &grep.pattern)
             .flag("regex", grep.regex)
@@ -347,7 +343,7 @@ impl Client {
         path: &FilePath,
         limit: Option<usize>,
         cursor: Option<&str>,
-    ) -> Result<api::Page<api::FileVersion>, Error> {
+    ) -> Result<calls::Page<calls::FileVersion>, Error> {
         let query = Query::default().flag("versions", true).maybe("limit", limit).maybe("cursor", cursor);
         self.ask(Ask::get(at(thread, path)).query(query)).await
     }
@@ -375,7 +371,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         path: &FilePath,
-        state: At,
+        state: FileAt,
         edge: Option<u32>,
     ) -> Result<(Bytes, String), Error> {
         let edge = edge.map(|edge| edge.to_string()).unwrap_or_default();
@@ -393,7 +389,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         path: &FilePath,
-    ) -> Result<api::FileRecord, Error> {
+    ) -> Result<calls::FileRecord, Error> {
         self.ask(Ask::act(at(thread, path)).query(Query::default().flag("mkdir", true)).repeatable()).await
     }
 
@@ -405,7 +401,7 @@ impl Client {
         &self,
         thread: impl Into<ThreadName>,
         path: &FilePath,
-    ) -> Result<api::Deleted, Error> {
+    ) -> Result<calls::Deleted, Error> {
         self.ask(Ask::delete_once(at(thread, path)).query(Query::default().flag("rmdir", true))).await
     }
 
@@ -418,7 +414,7 @@ impl Client {
         thread: impl Into<ThreadName>,
         from: &FilePath,
         to: &FilePath,
-    ) -> Result<api::Moved, Error> {
+    ) -> Result<calls::Moved, Error> {
         self.ask(Ask::act(at(thread, from)).query(Query::default().with("moveTo", to))).await
     }
 
@@ -426,7 +422,7 @@ impl Client {
     ///
     /// # Errors
     /// As the server refuses it. If the connection breaks it is not sent again: somebody else may have written meanwhile.
-    pub async fn delete_file(&self, thread: impl Into<ThreadName>, path: &FilePath) -> Result<api::Deleted, Error> {
+    pub async fn delete_file(&self, thread: impl Into<ThreadName>, path: &FilePath) -> Result<calls::Deleted, Error> {
         self.ask(Ask::delete_once(at(thread, path))).await
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use threadkeep_model::ThreadName;
+
 /// A query that is being written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query(String);
@@ -33,6 +35,11 @@ impl Query {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The path of a thread, and of what belongs to it.
+pub(crate) fn of(thread: impl Into<ThreadName>, rest: &str) -> String {
+    format!("/v1/threads/{}{rest}", part(&thread.into().to_string()))
 }
 
 /// A part of a path.

@@ -7,17 +7,15 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use threadkeep_calls as api;
-use threadkeep_calls::{Problem, Status};
+use threadkeep_calls::{HistoryEntry, Problem, Status};
 use threadkeep_model::{Actor, Position, ThreadId, ThreadName, Timestamp, Version};
 use threadkeep_outgoing::{Pauses, piece};
 
 use crate::ask::{Again, Ask};
 use crate::client::Client;
 use crate::error::Error;
-use crate::query::Query;
+use crate::query::{Query, of};
 use crate::sse::{Event, Reader};
-use crate::threads::of;
 use crate::transport::Body;
 
 /// A connection that ended sooner than this without any news was of no use…
@@ -47,7 +45,7 @@ pub enum After {
 #[derive(Debug, Clone)]
 pub enum News {
     /// A thread got an entry.
-    Entry(Box<api::HistoryEntry<'static>>),
+    Entry(Box<HistoryEntry<'static>>),
     /// Somebody emitted an event, which is not logged.
     Emitted(Box<Emitted>),
     /// So many events that are not logged were missed.

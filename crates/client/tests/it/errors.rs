@@ -1,8 +1,8 @@
 //! Errors are typed, and hold no key.
 
-use threadkeep_client::api::{CreateThread, Problem, Status};
+use threadkeep_client::calls::{Create, ListThreads, Problem, Status, TakeWriter};
 use threadkeep_client::model::{MessageBody, Position, ThreadId};
-use threadkeep_client::{Client, Error, Key, Retry};
+use threadkeep_client::{At, Client, Error, Key, Retry};
 
 use crate::support::{Server, run};
 
@@ -23,14 +23,14 @@ fn what_a_server_refuses_is_told_with_its_status_code_and_fields() {
         assert_eq!((unknown.status, unknown.code.as_ref()), (Status::NotFound, "thread_not_found"));
         assert!(unknown.detail.contains("there is no thread T-"), "{unknown:?}");
 
-        let thread = client.create(&CreateThread::default()).await.expect("a thread");
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread");
         client.append(thread.id, MessageBody::user("a")).await.expect("a message");
         let late = client.expecting(Position(7)).append(thread.id, MessageBody::user("b")).await;
         let late = problem(late.expect_err("a conflict"));
         assert_eq!((late.status, late.current_version), (Status::PreconditionFailed, Some(Position(1))));
 
-        let take = serde_json::from_value(serde_json::json!({ "holder": "bob" })).expect("a request");
-        client.take_writer(thread.id, &take).await.expect("a lease");
+        let take = TakeWriter { holder: Some("bob".into()), ttl: None };
+        client.call(thread.id, take).await.expect("a lease");
         let held = problem(client.append(thread.id, MessageBody::user("c")).await.expect_err("it is held"));
         assert_eq!((held.status, held.code.as_ref()), (Status::Conflict, "writer_held"));
         assert_eq!(held.writer.map(|by| by.holder), Some("bob".to_owned()));
@@ -43,10 +43,10 @@ fn a_key_is_refused_what_it_may_not_do_and_never_shown() {
     let server = Server::start();
     run(async {
         let wrong = Client::connect(&server.url(), Key::new("tk_secret_guess")).expect("a client");
-        let refused = wrong.threads(&Default::default()).await.expect_err("it is no key");
+        let refused = wrong.call(At::none(), ListThreads::default()).await.expect_err("it is no key");
         assert_eq!(refused.code(), "unauthorized");
         let reading = Client::connect(&server.url(), server.made_key("read").await).expect("a client");
-        let refused = reading.create(&CreateThread::default()).await.expect_err("it only reads");
+        let refused = reading.call(At::none(), Create::new()).await.expect_err("it only reads");
         assert_eq!((refused.code(), refused.is_away()), ("forbidden", false));
         for shown in [format!("{wrong:?}"), format!("{:?}", server.key()), format!("{refused:?} {refused}")] {
             assert!(!shown.contains("guess") && !shown.contains(server.secret()), "{shown}");
@@ -60,7 +60,7 @@ fn who_acts_is_said_by_admin_keys_alone() {
     run(async {
         let actor =
             serde_json::from_value(serde_json::json!({ "type": "agent", "name": "Größe 1" })).expect("an actor");
-        let thread = server.client().create(&CreateThread::default()).await.expect("a thread");
+        let thread = server.client().call(At::none(), Create::new()).await.expect("a thread");
         let acting = server.client().acting_as(actor);
         let said = acting.append(thread.id, MessageBody::user("a")).await.expect("a message");
         assert_eq!(
@@ -69,7 +69,7 @@ fn who_acts_is_said_by_admin_keys_alone() {
         );
         let writing = Client::connect(&server.url(), server.made_key("write").await).expect("a client");
         let refused =
-            problem(writing.acting_as(said.actor).create(&CreateThread::default()).await.expect_err("refused"));
+            problem(writing.acting_as(said.actor).call(At::none(), Create::new()).await.expect_err("refused"));
         assert_eq!((refused.status, refused.code.as_ref()), (Status::Forbidden, "forbidden"));
         assert!(refused.hint.is_some_and(|hint| hint.contains("admin")), "it says what helps");
     });

@@ -6,8 +6,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full};
+use threadkeep_client::calls::{Create, DeleteValue, GetValue, ListValues, SetValue};
 use threadkeep_client::model::{FilePath, Json, Position, ValueKey};
-use threadkeep_client::{At, BoxError, GrepFiles, ListFiles, ListValues, NewFile};
+use threadkeep_client::{At, BoxError, FileAt, GrepFiles, ListFiles, NewFile};
 
 use crate::support::{Server, run};
 
@@ -32,17 +33,17 @@ fn a_file_is_sent_as_it_comes() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         let content: Vec<u8> = (0..5 << 20).map(|number: u32| (number % 253) as u8).collect();
         let body = Full::new(Bytes::from(content.clone())).map_err(|never| match never {}).boxed_unsync();
         let new = NewFile::poured(path("/large"), body);
         let record = client.write_file(thread, new).await.expect("a file");
         assert_eq!(record.size, content.len() as u64);
-        assert!(client.read_file(thread, &path("/large"), At::Now).await.expect("content") == content);
+        assert!(client.read_file(thread, &path("/large"), FileAt::Now).await.expect("content") == content);
         let broken = Broken(Some(content.into())).boxed_unsync();
         let refused = client.write_file(thread, NewFile::poured(path("/half"), broken)).await.expect_err("half a file");
         assert_eq!(refused.code(), "fate_unknown");
-        let half = client.read_file(thread, &path("/half"), At::Now).await;
+        let half = client.read_file(thread, &path("/half"), FileAt::Now).await;
         assert_eq!(half.expect_err("nothing there").code(), "file_not_found");
     });
 }
@@ -52,7 +53,7 @@ fn files_are_written_read_and_searched() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         let metadata = Json::parse("metadata", "{\"größe\": \"🦀\",\n\"n\": 1.0}").expect("json");
         let odd = path("/a b/ü?#%2e/c.txt");
         let new = NewFile { metadata: Some(metadata), ..NewFile::new(odd.clone(), "one\ntwo\n") };
@@ -63,12 +64,12 @@ fn files_are_written_read_and_searched() {
         assert_eq!(late.expect_err("another version").code(), "version_conflict");
         client.write_file(thread, NewFile::new(odd.clone(), "one\nthree\n")).await.expect("a version");
 
-        assert_eq!(client.read_file(thread, &odd, At::Now).await.expect("content"), "one\nthree\n");
-        assert_eq!(client.read_file(thread, &odd, At::Version(Position(1))).await.expect("content"), "one\ntwo\n");
-        assert_eq!(client.stat(thread, &odd, At::AsOf(Position(1))).await.expect("a record").size, 8);
-        let missing = client.read_file(thread, &path("/nowhere"), At::Now).await;
+        assert_eq!(client.read_file(thread, &odd, FileAt::Now).await.expect("content"), "one\nthree\n");
+        assert_eq!(client.read_file(thread, &odd, FileAt::Version(Position(1))).await.expect("content"), "one\ntwo\n");
+        assert_eq!(client.stat(thread, &odd, FileAt::AsOf(Position(1))).await.expect("a record").size, 8);
+        let missing = client.read_file(thread, &path("/nowhere"), FileAt::Now).await;
         assert_eq!(missing.expect_err("nothing there").code(), "file_not_found");
-        let mut part = client.open_file(thread, &odd, At::Now, Some(4..9)).await.expect("a part");
+        let mut part = client.open_file(thread, &odd, FileAt::Now, Some(4..9)).await.expect("a part");
         assert_eq!((part.size, part.mime_type.as_deref()), (Some(5), Some("text/plain")));
         assert_eq!(part.next().await.expect("bytes").expect("some"), "three");
         assert_eq!(part.next().await.expect("the end"), None);
@@ -89,7 +90,7 @@ fn files_are_written_read_and_searched() {
         assert_eq!((page.items[0].version, next.items[0].version), (Position(2), Position(1)));
         let diff = client.file_diff(thread, &odd, Position(1), None).await.expect("a difference");
         assert!(diff.contains("-two\n+three\n"), "{diff}");
-        let refused = client.thumbnail(thread, &odd, At::Now, Some(16)).await.expect_err("no picture");
+        let refused = client.thumbnail(thread, &odd, FileAt::Now, Some(16)).await.expect_err("no picture");
         assert_eq!(refused.code(), "no_thumbnail");
 
         assert!(client.make_directory(thread, &path("/d")).await.expect("a directory").is_directory);
@@ -106,28 +107,31 @@ fn values_are_set_and_compared() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let thread = client.create(&Default::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         let key: ValueKey = "../a b/ü".parse().expect("a key");
         let json = |text: &str| Json::parse("value", text).expect("json");
-        assert!(client.value(thread, &key, None).await.expect("a read").is_missing());
-        let set = client.set_value(thread, &key, &json("{\"b\": 1.0}"), Some(Position(0))).await.expect("a value");
+        let get = |as_of| GetValue { key: key.clone(), as_of };
+        let set = |value: &str, if_version| SetValue { key: key.clone(), value: json(value), if_version };
+        assert!(client.call(thread, get(None)).await.expect("a read").is_missing());
+        let first = client.call(thread, set("{\"b\": 1.0}", Some(Position(0)))).await.expect("a value").version;
         // What is expected of threads is not what is expected of a value.
         let elsewhere = client.expecting(Position(99));
-        let refused = elsewhere.set_value(thread, &key, &json("1"), Some(Position(0))).await.expect_err("there is one");
+        let refused = elsewhere.call(thread, set("1", Some(Position(0)))).await.expect_err("there is one");
         assert_eq!(refused.code(), "version_conflict");
-        elsewhere.set_value(thread, &key, &json("[2]"), Some(set.version)).await.expect("a value");
-        assert_eq!(client.value(thread, &key, None).await.expect("a value").value.as_str(), "[2]");
+        elsewhere.call(thread, set("[2]", Some(first))).await.expect("a value");
+        assert_eq!(client.call(thread, get(None)).await.expect("a value").value.as_str(), "[2]");
         assert_eq!(
-            client.value(thread, &key, Some(set.version)).await.expect("a value").value.as_str(),
+            client.call(thread, get(Some(first))).await.expect("a value").value.as_str(),
             "{\"b\": 1.0}"
         );
-        client.set_value(thread, &"z".parse().expect("a key"), &json("true"), None).await.expect("a value");
-        let which = ListValues { prefix: Some("..".into()), ..Default::default() };
-        assert_eq!(client.values(thread, &which).await.expect("values").items.len(), 1);
-        let page = client.values(thread, &ListValues { limit: Some(1), ..Default::default() }).await.expect("values");
+        client.call(thread, SetValue::new("z", json("true")).expect("a key")).await.expect("a value");
+        let which = ListValues { prefix: "..".into(), ..Default::default() };
+        assert_eq!(client.call(thread, which).await.expect("values").items.len(), 1);
+        let page = client.call(thread, ListValues { limit: Some(1), ..Default::default() }).await.expect("values");
         let rest = ListValues { cursor: page.next_cursor, ..Default::default() };
-        assert_eq!(client.values(thread, &rest).await.expect("values").items[0].key.as_str(), "z");
-        assert!(client.delete_value(thread, &key, None).await.expect("deleted").deleted);
-        assert!(!client.delete_value(thread, &key, None).await.expect("deleted").deleted);
+        assert_eq!(client.call(thread, rest).await.expect("values").items[0].key.as_str(), "z");
+        let delete = || DeleteValue { key: key.clone(), if_version: None };
+        assert!(client.call(thread, delete()).await.expect("deleted").deleted);
+        assert!(!client.call(thread, delete()).await.expect("deleted").deleted);
     });
 }

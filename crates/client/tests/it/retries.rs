@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use threadkeep_client::api::CreateThread;
+use threadkeep_client::calls::{Append, Create, CreateProject, Decide, ListMessages, ListProjects, ListThreads, Update};
 use threadkeep_client::model::MessageBody;
-use threadkeep_client::{Error, ListMessages, Retry, Settings};
+use threadkeep_client::{At, Error, Retry, Settings};
 
 use crate::support::{Proxy, Server, run};
 
@@ -27,7 +27,7 @@ fn each_append_is_there_once_though_connections_are_cut_at_random_points() {
     let proxy = Proxy::before(&server, 7);
     run(async {
         let direct = server.client();
-        let thread = direct.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = direct.call(At::none(), Create::new()).await.expect("a thread").id;
         proxy.be_flaky(true);
         let mut writers = Vec::new();
         for writer in 0..WRITERS {
@@ -37,7 +37,7 @@ fn each_append_is_there_once_though_connections_are_cut_at_random_points() {
                 for number in 0..MESSAGES {
                     let said = MessageBody::user(&format!("{writer} {number}"));
                     if number % 4 == 3 {
-                        client.append_batch(thread, &[said.into()]).await.expect("kept in the end");
+                        client.call(thread, Append::batch([said])).await.expect("kept in the end");
                     } else {
                         client.append(thread, said).await.expect("kept in the end");
                     }
@@ -66,16 +66,35 @@ fn reads_and_what_can_be_repeated_come_through() {
     let server = Server::start();
     let proxy = Proxy::before(&server, 11);
     run(async {
-        let thread = server.client().create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = server.client().call(At::none(), Create::new()).await.expect("a thread").id;
         let client = proxy.client(server.key(), settings());
         proxy.be_flaky(true);
         for round in 0..30 {
-            let title = [("title".to_owned(), threadkeep_client::model::Json::string(&format!("{round}")))];
-            let fields = threadkeep_client::model::FieldChanges(title.into());
-            assert_eq!(client.update(thread, &fields).await.expect("a change").title, Some(round.to_string()));
+            let update = Update::new().title(&format!("{round}"));
+            assert_eq!(client.call(thread, update).await.expect("a change").title, Some(round.to_string()));
             assert_eq!(client.thread(thread).await.expect("a thread").title, Some(round.to_string()));
         }
         assert!(proxy.cuts() > 10);
+    });
+}
+
+#[test]
+fn every_change_of_a_thread_is_made_once_though_connections_are_cut() {
+    const ROUNDS: u64 = 30;
+    let server = Server::start();
+    let proxy = Proxy::before(&server, 5);
+    run(async {
+        let client = proxy.client(server.key(), settings());
+        proxy.be_flaky(true);
+        for round in 0..ROUNDS {
+            let thread = client.call(At::none(), Create::new()).await.expect("a thread");
+            // A version that is expected is gone once the change was made: the key tells that it is a repetition.
+            let at = At::of(thread.id).expecting(thread.v);
+            client.call(at, Decide::new("Which round?", &round.to_string())).await.expect("a decision");
+        }
+        assert!(proxy.cuts() > 10);
+        let which = ListThreads { total: true, ..Default::default() };
+        assert_eq!(server.client().call(At::none(), which).await.expect("threads").total, Some(ROUNDS));
     });
 }
 
@@ -87,9 +106,11 @@ fn what_cannot_be_repeated_is_sent_once_and_its_fate_is_told_as_unknown() {
     run(async {
         let client = proxy.client(server.key(), settings());
         proxy.be_flaky(true);
+        // A project whose id is made by the server: no key tells a repetition.
+        let project = CreateProject { id: None, name: "P".into(), icon_name: None, sandbox: None };
         let (mut made, mut unknown) = (0, 0);
         for _ in 0..TRIES {
-            match client.create(&CreateThread::default()).await {
+            match client.call(At::none(), project.clone()).await {
                 Ok(_) => made += 1,
                 Err(error @ Error::Broken { .. }) => {
                     assert!(error.to_string().contains("not known"), "{error}");
@@ -98,8 +119,8 @@ fn what_cannot_be_repeated_is_sent_once_and_its_fate_is_told_as_unknown() {
                 Err(error) => panic!("{error}"),
             }
         }
-        let which = threadkeep_client::ListThreads { total: true, ..Default::default() };
-        let there = server.client().threads(&which).await.expect("threads").total.expect("a total") as usize;
+        let which = ListProjects { limit: Some(1_000), cursor: None };
+        let there = server.client().call(At::none(), which).await.expect("projects").items.len();
         assert!(made <= there && there <= made + unknown, "{made} were made, {unknown} unknown, {there} are there");
         assert!(unknown > 0 && made > 0, "{made} and {unknown}");
     });
@@ -115,10 +136,10 @@ fn a_server_that_asks_to_wait_is_waited_for_and_bounded_in_time() {
         let patient = Retry { give_up_after: Duration::from_secs(10), ..Retry::default() };
         // On a machine that is busy, the next try may already be allowed again: then it was not asked to wait.
         let waited = async || {
-            while !wrong.threads(&Default::default()).await.expect_err("it is no key").is_refused_as("rate_limited") {}
+            while !wrong.call(At::none(), ListThreads::default()).await.expect_err("it is no key").is_refused_as("rate_limited") {}
             let began = std::time::Instant::now();
             let patient = wrong.clone().retrying(patient);
-            let refused = patient.threads(&Default::default()).await.expect_err("it is no key");
+            let refused = patient.call(At::none(), ListThreads::default()).await.expect_err("it is no key");
             assert!(refused.is_refused_as("unauthorized"), "{refused}");
             began.elapsed() >= Duration::from_millis(900)
         };

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep_client::api::CreateThread;
+use threadkeep_client::calls::{Create, CreateKey, Delete, Emit, RevokeKey};
 use threadkeep_client::model::{MessageBody, ThreadId};
-use threadkeep_client::{After, Client, Error, News, Retry, Settings, Stream};
+use threadkeep_client::{After, At, Client, Error, News, Retry, Settings, Stream};
 
 use crate::support::{Proxy, Server, run};
 
@@ -41,7 +41,7 @@ fn a_stream_goes_on_across_cut_connections_and_a_restart_on_the_same_port() {
     run(async move {
         let key = server.made_key("admin").await;
         let writing = Client::connect_with(&server.url(), key.clone(), settings()).expect("a client");
-        let thread = writing.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = writing.call(At::none(), Create::new()).await.expect("a thread").id;
         let proxy = Proxy::before(&server, 5);
         let mut stream = proxy.client(key, settings()).stream(thread, After::Start).await.expect("a stream");
         let writer = tokio::spawn(async move {
@@ -72,7 +72,7 @@ fn a_silent_connection_is_given_up() {
     let proxy = Proxy::before(&server, 9);
     run(async {
         let client = server.client();
-        let thread = client.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         let settings = Settings { silence_max: Duration::from_millis(200), ..settings() };
         let mut stream = proxy.client(server.key(), settings).stream(thread, After::Start).await.expect("a stream");
         say(&client, thread, "a").await;
@@ -91,26 +91,26 @@ fn a_stream_ends_with_its_thread_and_with_its_key() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let thread = client.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         say(&client, thread, "a").await;
         let mut stream = client.stream(thread, After::Latest).await.expect("a stream");
         say(&client, thread, "b").await;
         assert_eq!(next(&mut stream).await, (2, "b".to_owned()));
         assert_eq!(stream.cursor(), Some("2"));
-        client.delete(thread).await.expect("a deletion");
+        client.call(thread, Delete {}).await.expect("a deletion");
         assert!(stream.next().await.expect("it ends").is_none());
 
         let unknown = client.stream(ThreadId::from_bits(1), After::Start).await.expect("a stream").next().await;
         assert!(unknown.expect_err("it never was there").is_refused_as("thread_not_found"));
 
         let new = serde_json::json!({ "account": "local", "scope": "read" });
-        let made = client.create_key(&serde_json::from_value(new).expect("a key")).await.expect("a key");
+        let made = client.call(At::none(), serde_json::from_value::<CreateKey>(new).expect("a key")).await.expect("a key");
         let reading = Client::connect(&server.url(), threadkeep_client::Key::new(made.key)).expect("a client");
-        let thread = client.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         say(&client, thread, "a").await;
         let mut stream = reading.stream(thread, After::Start).await.expect("a stream");
         assert_eq!(next(&mut stream).await.1, "a");
-        client.revoke_key(&made.about.id).await.expect("revoked");
+        client.call(At::none(), RevokeKey { key: made.about.id }).await.expect("revoked");
         let ended = stream.next().await.expect_err("the key is gone");
         assert!(matches!(&ended, Error::Refused(_)) && ended.code() == "unauthorized", "{ended}");
     });
@@ -124,7 +124,7 @@ fn a_stream_over_many_threads_resumes_by_its_cursor() {
         let client = server.client();
         let mut threads = Vec::new();
         for _ in 0..3 {
-            threads.push(client.create(&CreateThread::default()).await.expect("a thread").id);
+            threads.push(client.call(At::none(), Create::new()).await.expect("a thread").id);
         }
         let follow = proxy.client(server.key(), settings());
         let mut stream = follow.stream_of_threads(&threads[..2], After::Start);
@@ -149,7 +149,7 @@ fn a_stream_over_many_threads_resumes_by_its_cursor() {
         let cursor = stream.cursor().expect("a place").to_owned();
         drop(stream);
         say(&client, threads[0], "later").await;
-        client.delete(threads[1]).await.expect("a deletion");
+        client.call(threads[1], Delete {}).await.expect("a deletion");
         let mut stream = follow.stream_of_threads(&threads[..1], After::Cursor(cursor));
         assert_eq!(next(&mut stream).await.1, "later");
         let made_up = follow.stream_of_threads(&threads[..1], After::Cursor("f5-000000".into())).next().await;
@@ -162,12 +162,12 @@ fn whoever_follows_hears_what_is_emitted() {
     let server = Server::start();
     run(async {
         let client = server.client();
-        let thread = client.create(&CreateThread::default()).await.expect("a thread").id;
+        let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         let mut stream = client.stream(thread, After::Start).await.expect("a stream");
         say(&client, thread, "a").await;
         next(&mut stream).await;
-        let emit = serde_json::from_str(r#"{"event":"progress","data":{"n":1.0}}"#).expect("an event");
-        while client.emit(thread, &emit).await.expect("told").listeners == 0 {}
+        let emit: Emit = serde_json::from_str(r#"{"event":"progress","data":{"n":1.0}}"#).expect("an event");
+        while client.call(thread, emit.clone()).await.expect("told").listeners == 0 {}
         match stream.next().await.expect("it goes on") {
             Some(News::Emitted(told)) => {
                 assert_eq!((told.event.as_str(), told.data.get()), ("progress", r#"{"n":1.0}"#))

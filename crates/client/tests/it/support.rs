@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use threadkeep_client::{Client, Key, Settings};
+use threadkeep_client::{At, Client, Key, Settings};
 use threadkeep_server::Start;
 use tokio::sync::oneshot;
 
@@ -97,8 +97,8 @@ impl Server {
     /// The secret of a new key, which outlives the server.
     pub async fn made_key(&self, scope: &str) -> Key {
         let new = serde_json::json!({ "account": "ann", "scope": scope });
-        let new = serde_json::from_value(new).expect("a key");
-        Key::new(self.client().create_key(&new).await.expect("a key").key)
+        let new: threadkeep_client::calls::CreateKey = serde_json::from_value(new).expect("a key");
+        Key::new(self.client().call(At::none(), new).await.expect("a key").key)
     }
 }
 

@@ -1,15 +1,16 @@
-//! Upkeep, for keys with scope `admin`: gc, doctor, export, import, metrics.
+//! The server itself: whether it is there, signing in, and for keys with scope `admin` exports, imports and backups.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use threadkeep_calls as api;
+use threadkeep_calls as calls;
+use threadkeep_model::Invalid;
 
 use crate::ask::Ask;
 use crate::client::Client;
 use crate::error::Error;
 use crate::transport::Body;
 
-/// An export or a backup as it comes. An export is whole only if the last line is there, which whoever reads it checks.
+/// An export or a backup as it comes. An export is whole only if its last line is there: the reader checks that.
 pub struct Export {
     server: String,
     body: Body,
@@ -33,20 +34,45 @@ impl Export {
 }
 
 impl Client {
-    /// Frees what no thread reaches any more.
+    /// Whether the server is there.
     ///
     /// # Errors
-    /// As the server refuses it.
-    pub async fn gc(&self, run: &api::RunGc) -> Result<api::Gc, Error> {
-        self.ask(Ask::post("/v1/admin/gc".to_owned(), run)?.repeatable().unhurried()).await
+    /// If it is not.
+    pub async fn is_alive(&self) -> Result<(), Error> {
+        self.answer(Ask::get("/healthz".to_owned())).await.map(drop)
     }
 
-    /// Compares what is derived with the log, and builds it anew if that is wanted.
+    /// Whether the server can read its store, and is not about to stop.
+    ///
+    /// # Errors
+    /// If it cannot, or is.
+    pub async fn is_ready(&self) -> Result<(), Error> {
+        self.answer(Ask::get("/readyz".to_owned())).await.map(drop)
+    }
+
+    /// A link that signs a browser in with this key, once.
     ///
     /// # Errors
     /// As the server refuses it.
-    pub async fn doctor(&self, run: &api::RunDoctor) -> Result<api::Doctor, Error> {
-        self.ask(Ask::post("/v1/admin/doctor".to_owned(), run)?.repeatable().unhurried()).await
+    pub async fn sign_in(&self) -> Result<calls::SignIn, Error> {
+        self.bare().ask(Ask::act("/v1/sign-in".to_owned()).json("{}").repeatable()).await
+    }
+
+    /// Makes a ticket for one opening of one stream.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn ticket(&self, new: &calls::NewTicket) -> Result<calls::Ticket, Error> {
+        let json = serde_json::to_string(new).map_err(|error| Invalid::body("path", error.to_string()))?;
+        self.bare().ask(Ask::act("/v1/tickets".to_owned()).json(json).repeatable()).await
+    }
+
+    /// How far the search index follows the log, and how large it is for the account.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn search_status(&self) -> Result<calls::SearchStatus, Error> {
+        self.ask(Ask::get("/v1/search/status".to_owned())).await
     }
 
     /// Every thread of every account, as JSON lines.
@@ -63,8 +89,8 @@ impl Client {
     ///
     /// # Errors
     /// As the server refuses it. An export that is cut off brings nothing.
-    pub async fn import(&self, export: Body) -> Result<api::Imported, Error> {
-        self.pour(Ask::pour("/v1/admin/import"), export).await
+    pub async fn import(&self, export: Body) -> Result<calls::Imported, Error> {
+        self.bare().pour(Ask::act("/v1/admin/import".to_owned()), export).await
     }
 
     /// Everything as it was at one moment: a store in one file.
@@ -72,8 +98,8 @@ impl Client {
     /// # Errors
     /// As the server refuses it.
     pub async fn backup(&self) -> Result<Export, Error> {
-        let ask = Ask::post("/v1/admin/backup".to_owned(), &api::Nothing {})?.accepting("application/vnd.sqlite3");
-        let response = self.open(&ask.unhurried(), &[]).await.map_err(|(error, _)| error)?;
+        let ask = Ask::act("/v1/admin/backup".to_owned()).accepting("application/vnd.sqlite3").unhurried();
+        let response = self.bare().open(&ask, &[]).await.map_err(|(error, _)| error)?;
         Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
     }
 
