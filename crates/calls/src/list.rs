@@ -115,6 +115,7 @@ macro_rules! for_each_call {
     };
 }
 
+// Invariant: a type is a call only through its row in the list. `Call` is implemented here alone.
 macro_rules! implement {
     ($($call:ident => $answer:ty;)*) => {
         $(

@@ -80,6 +80,7 @@ impl Advanced {
 /// A thread at its birth, with its first entries.
 pub fn born(create: &Create, time: Timestamp) -> Advanced {
     let version = create.segment.link.map_or(Position::START, |link| link.bounds.highest());
+    // Invariant: positions rise along every lineage. A segment begins above every position that its link shows.
     let opened = Segment {
         id: create.segment.id,
         thread: create.thread,

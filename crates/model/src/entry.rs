@@ -165,7 +165,9 @@ macro_rules! entries {
         }
 
         impl Record {
-            /// The record after an entry: the one rule by which a record follows from the log.
+            /// The record after an entry.
+            ///
+            /// Invariant: a record follows from its entries by this rule alone.
             ///
             /// # Errors
             /// If the entry sets fields that make no valid record.

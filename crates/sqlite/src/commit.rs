@@ -91,6 +91,7 @@ impl Known {
         if let Some(first) = self.replay(connection, commit).map_err(Failure::Refused)? {
             return Ok(first);
         }
+        // Invariant: all checks of a commit come before its first write, so a refused one leaves no trace.
         let steps = self.plan(connection, commit).map_err(Failure::Refused)?;
         self.write(connection, commit, steps).map_err(Failure::Broken)
     }

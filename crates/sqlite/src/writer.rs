@@ -136,7 +136,7 @@ impl Writer {
         outcome
     }
 
-    /// After a write that the disk did not confirm nothing more is written.
+    /// Invariant: after a failed sync nothing more is written, because the state of the file is unknown.
     fn writable(&self) -> Result<()> {
         match self.failed.load(Ordering::Acquire) {
             true => Err(StoreError::Failed { what: "an earlier write failed".into() }),

@@ -234,7 +234,7 @@ impl Engine {
                 ThreadCommit::Delete { thread, expect } => (Some((*thread, expect)), &mut []),
             };
             if let Some((thread, expect)) = expect {
-                // Invariant: a version that the caller expects is checked by the store, in the commit itself.
+                // Invariant: the store checks the expected version and the lease, inside the commit.
                 expect.version = self.expects_of(thread).or(expect.version);
                 expect.lease = self.lease_on(thread);
             }

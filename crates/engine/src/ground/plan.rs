@@ -227,6 +227,7 @@ impl Engine {
             match self.shared.stores.store.commit(commit).await {
                 Ok(committed) => {
                     forget();
+                    // Invariant: a repeated call writes nothing, and its answer comes from the first commit.
                     let kept = Some(kept).filter(|_| !committed.replayed);
                     return Ok(Settled { committed, kept });
                 }
