@@ -12,7 +12,7 @@ pub struct Address {
     pub path: String,
 }
 
-/// What is wrong with a URL. The URL is not repeated, since it may contain a secret.
+/// The rule that a URL breaks. The URL is not repeated, since it may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the address {0}")]
 pub struct WrongAddress(pub &'static str);

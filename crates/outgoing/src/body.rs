@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Empty, Full};
 
 use crate::Failed;
 
-/// Any error.
+/// An error of a body, of any type.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// A body that is sent or received piece by piece.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;

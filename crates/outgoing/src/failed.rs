@@ -8,7 +8,7 @@ pub struct Failed {
     pub was_sent: bool,
     /// Whether the same request will fail again, such as by a certificate that is not trusted.
     pub for_good: bool,
-    /// What went wrong, for people. It contains no header and no query.
+    /// A message for people. It contains no header and no query.
     pub what: String,
 }
 

@@ -1,14 +1,14 @@
-//! Which addresses may be reached: any, or only those of the public Internet.
+//! The address guard: all addresses may be reached, or only those of the public Internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which addresses requests may reach.
+/// The addresses that requests may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Any address; for URLs that the operator configured.
     Anywhere,
     /// Public addresses only; for URLs that others chose. This machine, private and link-local networks (where clouds
-    /// keep their metadata) and reserved addresses are refused, whatever name leads to them.
+    /// keep their metadata) and reserved addresses are refused, also behind a public name.
     Public,
 }
 

@@ -173,7 +173,7 @@ impl Outgoing {
     }
 }
 
-/// What a connection is made of.
+/// A TCP stream, encrypted or not.
 trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
@@ -190,7 +190,7 @@ async fn wrapped(to: &Address, stream: TcpStream) -> Result<Box<dyn Socket>, Fai
     Ok(Box::new(stream))
 }
 
-/// What went wrong, with its cause.
+/// The text of an error, with its cause.
 fn why(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

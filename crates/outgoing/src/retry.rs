@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use tokio::time::Instant;
 
-/// When to try again. Requests that cannot be repeated safely are sent once, whatever this says.
+/// When to try again. A request that cannot be repeated safely is sent once in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// How long to go on after the first failure: 15 s. Zero means that every request is sent once.

@@ -38,7 +38,7 @@ fn connector() -> Result<TlsConnector, String> {
     Ok(Arc::new(config).into())
 }
 
-/// What TLS itself refuses stays refused. A connection that breaks in between may work the next time.
+/// A refusal by TLS itself is for good. A connection that breaks in between may work the next time.
 fn failed(error: &io::Error) -> Failed {
     let refused = |what: String| Failed::before(what).for_good();
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {

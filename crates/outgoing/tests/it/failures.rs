@@ -12,7 +12,7 @@ use crate::support::{Server, address, get, impatient, outgoing, pieces};
 
 const SHORT: Duration = Duration::from_millis(50);
 
-/// What a server does with the second request of a connection.
+/// How a server treats the second request of a connection.
 #[derive(Clone, Copy)]
 enum Second {
     /// It has closed the connection after the first answer.
@@ -63,7 +63,7 @@ async fn a_server_that_is_not_there_was_sent_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    let failed = outgoing().send(&address(&url), get("/")).await.expect_err("nobody is there");
+    let failed = outgoing().send(&address(&url), get("/")).await.expect_err("the port is closed");
     assert!(!failed.was_sent && !failed.for_good, "{failed:?}");
     let failed = outgoing().send(&address("http://no-such-host.invalid"), get("/")).await.expect_err("no such host");
     assert!(!failed.was_sent && !failed.for_good && failed.what.contains("no-such-host.invalid"), "{failed:?}");
