@@ -120,10 +120,7 @@ fn values_are_set_and_compared() {
         assert_eq!(refused.code(), "version_conflict");
         elsewhere.call(thread, set("[2]", Some(first))).await.expect("a value");
         assert_eq!(client.call(thread, get(None)).await.expect("a value").value.as_str(), "[2]");
-        assert_eq!(
-            client.call(thread, get(Some(first))).await.expect("a value").value.as_str(),
-            "{\"b\": 1.0}"
-        );
+        assert_eq!(client.call(thread, get(Some(first))).await.expect("a value").value.as_str(), "{\"b\": 1.0}");
         client.call(thread, SetValue::new("z", json("true")).expect("a key")).await.expect("a value");
         let which = ListValues { prefix: "..".into(), ..Default::default() };
         assert_eq!(client.call(thread, which).await.expect("values").items.len(), 1);

@@ -29,7 +29,10 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(batch.iter().map(|message| message.number).collect::<Vec<_>>(), [3, 4]);
         client.call(id, Append::before(MessageBody::user("between"), said.id)).await.expect("an insertion");
         client.call(id, asked::<EditMessage>(json!({"message": said.id, "content": "2nd"}))).await.expect("an edit");
-        assert_eq!(client.call(id, GetMessage { message: said.id.into() }).await.expect("a message").content.get(), "\"2nd\"");
+        assert_eq!(
+            client.call(id, GetMessage { message: said.id.into() }).await.expect("a message").content.get(),
+            "\"2nd\""
+        );
         assert!(client.call(id, DeleteMessage { message: batch[1].id.into() }).await.expect("a deletion").deleted);
         assert!(!client.call(id, DeleteMessage { message: batch[1].id.into() }).await.expect("a deletion").deleted);
 
@@ -65,12 +68,24 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(client.call(id, GetFamily {}).await.expect("a family").threads.len(), 3);
         assert!(!client.call(id, GetSummary {}).await.expect("a summary").summary.is_empty());
         assert!(client.call(handoff.id, Archive {}).await.expect("archived").archived);
-        let which = ListThreads { archived: Some(Archived::Any), sort: Some(ListSort::Created), total: true, ..Default::default() };
+        let which = ListThreads {
+            archived: Some(Archived::Any),
+            sort: Some(ListSort::Created),
+            total: true,
+            ..Default::default()
+        };
         assert_eq!(client.call(At::none(), which.clone()).await.expect("threads").total, Some(3));
         let prefix = id.to_string()[..20].to_owned();
         let which = ListThreads { id_prefix: Some(prefix), limit: Some(5), ..Default::default() };
         assert_eq!(
-            client.call(At::none(), which.clone()).await.expect("threads").items.iter().map(|row| row.id).collect::<Vec<_>>(),
+            client
+                .call(At::none(), which.clone())
+                .await
+                .expect("threads")
+                .items
+                .iter()
+                .map(|row| row.id)
+                .collect::<Vec<_>>(),
             [id]
         );
         let refused = client.call(At::none(), ListThreads { tag: Some("x".into()), ..which }).await.expect_err("both");
@@ -126,10 +141,7 @@ fn work_keys_projects_and_upkeep() {
         client.call(id, asked::<End>(json!({"execution": begun.execution_id}))).await.expect("an end");
         client.call(id, Begin::default()).await.expect("an execution");
         client.call(id, Cancel {}).await.expect("cancelled");
-        assert_eq!(
-            client.call(id, Assign::to("a")).await.expect("assigned").agent_id.as_deref(),
-            Some("a")
-        );
+        assert_eq!(client.call(id, Assign::to("a")).await.expect("assigned").agent_id.as_deref(), Some("a"));
         let skilled = client.call(id, asked::<ActivateSkill>(json!({"name": "pdf"}))).await.expect("a skill");
         assert_eq!(skilled.activated_skills.len(), 1);
         let child = client.call(id, asked::<Subagent>(json!({"name": "critic"}))).await.expect("a subagent").thread;
@@ -140,7 +152,10 @@ fn work_keys_projects_and_upkeep() {
         let asks = json!({"name": "critic", "attachments": ["/none"]});
         assert_eq!(client.call(id, asked::<Subagent>(asks)).await.expect_err("no such file").code(), "file_not_found");
         assert!(client.call(child.id, asked::<SetStatus>(json!({"status": "running"}))).await.expect("set").set);
-        assert_eq!(client.call(id, asked::<Emit>(json!({"event": "x", "data": null}))).await.expect("told").listeners, 0);
+        assert_eq!(
+            client.call(id, asked::<Emit>(json!({"event": "x", "data": null}))).await.expect("told").listeners,
+            0
+        );
         let taken = client.call(id, asked::<TakeWriter>(json!({"ttl": 60_000}))).await.expect("a lease");
         let token = taken.token.expect("a token");
         client.call(At::of(id).under(token), asked::<RenewWriter>(json!({"ttl": 90_000}))).await.expect("renewed");
@@ -148,7 +163,8 @@ fn work_keys_projects_and_upkeep() {
         assert!(client.call(id, GetWriter {}).await.expect("a lease").is_some());
         assert!(client.call(At::of(id).under(token), ReleaseWriter {}).await.expect("released").released);
 
-        let project: CreateProject = asked(json!({"id": "p", "name": "P", "sandbox": {"externalId": "b", "config": {"z": 1.0}}}));
+        let project: CreateProject =
+            asked(json!({"id": "p", "name": "P", "sandbox": {"externalId": "b", "config": {"z": 1.0}}}));
         let made = client.call(At::none(), project).await.expect("a project");
         let config = made.sandbox.and_then(|sandbox| sandbox.config);
         assert_eq!(config.as_ref().map(Json::as_str), Some(r#"{"z":1.0}"#));
@@ -160,7 +176,10 @@ fn work_keys_projects_and_upkeep() {
         assert_eq!(client.call(At::none(), ListProjects::default()).await.expect("projects").items.len(), 1);
         assert!(client.call(At::none(), DeleteProject { project: "p".into() }).await.expect("deleted").deleted);
         let key = client.call(At::none(), asked::<CreateKey>(json!({"account": "ann"}))).await.expect("a key").about;
-        assert_eq!(client.call(At::none(), ListKeys { limit: Some(10), cursor: None }).await.expect("keys").items, std::slice::from_ref(&key));
+        assert_eq!(
+            client.call(At::none(), ListKeys { limit: Some(10), cursor: None }).await.expect("keys").items,
+            std::slice::from_ref(&key)
+        );
         assert!(client.call(At::none(), RevokeKey { key: key.id }).await.expect("revoked").revoked);
         let path = format!("/v1/threads/{id}/stream");
         assert_eq!(client.ticket(&asked(json!({"path": path}))).await.expect("a ticket").path, path);

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use threadkeep_client::calls::{Append, Create, CreateProject, Decide, ListMessages, ListProjects, ListThreads, Update};
+use threadkeep_client::calls::{
+    Append, Create, CreateProject, Decide, ListMessages, ListProjects, ListThreads, Update,
+};
 use threadkeep_client::model::MessageBody;
 use threadkeep_client::{At, Error, Retry, Settings};
 
@@ -136,7 +138,12 @@ fn a_server_that_asks_to_wait_is_waited_for_and_bounded_in_time() {
         let patient = Retry { give_up_after: Duration::from_secs(10), ..Retry::default() };
         // On a machine that is busy, the next try may already be allowed again: then it was not asked to wait.
         let waited = async || {
-            while !wrong.call(At::none(), ListThreads::default()).await.expect_err("it is no key").is_refused_as("rate_limited") {}
+            while !wrong
+                .call(At::none(), ListThreads::default())
+                .await
+                .expect_err("it is no key")
+                .is_refused_as("rate_limited")
+            {}
             let began = std::time::Instant::now();
             let patient = wrong.clone().retrying(patient);
             let refused = patient.call(At::none(), ListThreads::default()).await.expect_err("it is no key");

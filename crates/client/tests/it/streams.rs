@@ -104,7 +104,8 @@ fn a_stream_ends_with_its_thread_and_with_its_key() {
         assert!(unknown.expect_err("it never was there").is_refused_as("thread_not_found"));
 
         let new = serde_json::json!({ "account": "local", "scope": "read" });
-        let made = client.call(At::none(), serde_json::from_value::<CreateKey>(new).expect("a key")).await.expect("a key");
+        let made =
+            client.call(At::none(), serde_json::from_value::<CreateKey>(new).expect("a key")).await.expect("a key");
         let reading = Client::connect(&server.url(), threadkeep_client::Key::new(made.key)).expect("a client");
         let thread = client.call(At::none(), Create::new()).await.expect("a thread").id;
         say(&client, thread, "a").await;

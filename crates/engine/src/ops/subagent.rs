@@ -10,8 +10,8 @@ use threadkeep_calls::{
     GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent, ThreadEvent,
 };
 use threadkeep_model::{
-    Attachment, Capability, Child, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
-    Position, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    Attachment, Capability, Child, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry,
+    NewSegment, Position, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
