@@ -208,7 +208,7 @@ fn asked(id: Uuid, time: Timestamp) -> ApprovalAsked {
 }
 
 fn golden(format: u8, kind: Kind) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../spec/entries");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../spec/entries");
     root.join(format.to_string()).join(format!("{}.json", kind.as_str()))
 }
 

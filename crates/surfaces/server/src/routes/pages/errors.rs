@@ -13,7 +13,7 @@ macro_rules! pages {
         /// What is written about a code. A code without a page does not compile.
         fn written(code: ErrorCode) -> &'static str {
             match code {
-                $(ErrorCode::$code => include_str!(concat!("../../../../../spec/docs/errors/", $name, ".md")),)*
+                $(ErrorCode::$code => include_str!(concat!("../../../../../../spec/docs/errors/", $name, ".md")),)*
             }
         }
     };
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_code_has_its_page_and_no_page_is_left_over() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/docs/errors");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../spec/docs/errors");
         let files = std::fs::read_dir(folder).expect("the pages").map(|file| file.expect("a page").file_name());
         let files: BTreeSet<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
         let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{code}.md")).collect();

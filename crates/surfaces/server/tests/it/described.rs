@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Server;
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.json");
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../spec/openapi.json");
 
 #[test]
 fn the_document_is_the_golden_file() {
