@@ -13,7 +13,7 @@ use crate::object::some_thread;
 pub(crate) const SEARCH: Group =
     Group { name: "Search", about: "Conversations by what they say: by their words, and by what they mean." };
 
-/// What to look for. Every filter that is given has to hold.
+/// Searches threads by words and meaning. All given filters must match.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchThreads {
@@ -77,7 +77,7 @@ impl SearchThreads {
     }
 }
 
-/// What a search found.
+/// The results of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchFound {
@@ -94,7 +94,7 @@ pub struct SearchResult {
     /// The thread. A message that several threads share is reported under the one that wrote it, if it is the caller's and
     /// passes the filters, else under the oldest that does.
     pub thread_id: ThreadId,
-    /// Its title.
+    /// The title of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_title: Option<String>,
     /// The message that answers best.
@@ -103,7 +103,7 @@ pub struct SearchResult {
     pub timestamp: Timestamp,
     /// How well the thread answers, compared with the others that were found: at most 1.
     pub score: f32,
-    /// What the score of the message is made of.
+    /// The two parts of the score of the message.
     pub why: SearchWhy,
     /// How many other threads of the caller show the message.
     pub also_in: u64,
@@ -113,7 +113,7 @@ pub struct SearchResult {
     pub messages: Vec<SearchMessage>,
 }
 
-/// What the score of a message is made of. Either part is 1 for the best of all that was looked at.
+/// The two parts of the score of a message. Each is 1 for the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchWhy {
     /// How well its words answer.
@@ -126,11 +126,11 @@ pub struct SearchWhy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchMessage {
-    /// The message.
+    /// The id of the message.
     pub message_id: MessageId,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Role,
-    /// What it says, as plain text.
+    /// The content as plain text.
     pub text: String,
     /// When it was said.
     pub timestamp: Timestamp,
@@ -163,7 +163,7 @@ pub fn in_units(text: &str, ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
     ranges.iter().map(|range| [unit_at(range.start), unit_at(range.end)]).collect()
 }
 
-/// The same the other way round. What begins or ends within a character, or beyond the text, is left out.
+/// The reverse. Ranges that begin or end within a character, or beyond the text, are left out.
 fn in_bytes(text: &str, ranges: &[[usize; 2]]) -> Vec<Range<usize>> {
     let mut places = text.char_indices().map(|(at, c)| (at, c.len_utf16())).chain([(text.len(), 0)]).peekable();
     let mut unit = 0;
@@ -180,7 +180,7 @@ fn in_bytes(text: &str, ranges: &[[usize; 2]]) -> Vec<Range<usize>> {
     ranges.iter().filter_map(|[start, end]| Some(byte_at(*start)?..byte_at(*end)?)).collect()
 }
 
-/// What to bring into the index.
+/// Indexes messages that are missing in the search index.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunBackfill {
@@ -201,7 +201,7 @@ impl RunBackfill {
             .example(r#"{"agentId":"writer"}"#);
 }
 
-/// What a backfill did.
+/// The result of a backfill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backfilled {
     /// Messages that were not in the index, and now are.
@@ -230,7 +230,7 @@ pub struct SearchStatus {
     pub text_bytes: u64,
     /// Volumes in which it lies.
     pub volumes: u64,
-    /// The embedder's model.
+    /// The id of the model that makes vectors.
     pub model: String,
     /// How long its vectors are.
     pub dimensions: usize,
