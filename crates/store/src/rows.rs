@@ -100,7 +100,7 @@ pub enum FeedNews {
     Deleted,
 }
 
-/// The head of a thread from its newest segment and the last entry there; fields that they do not have come from `known`.
+/// The head of a thread from its newest segment and the last entry there; the other fields come from `known`.
 pub fn rebuilt_head(newest: &Segment, last: Option<&StoredEntry>, known: &Head) -> Head {
     Head {
         version: last.map_or(newest.first.previous(), |entry| entry.position),

@@ -2,8 +2,8 @@
 //!
 //! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
 //! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
-//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its thread,
-//! but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
+//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its
+//! thread, but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
 
 use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
 
@@ -123,8 +123,8 @@ impl Maker<'_> {
         distinct(terms)
     }
 
-    /// The terms of a title. The prefix of a fork title is one term of any length: a fork costs as much as its own title, and
-    /// a fork without a title almost nothing.
+    /// The terms of a title. The prefix of a fork title is one term of any length: a fork costs as much as its own
+    /// title, and a fork without a title almost nothing.
     fn title(&self, title: &str) -> Vec<i32> {
         match unforked(title) {
             None => self.trigrams(title),
