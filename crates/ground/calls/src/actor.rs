@@ -28,7 +28,7 @@ pub fn actor_header(actor: &Actor) -> String {
     value
 }
 
-/// Who acts, by the value of the header. Nobody acts as Threadkeep itself.
+/// The actor that the header names. A caller cannot act as Threadkeep itself.
 ///
 /// # Errors
 /// If it is malformed, or the name breaks a rule.

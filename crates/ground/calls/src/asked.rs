@@ -7,7 +7,7 @@ use threadkeep_model::{Code, Invalid, Json};
 
 use crate::{BodyIs, Call, Declaration};
 
-/// What a request brings, not read yet.
+/// The parts of a request, before the call is read from them.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Fields that the path or a header names, as text.
@@ -87,8 +87,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     serde_json::from_str(&Json::check("body", text)?).map_err(|error| wrong(&error))
 }
 
-/// The same for an object; an empty text is an empty one. Derived readers would take an array for a struct, field by field,
-/// which no schema says.
+/// The same for an object; an empty text is an empty object. Derived readers would also accept an array as a struct,
+/// field by field, and the schema does not allow that.
 ///
 /// # Errors
 /// As [`parse`].
@@ -117,7 +117,7 @@ fn wrong(error: &serde_json::Error) -> Invalid {
     Invalid::body(named.as_deref().unwrap_or("body"), said)
 }
 
-/// What begins a refusal that travels through serde as text: serde keeps neither its code nor its field.
+/// Begins a refusal that travels through serde as text: serde keeps neither its code nor its field.
 const MARK: char = '\u{1}';
 
 /// A refusal as an error of serde.

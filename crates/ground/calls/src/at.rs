@@ -2,7 +2,7 @@
 
 use threadkeep_model::{IdempotencyKey, ThreadId, ThreadName, Version};
 
-/// What every change of a thread may carry. A surface fills it; the engine honours it in one place.
+/// The conditions that a change of a thread may carry. A surface fills them; the engine honours them in one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct At {
     /// The thread; none for calls that name none, or that find it by something it holds.
@@ -16,12 +16,12 @@ pub struct At {
 }
 
 impl At {
-    /// At no thread.
+    /// For a call that names no thread.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// At `thread`.
+    /// For a call about `thread`, without conditions.
     pub fn of(thread: impl Into<ThreadName>) -> Self {
         Self { thread: Some(thread.into()), ..Self::default() }
     }

@@ -19,16 +19,16 @@ use crate::shape::reads;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transfer {
-    /// Which of the two.
+    /// Whether it asks a human for authority, or gives authority to agents.
     pub direction: Direction,
-    /// What it is about.
+    /// The capabilities it is about.
     #[schemars(length(min = 1, max = Capability::SCOPE_MAX))]
     pub scope: Vec<Capability>,
     /// For a delegation, the agent, by its name. Default: every agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub to: Option<String>,
-    /// Why, in words.
+    /// The reason, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = threadkeep_model::REASON_BYTES_MAX))]
     pub reason: Option<String>,
@@ -45,7 +45,7 @@ pub struct Transfer {
         example = &"PT30S"
     )]
     pub timeout: Option<Duration>,
-    /// What happens without an answer in time. Default: `block`.
+    /// The outcome if the time runs out without an answer. Default: `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
     /// Whether it can be revoked later. Default: yes.
@@ -100,7 +100,7 @@ impl Transfer {
     }
 }
 
-/// Which way authority goes.
+/// The direction of authority: from a human on request, or to agents in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -110,7 +110,7 @@ pub enum Direction {
     Delegate,
 }
 
-/// What a transfer made: one of the two.
+/// The result of a transfer: an approval or a delegation, as its direction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Transferred {
@@ -129,11 +129,11 @@ macro_rules! answers {
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         #[schemars(rename = "Answer")]
         pub struct $name {
-            /// Which one.
+            /// The id of the approval or delegation.
             #[serde(deserialize_with = "parsed")]
             #[schemars(skip)]
             pub $field: Uuid,
-            /// Why, in words.
+            /// The reason, for people to read.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(length(max = threadkeep_model::REASON_BYTES_MAX))]
             pub reason: Option<String>,
@@ -220,15 +220,15 @@ impl ListApprovals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedState {
-    /// Not answered yet.
+    /// Waits for an answer.
     Pending,
-    /// Approved.
+    /// Answered with yes.
     Approved,
     /// Denied, or not answered in time.
     Denied,
     /// Withdrawn, or taken back.
     Revoked,
-    /// Any state.
+    /// Approvals in every state.
     All,
 }
 
@@ -245,11 +245,11 @@ impl ListedState {
     }
 }
 
-/// Shows an approval.
+/// Shows one approval by its id.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetApproval {
-    /// The approval.
+    /// The id of the approval.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub approval: Uuid,
@@ -266,25 +266,25 @@ impl GetApproval {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// Its identity.
+    /// The id of the approval, under which it is answered.
     pub id: Uuid,
     /// The thread it is about.
     pub thread_id: ThreadId,
-    /// What was asked for.
+    /// The capabilities that were asked for.
     pub scope: Vec<Capability>,
     /// Why it was asked for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its state.
+    /// Whether it waits, and how it was answered.
     pub state: ApprovalState,
-    /// Who asked.
+    /// The actor that asked.
     pub asked_by: Actor,
     /// When it was asked for.
     pub asked_at: Timestamp,
     /// When it times out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at: Option<Timestamp>,
-    /// What happens at the time-out.
+    /// The outcome if the time runs out.
     pub fallback: Fallback,
     /// Whether it can be taken back after it was approved.
     pub can_revoke: bool,
@@ -292,7 +292,7 @@ pub struct Approval {
     pub overdue: bool,
     /// Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back.
     pub holds: bool,
-    /// Who answered.
+    /// The actor that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<Actor>,
     /// When it was answered.
@@ -314,20 +314,20 @@ reads! {
             .gives("Those that hold.");
 }
 
-/// What agents may do on a thread without asking.
+/// A permission for agents to act on a thread without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delegation {
-    /// Its identity.
+    /// The id of the delegation, under which it is revoked.
     pub id: Uuid,
-    /// The thread.
+    /// The thread on which it holds.
     pub thread_id: ThreadId,
-    /// What they may do.
+    /// The capabilities that it gives.
     pub scope: Vec<Capability>,
     /// The agent, by its name; absent for every agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Why, in words.
+    /// The reason, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Until when it holds; absent if it holds until it is revoked.
@@ -335,11 +335,11 @@ pub struct Delegation {
     pub until: Option<Timestamp>,
     /// Whether it can be revoked before that.
     pub can_revoke: bool,
-    /// Who gave it.
+    /// The human who gave it.
     pub given_by: Actor,
     /// When it was given.
     pub given_at: Timestamp,
-    /// Whether it holds.
+    /// Whether it holds now.
     pub holds: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a call is: a struct of parameters, an answer, and a declaration that every surface prints.
+//! The parts of a call: a struct of parameters, an answer, and a declaration that every surface prints.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,10 +10,10 @@ use crate::ErrorCode;
 ///
 /// Types get this trait by their row in [`for_each_call!`](crate::for_each_call) and in no other way, so the list is complete.
 pub trait Call: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
-    /// What it answers.
+    /// The type of the answer.
     type Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// What surfaces have to know of it.
+    /// Its declaration, from which surfaces are made.
     const DECLARATION: Declaration;
 }
 
@@ -53,7 +53,7 @@ impl Method {
     }
 }
 
-/// Which key a caller needs.
+/// The key that a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// A key that may read; for public threads none.
@@ -66,7 +66,7 @@ pub enum Needs {
     Admin,
 }
 
-/// What a call honours beside its parameters. See [`At`](crate::At).
+/// The conditions that a call honours beside its parameters. See [`At`](crate::At).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Honours {
     /// The version the thread has to be at.
@@ -82,7 +82,7 @@ pub struct Honours {
 /// Whether a call honours a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// It is refused.
+    /// The call refuses a lease.
     No,
     /// It may be given.
     Yes,
@@ -91,9 +91,9 @@ pub enum Lease {
 }
 
 impl Honours {
-    /// Nothing: reads, and what is not logged.
+    /// Nothing: reads, and calls that log nothing.
     pub const NOTHING: Self = Self { expected: false, lease: Lease::No, key: false, value_version: false };
-    /// A key alone: what makes something new in an account.
+    /// A key alone: calls that create something in an account.
     pub const KEY: Self = Self { key: true, ..Self::NOTHING };
     /// Everything: a change of a thread.
     pub const CHANGE: Self = Self { expected: true, lease: Lease::Yes, key: true, value_version: false };
@@ -126,13 +126,13 @@ pub enum Repeat {
 /// A group of calls in the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Its name.
+    /// The heading in the documentation.
     pub name: &'static str,
-    /// What its calls are for.
+    /// The purpose of its calls, in a sentence.
     pub about: &'static str,
 }
 
-/// What surfaces have to know of a call.
+/// The declaration of a call: everything that surfaces need to print it.
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration {
     /// Its name on the command line, in logs and in idempotency keys, such as `decide`.
@@ -143,13 +143,13 @@ pub struct Declaration {
     pub method: Method,
     /// Its path. `{thread}` is the thread; any other part is a field of the call.
     pub path: &'static str,
-    /// What it does, in a sentence.
+    /// Its effect, in a sentence.
     pub about: &'static str,
     /// The calls it is described with.
     pub group: Group,
-    /// Which key it needs.
+    /// The key that a caller needs.
     pub needs: Needs,
-    /// What it honours beside its parameters.
+    /// The conditions that it honours beside its parameters.
     pub honours: Honours,
     /// Where its body's fields come from.
     pub body: BodyIs,
@@ -157,7 +157,7 @@ pub struct Declaration {
     pub repeat: Repeat,
     /// The HTTP status of its answer.
     pub status: u16,
-    /// What it answers, in a sentence.
+    /// Its answer, in a sentence.
     pub answers: &'static str,
     /// Another status it answers with, and what that means.
     pub also: Option<(u16, &'static str)>,

@@ -17,7 +17,7 @@ macro_rules! codes {
         }
 
         impl ErrorCode {
-            /// All codes.
+            /// All codes, in the order of this table.
             pub const ALL: &'static [ErrorCode] = &[$(Self::$name,)*];
 
             /// The code as text.
@@ -70,13 +70,13 @@ codes! {
     ExportCutOff = "export_cut_off": BadRequest, Unavailable;
     /// It is not known who asks.
     Unauthorized = "unauthorized": Unauthorized;
-    /// Whoever asks may not do that.
+    /// The key of the caller does not permit that.
     Forbidden = "forbidden": Forbidden;
-    /// The agent may not do that before somebody approves.
+    /// The agent needs an approval first.
     ApprovalRequired = "approval_required": Forbidden;
     /// There is no such path.
     RouteNotFound = "route_not_found": NotFound;
-    /// There is no such thread, for whoever asks.
+    /// There is no such thread, as far as the caller may know.
     ThreadNotFound = "thread_not_found": NotFound;
     /// The thread shows no such message.
     MessageNotFound = "message_not_found": NotFound;
@@ -100,11 +100,11 @@ codes! {
     KeyNotFound = "key_not_found": NotFound;
     /// There is no store at that place.
     StoreNotFound = "store_not_found": NotFound;
-    /// There is no such approval, for whoever asks.
+    /// There is no such approval, as far as the caller may know.
     ApprovalNotFound = "approval_not_found": NotFound;
     /// There is no such delegation, or it was revoked.
     DelegationNotFound = "delegation_not_found": NotFound;
-    /// There is no such reference, for whoever asks.
+    /// There is no such reference, as far as the caller may know.
     ReferenceNotFound = "reference_not_found": NotFound;
     /// The thread has no such observer.
     ObserverNotFound = "observer_not_found": NotFound;
@@ -120,7 +120,7 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type": UnsupportedMediaType;
     /// The file has no bytes in that range.
     RangeNotSatisfiable = "range_not_satisfiable": RangeNotSatisfiable;
-    /// Somebody else is the thread's exclusive writer.
+    /// Another writer holds the lease of the thread.
     WriterHeld = "writer_held": Conflict;
     /// The lease under which the caller wrote has ended.
     WriterLost = "writer_lost": Conflict;
@@ -130,7 +130,7 @@ codes! {
     UpdatesRefused = "updates_refused": Conflict;
     /// The thread's content may not change any more.
     ThreadClosed = "thread_closed": Conflict;
-    /// The thread rests.
+    /// The thread is suspended.
     ThreadSuspended = "thread_suspended": Conflict;
     /// The thread was terminated.
     ThreadTerminated = "thread_terminated": Conflict;
@@ -142,7 +142,7 @@ codes! {
     InjectionsFull = "injections_full": Conflict;
     /// The thread records as many decisions as may be.
     DecisionsFull = "decisions_full": Conflict;
-    /// Somebody else works on the thread.
+    /// Another executor works on the thread.
     ExecutionOpen = "execution_open": Conflict;
     /// The execution ended, or was taken over.
     ExecutionOver = "execution_over": Conflict;
@@ -160,7 +160,7 @@ codes! {
     QuotaExceeded = "quota_exceeded": TooLarge;
     /// The approval was answered before.
     ApprovalAnswered = "approval_answered": Conflict;
-    /// What asked for the approval was undone.
+    /// A rollback undid the request for the approval.
     ApprovalUndone = "approval_undone": Conflict;
     /// No command checks merges like that.
     ValidationNotConfigured = "validation_not_configured": Conflict;
@@ -178,7 +178,7 @@ codes! {
     VersionConflict = "version_conflict": PreconditionFailed;
     /// The idempotency key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused": Unprocessable;
-    /// Too often.
+    /// The caller sends too many requests.
     RateLimited = "rate_limited": RateLimited;
     /// Something went wrong here.
     Internal = "internal": Internal;
@@ -186,11 +186,11 @@ codes! {
     StoreDamaged = "store_damaged": Internal;
     /// Others changed the thread faster than this could be decided.
     Busy = "busy": Unavailable;
-    /// What makes vectors for the search does not answer, or refuses.
+    /// The embedder of the search does not answer, or refuses.
     EmbedderFailed = "embedder_failed": Unavailable;
     /// The store cannot be reached at this moment, or the server stops.
     Unavailable = "unavailable": Unavailable;
-    /// The disk failed.
+    /// The disk failed to confirm a write.
     StorageFailed = "storage_failed": Unavailable;
     /// The store cannot be opened.
     CannotOpenStore = "cannot_open_store": Unavailable;
@@ -222,7 +222,7 @@ impl ErrorCode {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 
-    /// The usual status.
+    /// The usual HTTP status of the code.
     pub fn status(self) -> Status {
         self.statuses()[0]
     }

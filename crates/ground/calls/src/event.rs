@@ -25,12 +25,12 @@ pub struct LoggedEvent {
 }
 
 impl LoggedEvent {
-    /// A message.
+    /// A message as an event.
     pub fn message(version: Version, message: &Message<'_>) -> Self {
         Self { kind: "message".into(), version, created_at: message.created_at, data: raw(message) }
     }
 
-    /// Any other event.
+    /// An event that is not a message.
     pub fn event(version: Version, created: Timestamp, event: &Event) -> Self {
         let kind = match event.kind {
             EventKind::ToolUse => "tool_use",

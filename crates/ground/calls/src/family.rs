@@ -9,9 +9,9 @@ use crate::Thread;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Relationship {
-    /// The other thread.
+    /// The thread at the other end.
     pub thread_id: ThreadId,
-    /// What kind of relation.
+    /// The kind of relation.
     #[serde(rename = "type")]
     pub kind: RelationKind,
     /// The role of the thread that sees it: `parent` or `child`.
@@ -21,12 +21,12 @@ pub struct Relationship {
     pub message_index: Option<u64>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// A description.
+    /// A comment of the actor that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
-/// Which end of a relation a thread is.
+/// The end of a relation at which a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "RelationRole")]
 #[serde(rename_all = "snake_case")]
@@ -45,7 +45,7 @@ pub struct Relation {
     pub parent_id: ThreadId,
     /// The thread at the other end.
     pub child_id: ThreadId,
-    /// What kind of relation.
+    /// The kind of relation.
     #[serde(rename = "type")]
     pub kind: RelationKind,
     /// The index of the message where it was made.
@@ -53,7 +53,7 @@ pub struct Relation {
     pub message_index: Option<u64>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// A description.
+    /// A comment of the actor that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -78,7 +78,7 @@ impl From<&threadkeep_model::Relation> for Relation {
 pub struct FamilySubagent {
     /// The thread it works for.
     pub parent_id: ThreadId,
-    /// What that thread's registry says of it.
+    /// The entry of the subagent in the registry of that thread.
     #[serde(flatten)]
     pub child: Child,
 }

@@ -10,7 +10,7 @@ pub const METADATA_HEADER: &str = "threadkeep-metadata";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecord {
-    /// Where it is.
+    /// Its path from the root of the thread.
     pub path: FilePath,
     /// The last part of its path.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct FileRecord {
     pub is_directory: bool,
     /// Its size in bytes; 0 for a directory.
     pub size: u64,
-    /// What a file is, such as `text/plain`.
+    /// The media type of a file, such as `text/plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The hash of its content.
@@ -30,7 +30,7 @@ pub struct FileRecord {
     /// The height of an image, in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u32>,
-    /// What its writer says about it.
+    /// Metadata that its writer gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]
     pub metadata: Option<Json>,
@@ -51,7 +51,7 @@ pub struct FileRecord {
 pub struct FileVersion {
     /// The version of the thread that the entry made.
     pub version: Version,
-    /// When.
+    /// When the entry was committed.
     pub created_at: Timestamp,
     /// Who; visitors are told no names.
     pub actor: Actor,
@@ -60,7 +60,7 @@ pub struct FileVersion {
     /// Its size in bytes from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// What it was from then on.
+    /// Its media type from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The hash of its content from then on.
@@ -79,7 +79,7 @@ pub struct Directory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileStats {
-    /// Files.
+    /// Number of files.
     pub file_count: u64,
     /// Directories, those included that are there because of what is below them.
     pub directory_count: u64,
@@ -108,9 +108,9 @@ pub struct Grepped {
 /// The lines of a file that match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FileMatches {
-    /// Which file.
+    /// The path of the file.
     pub path: FilePath,
-    /// The lines.
+    /// The matching lines, in order.
     pub matches: Vec<LineMatch>,
 }
 
@@ -125,7 +125,7 @@ pub struct LineMatch {
     pub text: String,
 }
 
-/// What a move did.
+/// The result of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Moved {
     /// Where it is now.
@@ -138,7 +138,7 @@ pub struct Moved {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactVersion {
-    /// Which file.
+    /// The path of the file.
     pub path: FilePath,
     /// The version of the thread at which it was so.
     pub version: Version,

@@ -12,24 +12,24 @@ use threadkeep_model::{Account, Actor, MessageId, ThreadId, Timestamp, Version};
 pub struct HistoryEntry<'a> {
     /// The thread whose history it is.
     pub thread_id: ThreadId,
-    /// Where it stands.
+    /// Its position in the history of the thread.
     pub version: Version,
-    /// What kind of fact it is, such as `message_appended`.
+    /// The kind of the entry, such as `message_appended`.
     pub kind: Cow<'a, str>,
-    /// When.
+    /// When the entry was committed.
     pub time: Timestamp,
     /// The account that answers for it; visitors are not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// Who did it.
+    /// The actor that wrote it.
     pub actor: Actor,
-    /// What led to it.
+    /// The cause that its writer named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The id of the message that it brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// What the fact says.
+    /// The body of the entry.
     #[schemars(with = "threadkeep_model::Json")]
     pub data: Cow<'a, RawValue>,
 }
@@ -42,7 +42,7 @@ pub enum FeedEntry<'a> {
     Entry {
         /// Its place in the feed.
         cursor: u64,
-        /// The entry.
+        /// The entry of the thread.
         #[serde(flatten)]
         entry: HistoryEntry<'a>,
     },
@@ -51,9 +51,9 @@ pub enum FeedEntry<'a> {
     Thread {
         /// Its place in the feed.
         cursor: u64,
-        /// The thread.
+        /// The thread that was created or deleted.
         thread_id: ThreadId,
-        /// `thread_created` or `thread_deleted`.
+        /// Either `thread_created` or `thread_deleted`.
         kind: &'static str,
         /// When, where that is known.
         #[serde(skip_serializing_if = "Option::is_none")]

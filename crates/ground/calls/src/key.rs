@@ -9,13 +9,13 @@ use crate::group::KEYS;
 use crate::object::account;
 use crate::shape::paged;
 
-/// What a key may do.
+/// The rights of a key. Each scope includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Read.
+    /// May only read.
     Read,
-    /// Read and write.
+    /// May read and write.
     Write,
     /// Everything, upkeep and keys too.
     Admin,
@@ -50,12 +50,12 @@ pub struct Key {
     pub id: String,
     /// The account it speaks for.
     pub account: Account,
-    /// Who uses it.
+    /// The name of the person or program that uses it.
     pub name: String,
     /// Whether a human or an agent does.
     #[serde(rename = "type")]
     pub kind: ActorKind,
-    /// What it may do.
+    /// The rights of the key.
     pub scope: Scope,
     /// When it was made.
     pub created_at: Timestamp,
@@ -77,7 +77,7 @@ pub struct CreatedKey {
     pub about: Key,
 }
 
-/// Makes a key.
+/// Creates an API key for an account.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "NewKey")]
@@ -86,7 +86,7 @@ pub struct CreateKey {
     #[serde(deserialize_with = "account")]
     #[schemars(with = "String", length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub account: Account,
-    /// What it may do. Default: `write`.
+    /// The rights of the key. Default: `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Who uses it. Default: the account's name.
@@ -147,7 +147,7 @@ pub struct Revoked {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignIn {
-    /// The link.
+    /// The address that signs a browser in, once.
     pub url: String,
     /// Until when it is good.
     pub expires_at: Timestamp,

@@ -1,9 +1,9 @@
 //! Every call of Threadkeep: its parameters, its answer, its declaration; and the JSON shapes that go with them.
 //!
-//! [`Call`] is the trait, [`for_each_call!`] the one list, [`At`] the envelope that every change of a thread may carry, and
-//! [`Asked`] the way from a request to a call. Names on the wire are camelCase. What the log keeps as JSON (contents,
-//! metadata, bodies) is passed through as text, so numbers and the order of keys stay exact. [`ErrorCode`] is the one table
-//! of codes, and [`Problem`] what is told of an error.
+//! [`Call`] is the trait, [`for_each_call!`] the one list, [`At`] the envelope that every change of a thread may carry,
+//! and [`Asked`] the way from a request to a call. Names on the wire are camelCase. JSON that the log stores (contents,
+//! metadata, bodies) is passed through as text, so numbers and the order of keys stay exact. [`ErrorCode`] is the one
+//! table of codes, and a [`Problem`] is an error on the wire.
 
 mod actor;
 mod asked;

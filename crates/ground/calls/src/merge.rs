@@ -1,4 +1,4 @@
-//! Merges: what other threads made comes together in one of them.
+//! Merges: files, values and decisions of other threads come together in one thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,11 +25,10 @@ pub struct Merge {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Merge::SCOPE_MAX))]
     pub artifact_scope: Vec<String>,
-    /// What to do about each kind of conflict.
+    /// The resolution of each kind of conflict.
     #[serde(default)]
     pub conflict_strategy: ConflictStrategy,
-    /// What was chosen for single conflicts: each names a path, a key or a question, and says what to take or what it is
-    /// to be.
+    /// Choices for single conflicts. Each names a path, a key or a question, and the side to take or the new content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Merge::CHOICES_MAX))]
     pub choices: Vec<Choice>,
@@ -47,7 +46,7 @@ pub struct Merge {
 impl Merge {
     /// Most items of a scope.
     pub const SCOPE_MAX: usize = 100;
-    /// Most choices.
+    /// Most choices in one merge.
     pub const CHOICES_MAX: usize = 10_000;
 
     pub(crate) const DECLARATION: Declaration =
@@ -100,15 +99,15 @@ pub struct MergeTold {
     pub merge_id: Option<Uuid>,
     /// How far it came. Nothing changed unless it is `merged`.
     pub status: MergeStatus,
-    /// What was merged, at which version, and what both sides were compared with.
+    /// The merged threads, each with its version and the base of the comparison.
     pub sources: Vec<MergeSource>,
     /// The files that changed, or would have.
     pub files: Vec<MergedFile>,
     /// The values that changed, or would have.
     pub values: Vec<MergedValue>,
-    /// What both sides changed, and what became of it.
+    /// The changes that both sides made, and how each was resolved.
     pub conflicts: Vec<MergeConflict>,
-    /// What the check of the result said.
+    /// The result of the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<ValidationResult>,
     /// The approval it waits for, or waited for.
@@ -135,7 +134,7 @@ reads! {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetMerge {
-    /// The merge.
+    /// The id of the merge.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub merge: Uuid,

@@ -20,7 +20,7 @@ use crate::{ErrorCode, asked};
 /// On the wire it is the message alone. Files are stored by the library, where their bytes are at hand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// The message.
+    /// Role, content and metadata of the message.
     pub body: MessageBody,
     /// Files to store with it. They join the attachments of the message.
     pub files: Vec<NewAttachment>,
@@ -29,11 +29,11 @@ pub struct NewMessage {
 /// A file to store with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAttachment {
-    /// Its name.
+    /// The file name of the attachment.
     pub name: String,
-    /// Its media type.
+    /// The media type of the attachment.
     pub mime_type: String,
-    /// Its bytes.
+    /// The content of the attachment.
     pub bytes: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl JsonSchema for NewMessage {
 /// Appends messages: all of them, in order, or none. A single one may be placed before another.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Append {
-    /// The messages.
+    /// The messages, in order.
     pub messages: Vec<NewMessage>,
     /// The message before which a single one is placed; at the end without it.
     pub before: Option<MessageName>,
@@ -117,7 +117,7 @@ impl<T: Into<NewMessage>> From<T> for Append {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Place {
-    /// Before this message.
+    /// The message before which it is inserted.
     before: MessageName,
 }
 
@@ -241,7 +241,7 @@ impl TryFrom<AppendShape> for Append {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "its fields are the documentation")]
 struct Batch {
-    /// The messages.
+    /// The messages, in order.
     #[schemars(length(min = 1, max = 1_000))]
     messages: Vec<NewMessage>,
 }
@@ -263,9 +263,9 @@ struct Placed {
 #[serde(untagged)]
 #[allow(dead_code, reason = "its variants are the documentation")]
 enum OneOrMore {
-    /// One message.
+    /// One message, as an object.
     One(Placed),
-    /// Several.
+    /// Several messages, as one batch.
     Batch(Batch),
 }
 
@@ -279,10 +279,10 @@ impl JsonSchema for Append {
     }
 }
 
-/// What an append added: a message, or a list of them.
+/// The result of an append: one message, or a list of messages.
 #[derive(Debug, Clone)]
 pub struct Appended {
-    /// The messages.
+    /// The messages that were appended.
     pub messages: Vec<crate::Message<'static>>,
     /// Whether it is told as a single message.
     pub single: bool,
@@ -328,24 +328,24 @@ impl JsonSchema for Appended {
         #[schemars(rename = "AppendedMessages")]
         #[allow(dead_code, reason = "its fields are the documentation")]
         struct AppendedMessages {
-            /// The messages.
+            /// The messages that were appended.
             messages: Vec<crate::Message<'static>>,
         }
-        /// What an append answers with.
+        /// The two shapes of the answer.
         #[derive(JsonSchema)]
         #[serde(untagged)]
         #[allow(dead_code, reason = "its variants are the documentation")]
         enum Shape {
-            /// One message.
+            /// One message, as an object.
             One(crate::Message<'static>),
-            /// Several.
+            /// The messages of a batch.
             Batch(AppendedMessages),
         }
         Shape::json_schema(generator)
     }
 }
 
-/// Which messages to read.
+/// Reads a page of messages.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListMessages {
@@ -385,10 +385,10 @@ pub struct ListMessages {
 /// In which order messages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The oldest first.
+    /// The oldest message first.
     #[default]
     Ascending,
-    /// The newest first.
+    /// The newest message first.
     Descending,
 }
 
@@ -407,11 +407,11 @@ impl ListMessages {
             .fails(&[ErrorCode::InvalidCursor, ErrorCode::VersionInFuture, ErrorCode::InvalidBody]);
 }
 
-/// Shows one message.
+/// Shows one message by its id.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetMessage {
-    /// The message.
+    /// The id of the message.
     #[serde(deserialize_with = "crate::object::parsed")]
     #[schemars(skip)]
     pub message: MessageName,
@@ -429,10 +429,10 @@ impl GetMessage {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditMessage {
-    /// The message.
+    /// The id of the message.
     #[serde(deserialize_with = "crate::object::parsed")]
     pub message: MessageName,
-    /// New content.
+    /// The new content; without it, the content stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// Fields of the metadata to set; null clears one.
@@ -450,7 +450,7 @@ impl EditMessage {
             .fails(&[ErrorCode::ThreadClosed])
             .example(r#"{"content":"Hello again","metadata":{"edited":true}}"#);
 
-    /// New content.
+    /// Replaces the content of a message.
     pub fn content(message: impl Into<MessageName>, content: Content) -> Self {
         Self { message: message.into(), content: Some(content), metadata: None }
     }
@@ -466,14 +466,14 @@ impl EditMessage {
 #[serde(untagged, deny_unknown_fields)]
 #[allow(dead_code, reason = "its variants are the documentation")]
 pub(crate) enum Edit {
-    /// New content.
+    /// The content changes.
     Content {
-        /// New content.
+        /// The new content.
         content: Content,
         /// Fields of the metadata to set; null clears one.
         metadata: Option<threadkeep_model::schema::Object>,
     },
-    /// New metadata alone.
+    /// Only the metadata changes.
     Metadata {
         /// Fields of the metadata to set; null clears one.
         metadata: threadkeep_model::schema::Object,
@@ -489,7 +489,7 @@ shaped! {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteMessage {
-    /// The message.
+    /// The id of the message.
     #[serde(deserialize_with = "crate::object::parsed")]
     #[schemars(skip)]
     pub message: MessageName,
@@ -548,7 +548,7 @@ impl GetModelMessages {
 pub enum AppendEvent {
     /// Something a user or an assistant said.
     Message(SaidMessage),
-    /// Any other event.
+    /// An event that is not a message.
     Event(Event),
 }
 
@@ -556,9 +556,9 @@ pub enum AppendEvent {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SaidMessage {
-    /// Who said it.
+    /// The role of the speaker.
     pub role: Role,
-    /// What was said.
+    /// The content of the message.
     pub content: Content,
 }
 
@@ -647,9 +647,9 @@ enum EventShape {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "its fields are the documentation")]
 struct Said {
-    /// Who said it.
+    /// The role of the speaker.
     role: Speaker,
-    /// What was said.
+    /// The content of the message.
     content: Content,
 }
 
@@ -658,9 +658,9 @@ struct Said {
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code, reason = "its variants are the documentation")]
 enum Speaker {
-    /// The user.
+    /// A user speaks.
     User,
-    /// The assistant.
+    /// An assistant speaks.
     Assistant,
 }
 
@@ -695,6 +695,6 @@ pub struct Logged {
 /// `{"deleted": …}`: whether there was something to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deleted {
-    /// Whether there was.
+    /// Whether something was deleted.
     pub deleted: bool,
 }

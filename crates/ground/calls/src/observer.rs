@@ -1,4 +1,4 @@
-//! Observers: what threads are told of each other.
+//! Observers: threads and webhooks that get events of another thread.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::group::REFERENCES;
 use crate::object::{Object, parsed, thread};
 use crate::shape::reads;
 
-/// What can happen to a thread, for subscribers.
+/// The events of a thread that an observer can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ObservedEvent")]
@@ -25,9 +25,9 @@ pub enum ThreadEvent {
     StatusChanged,
     /// A file came into being.
     ArtifactCreated,
-    /// A file changed.
+    /// A file got new content.
     ArtifactUpdated,
-    /// Something went wrong.
+    /// An execution failed.
     ErrorOccurred,
     /// An approval was asked for.
     ApprovalRequested,
@@ -36,7 +36,7 @@ pub enum ThreadEvent {
 }
 
 impl ThreadEvent {
-    /// All of them.
+    /// Every event, in the order of declaration.
     pub const ALL: [ThreadEvent; 6] = [
         Self::StatusChanged,
         Self::ArtifactCreated,
@@ -46,7 +46,7 @@ impl ThreadEvent {
         Self::Done,
     ];
 
-    /// Its name.
+    /// The name of the event on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StatusChanged => "status_changed",
@@ -211,11 +211,11 @@ impl JsonSchema for Deliver {
     }
 }
 
-/// What a thread is told of another one.
+/// An observer: events of one thread that go to another thread or to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Observer {
-    /// Its identity.
+    /// The id of the observer, under which it is removed.
     pub id: Uuid,
     /// The thread that is told.
     pub thread_id: ThreadId,
@@ -223,7 +223,7 @@ pub struct Observer {
     pub target: ThreadId,
     /// The events it is told of.
     pub events: Vec<String>,
-    /// Where they go.
+    /// The destination of the events.
     pub deliver: Deliver,
     /// The secret that signs posts to a webhook. Shown once, when the observer is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,7 +249,7 @@ macro_rules! by_observer {
         #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// The observer.
+            /// The id of the observer.
             #[serde(deserialize_with = "parsed")]
             #[schemars(skip)]
             pub observer: Uuid,
@@ -275,15 +275,15 @@ by_observer! {
             .never(ErrorCode::ObserverNotFound);
 }
 
-/// What a webhook is told.
+/// The body of a request to a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookEvent {
     /// The same for each try: a receiver drops what it has seen before.
     pub id: String,
-    /// The event.
+    /// The name of the event.
     pub event: String,
-    /// The observer.
+    /// The id of the observer.
     pub observer_id: Uuid,
     /// The thread that observes.
     pub thread_id: ThreadId,

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `{items, nextCursor, total?}`.
+/// A page of a list: `{items, nextCursor, total?}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
-    /// The items.
+    /// The items of this page, in order.
     pub items: Vec<T>,
     /// Goes on where this page ends; null at the end.
     pub next_cursor: Option<String>,

@@ -18,7 +18,7 @@ use crate::shape::{Carried, shaped};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangeLifecycle {
-    /// Where to.
+    /// The move to make.
     pub action: LifecycleAction,
     /// Why, in words for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,10 +46,10 @@ impl From<LifecycleAction> for ChangeLifecycle {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inject {
-    /// What it is.
+    /// The type of the injection.
     #[serde(rename = "type")]
     pub kind: InjectionType,
-    /// What it says: any JSON.
+    /// The content: any JSON.
     pub content: Json,
     /// How soon it is taken up.
     #[serde(default)]
@@ -78,11 +78,11 @@ impl Inject {
     }
 }
 
-/// What was injected just now.
+/// A new injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Injected {
-    /// The injection.
+    /// The id of the injection.
     pub injection_id: Uuid,
 }
 
@@ -90,10 +90,10 @@ pub struct Injected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionState {
-    /// Not yet.
+    /// No execution has received it yet.
     #[default]
     Waiting,
-    /// It was.
+    /// An execution received it, or it was acknowledged by hand.
     Taken,
     /// Either, in a question.
     All,
@@ -103,18 +103,18 @@ pub enum InjectionState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Injection {
-    /// Its identity.
+    /// The id of the injection.
     pub id: Uuid,
-    /// What it is.
+    /// The type of the injection.
     #[serde(rename = "type")]
     pub kind: InjectionType,
-    /// What it says.
+    /// The content: any JSON.
     pub content: Json,
     /// How soon it is taken up.
     pub urgency: Urgency,
     /// Whether it was taken up: `waiting` or `taken`.
     pub state: InjectionState,
-    /// Who injected it.
+    /// The actor that injected it.
     pub actor: Actor,
     /// When it was injected.
     pub created_at: Timestamp,
@@ -150,7 +150,7 @@ impl ListInjections {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledge {
-    /// The injection.
+    /// The id of the injection.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub injection: Uuid,
@@ -204,12 +204,12 @@ impl Decide {
 pub struct Decision {
     /// The question, as it was last asked.
     pub question: String,
-    /// The answer.
+    /// The answer that was given.
     pub answer: String,
-    /// Why.
+    /// The reason for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who decided.
+    /// The actor that decided.
     pub actor: Actor,
     /// When it was decided.
     pub created_at: Timestamp,
@@ -218,7 +218,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What questions are compared by: lower case, and one space wherever there is white space.
+    /// The text by which questions are compared: lower case, with single spaces.
     pub fn key(&self) -> String {
         self.question.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     }
@@ -245,9 +245,9 @@ impl ListDecisions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SpawnShape", into = "SpawnShape")]
 pub struct Spawn {
-    /// What the new thread is for.
+    /// The purpose of the new thread.
     pub intent: String,
-    /// What it inherits.
+    /// The part of the parent that it inherits.
     pub inherit: Inherit,
     /// The agent of the new thread; without it, the same agent.
     pub agent_id: Option<String>,
@@ -277,14 +277,14 @@ impl Spawn {
     }
 }
 
-/// What a spawned thread inherits.
+/// The part of its parent that a spawned thread inherits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Inherit {
     /// Messages, files, values, skills and the workspace it began in.
     Full,
-    /// What these name.
+    /// The parts in this list.
     Partial(Vec<InheritItem>),
-    /// Nothing.
+    /// Nothing of the parent.
     #[default]
     None,
 }
@@ -292,7 +292,7 @@ pub enum Inherit {
 /// Something that a thread inherits in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InheritItem {
-    /// `messages`: the conversation.
+    /// `messages`: the whole conversation.
     Messages,
     /// `messages:last=N`: the end of the conversation, copied.
     LastMessages(u64),
@@ -306,7 +306,7 @@ pub enum InheritItem {
     Skills,
 }
 
-/// Matches every file.
+/// The glob that matches every file.
 const ALL_FILES: &str = "**";
 
 impl FromStr for InheritItem {
@@ -354,12 +354,12 @@ impl std::fmt::Display for InheritItem {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SpawnShape {
-    /// What the new thread is for.
+    /// The purpose of the new thread.
     #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     intent: String,
-    /// What it inherits.
+    /// How much of the parent it inherits.
     inherit: HowMuch,
-    /// What it inherits in part: `messages`, `messages:last=N`, `files:GLOB`, `kv:PREFIX`, `env`, `skills`.
+    /// The inherited parts: `messages`, `messages:last=N`, `files:GLOB`, `kv:PREFIX`, `env`, `skills`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100))]
     inherit_scope: Option<Vec<String>>,
@@ -376,9 +376,9 @@ struct SpawnShape {
 enum HowMuch {
     /// Messages, files, values, skills and the workspace.
     Full,
-    /// What the scope names.
+    /// The parts that the scope names.
     Partial,
-    /// Nothing.
+    /// Nothing of the parent.
     None,
 }
 
@@ -424,7 +424,7 @@ shaped! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Spawned {
-    /// The new thread.
+    /// The id of the new thread.
     pub thread_id: ThreadId,
     /// The thread it was spawned from.
     pub parent_id: ThreadId,

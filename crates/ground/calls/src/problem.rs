@@ -1,4 +1,4 @@
-//! What went wrong, on the wire: its status, its code and its exit code.
+//! Problems on the wire: status, code and exit code.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use threadkeep_model::{Invalid, Lifecycle, LifecycleAction, Timestamp, Uuid, Ver
 
 use crate::ErrorCode;
 
-/// What went wrong: `{code, detail, hint?, field?, currentVersion?, approvalId?, holder?, expiresAt?, lifecycle?, allowed?}`.
+/// A problem: `{code, detail, hint?, field?, currentVersion?, approvalId?, holder?, expiresAt?, lifecycle?, allowed?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
@@ -15,15 +15,15 @@ pub struct Problem {
     #[serde(skip_serializing, default)]
     #[schemars(skip)]
     pub status: Status,
-    /// The stable code.
+    /// The stable code of the error.
     #[schemars(with = "ErrorCode")]
     pub code: Cow<'static, str>,
     /// What happened, to what, in a sentence.
     pub detail: Box<str>,
-    /// What to do next, where there is something better than the detail.
+    /// The next step for the caller, if the detail does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Box<str>>,
-    /// Which field of the request is to blame.
+    /// The field of the request that breaks a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Box<str>>,
     /// Where the thread is, for a conflict.
@@ -44,7 +44,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Life {
-    /// Its state.
+    /// The state of the thread.
     pub lifecycle: Lifecycle,
     /// The actions of `lifecycle` that it allows; none if it is over.
     pub allowed: Vec<LifecycleAction>,
@@ -68,11 +68,11 @@ pub enum Status {
     BadRequest,
     /// It is not known who asks.
     Unauthorized,
-    /// Whoever asks may not do that.
+    /// The key of the caller does not permit that.
     Forbidden,
-    /// What it names is not there.
+    /// The named resource does not exist.
     NotFound,
-    /// What it names was there, and is not any more.
+    /// The named resource existed, and does not exist any more.
     Gone,
     /// The path does not take the method.
     MethodNotAllowed,
@@ -94,11 +94,11 @@ pub enum Status {
     HeadersTooLarge,
     /// There is nothing in the range that was asked for.
     RangeNotSatisfiable,
-    /// Too often.
+    /// The caller sends too many requests.
     RateLimited,
     /// Well-formed, but it contradicts an earlier request.
     Unprocessable,
-    /// Never by input.
+    /// A bug or damage in the server; no input may cause it.
     #[default]
     Internal,
     /// Not at this moment.

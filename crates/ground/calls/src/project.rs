@@ -1,4 +1,4 @@
-//! Projects: what groups threads of an account, with the sandbox they work in. Only their account sees them.
+//! Projects: groups of threads of one account, with the sandbox they work in. Only their account sees them.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub struct Project {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sandbox {
-    /// Its id elsewhere.
+    /// The id of the sandbox at its operator.
     #[schemars(length(max = NAME_BYTES_MAX))]
     pub external_id: String,
     /// How it is reached and set up. It may hold passwords: only the owner of the project sees it.
@@ -77,7 +77,7 @@ macro_rules! details {
 }
 
 details! {
-    /// Makes a project.
+    /// Creates a project in the account.
     CreateProject {} = Declaration::post(("create-project", "createProject"), "/v1/projects", PROJECTS)
         .about("Makes a project.")
         .creates("The new project.")
@@ -100,7 +100,7 @@ details! {
 /// Replaces fields of a project; null clears one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateProject {
-    /// The project.
+    /// The id of the project.
     pub project: String,
     /// The fields, by their names on the wire.
     pub fields: BTreeMap<String, Json>,
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for UpdateProject {
     }
 }
 
-/// What a project says of itself; null clears a field.
+/// The fields of a project; null clears a field.
 #[derive(JsonSchema, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "ProjectFields")]
@@ -183,7 +183,7 @@ macro_rules! by_project {
         #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// The project.
+            /// The id of the project.
             #[schemars(skip)]
             pub project: String,
         }
@@ -195,7 +195,7 @@ macro_rules! by_project {
 }
 
 by_project! {
-    /// Shows a project.
+    /// Shows one project by its id.
     GetProject = Declaration::get(("project", "getProject"), "/v1/projects/{project}", PROJECTS)
         .about("Shows a project.")
         .gives("The project.");

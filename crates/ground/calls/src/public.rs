@@ -1,4 +1,4 @@
-//! What visitors see of a public thread: the conversation, and what describes it.
+//! The parts of a public thread that visitors see: the conversation, and its description.
 //!
 //! Left out are the account and the names of its actors, drafts, the environment, the queue, executions, projects and
 //! sandboxes, and relatives, which may be private.

@@ -1,4 +1,4 @@
-//! References: what threads read of each other.
+//! References: one thread reads another one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Refer {
     /// The thread that is read.
     #[serde(deserialize_with = "thread")]
     pub target: ThreadName,
-    /// What of it: `all`, `messages`, `files`, `kv`, or patterns for paths of files. Default: all.
+    /// The parts that are read: `all`, `messages`, `files`, `kv`, or patterns for paths of files. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ReferenceScope::COUNT_MAX))]
     pub scope: Vec<ReferenceScope>,
@@ -39,23 +39,23 @@ impl Refer {
     }
 }
 
-/// What a thread reads of another one.
+/// A reference: one thread reads another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reference {
-    /// Its identity.
+    /// The id of the reference.
     pub ref_id: Uuid,
     /// The thread that reads.
     pub thread_id: ThreadId,
     /// The thread that is read.
     pub target: ThreadId,
-    /// What of it.
+    /// The parts that are read.
     pub scope: Vec<ReferenceScope>,
-    /// Whether it follows.
+    /// Whether it is frozen, or follows the target.
     pub binding: Binding,
-    /// The version the target was at: what a frozen one shows.
+    /// The version of the target when the reference was made. A frozen reference shows this version.
     pub snapshot_version: Version,
-    /// Who made it.
+    /// The actor that made it.
     pub created_by: Actor,
     /// When it was made.
     pub created_at: Timestamp,
@@ -67,9 +67,9 @@ pub struct Reference {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct References {
-    /// What it reads.
+    /// The references that this thread made.
     pub outgoing: Vec<Reference>,
-    /// What reads it, as far as the caller may see that.
+    /// The references to this thread that the caller may see.
     pub incoming: Vec<Reference>,
 }
 
@@ -80,11 +80,11 @@ reads! {
         .gives("Those that hold.");
 }
 
-/// Shows a reference.
+/// Shows one reference by its id.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetReference {
-    /// The reference.
+    /// The id of the reference.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub reference: Uuid,

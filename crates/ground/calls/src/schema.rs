@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{ErrorCode, Problem};
 
-/// What went wrong, as RFC 9457 has it.
+/// A problem, in the form of RFC 9457.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Problem")]

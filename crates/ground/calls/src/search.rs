@@ -11,7 +11,7 @@ use crate::call::{Declaration, Honours, Needs};
 use crate::group::SEARCH;
 use crate::object::some_thread;
 
-/// What to look for. Every filter that is given has to hold.
+/// Searches threads by words and meaning. All given filters must match.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchThreads {
@@ -75,7 +75,7 @@ impl SearchThreads {
     }
 }
 
-/// What a search found.
+/// The results of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchFound {
@@ -92,7 +92,7 @@ pub struct SearchResult {
     /// The thread. A message that several threads share is reported under the one that wrote it, if it is the caller's and
     /// passes the filters, else under the oldest that does.
     pub thread_id: ThreadId,
-    /// Its title.
+    /// The title of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_title: Option<String>,
     /// The message that answers best.
@@ -101,7 +101,7 @@ pub struct SearchResult {
     pub timestamp: Timestamp,
     /// How well the thread answers, compared with the others that were found: at most 1.
     pub score: f32,
-    /// What the score of the message is made of.
+    /// The two parts of the score of the message.
     pub why: SearchWhy,
     /// How many other threads of the caller show the message.
     pub also_in: u64,
@@ -111,7 +111,7 @@ pub struct SearchResult {
     pub messages: Vec<SearchMessage>,
 }
 
-/// What the score of a message is made of. Either part is 1 for the best of all that was looked at.
+/// The two parts of the score of a message. Each is 1 for the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchWhy {
     /// How well its words answer.
@@ -124,11 +124,11 @@ pub struct SearchWhy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchMessage {
-    /// The message.
+    /// The id of the message.
     pub message_id: MessageId,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Role,
-    /// What it says, as plain text.
+    /// The content as plain text.
     pub text: String,
     /// When it was said.
     pub timestamp: Timestamp,
@@ -161,7 +161,7 @@ pub fn in_units(text: &str, ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
     ranges.iter().map(|range| [unit_at(range.start), unit_at(range.end)]).collect()
 }
 
-/// The same the other way round. What begins or ends within a character, or beyond the text, is left out.
+/// The reverse. Ranges that begin or end within a character, or beyond the text, are left out.
 fn in_bytes(text: &str, ranges: &[[usize; 2]]) -> Vec<Range<usize>> {
     let mut places = text.char_indices().map(|(at, c)| (at, c.len_utf16())).chain([(text.len(), 0)]).peekable();
     let mut unit = 0;
@@ -178,7 +178,7 @@ fn in_bytes(text: &str, ranges: &[[usize; 2]]) -> Vec<Range<usize>> {
     ranges.iter().filter_map(|[start, end]| Some(byte_at(*start)?..byte_at(*end)?)).collect()
 }
 
-/// What to bring into the index.
+/// Indexes messages that are missing in the search index.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunBackfill {
@@ -199,7 +199,7 @@ impl RunBackfill {
             .example(r#"{"agentId":"writer"}"#);
 }
 
-/// What a backfill did.
+/// The result of a backfill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backfilled {
     /// Messages that were not in the index, and now are.
@@ -228,7 +228,7 @@ pub struct SearchStatus {
     pub text_bytes: u64,
     /// Volumes in which it lies.
     pub volumes: u64,
-    /// The embedder's model.
+    /// The id of the model that makes vectors.
     pub model: String,
     /// How long its vectors are.
     pub dimensions: usize,

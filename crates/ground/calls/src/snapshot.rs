@@ -9,7 +9,7 @@ use crate::{Message, Thread};
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot<'a> {
-    /// The thread.
+    /// The thread without its messages.
     #[serde(flatten)]
     pub thread: Thread,
     /// The version with what is not durable yet, where there is any.

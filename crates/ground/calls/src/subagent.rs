@@ -34,7 +34,7 @@ pub struct Subagent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4_096))]
     pub title: Option<String>,
-    /// What it is for.
+    /// The task of the subagent.
     #[serde(default)]
     #[schemars(length(max = 4_096))]
     pub description: String,
@@ -58,11 +58,11 @@ pub struct Subagent {
     /// Whether it reports to its parent by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_communication: Option<ParentCommunication>,
-    /// What it is doing at first. Default: `created`.
+    /// The first status of the subagent. Default: `created`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4_096), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub status: Option<String>,
-    /// Its first messages.
+    /// The messages it begins with.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     #[schemars(length(max = 1_000))]
     pub messages: Vec<NewMessage>,
@@ -91,7 +91,7 @@ impl Subagent {
 /// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubagentThread {
-    /// The thread.
+    /// The new thread.
     #[serde(flatten)]
     pub thread: Thread,
     /// The files it was given, in the order in which they were named, by their paths in that thread.
@@ -103,7 +103,7 @@ pub struct SubagentThread {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyParent {
-    /// The text.
+    /// The text of the message.
     #[schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub content: String,
     /// Paths of files of this thread. The parent gets them with the message, as `/attachments/NAME`.
@@ -130,7 +130,7 @@ impl NotifyParent {
             .example(r#"{"content":"The draft is ready."}"#);
 }
 
-/// What came of a message to the parent: it waits there, or there is no parent.
+/// The result of a message to the parent: it waits there, or there is no parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Notified {
@@ -145,7 +145,7 @@ pub struct Notified {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
-    /// The words.
+    /// The status, in free words.
     #[schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub status: String,
 }
@@ -160,7 +160,7 @@ impl SetStatus {
             .example(r#"{"status":"reading the draft"}"#);
 }
 
-/// What came of a new status.
+/// The result of a new status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusSet {

@@ -5,17 +5,17 @@ use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Times
 
 use crate::{Execution, Relationship, Sandbox};
 
-/// A thread in a list. What has a default is always there; what is optional only if it is set.
+/// A thread in a list. Fields with a default are always present, optional fields only if they are set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSummary {
-    /// Its identity.
+    /// The full id of the thread.
     pub id: ThreadId,
     /// Its short id: the same identity.
     pub short_id: ShortId,
     /// The account that owns it.
     pub account_id: Account,
-    /// Its version.
+    /// The version of the thread.
     pub v: Version,
     /// When it came into being.
     pub created: Timestamp,
@@ -37,11 +37,11 @@ pub struct ThreadSummary {
     pub visibility: Visibility,
     /// When it was terminated, or null.
     pub terminated: Option<Timestamp>,
-    /// Free-form JSON object.
+    /// Metadata of the user: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]
     pub metadata: Option<Json>,
-    /// Unsent text.
+    /// Text that is not sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
     /// Whether the draft is sent by itself.
@@ -73,10 +73,10 @@ pub struct ThreadSummary {
     /// The user it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// What it is for.
+    /// The purpose of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// What it is doing, in its own words.
+    /// The status that its agent gave, in free words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The workspace it began in.
@@ -103,25 +103,25 @@ pub struct ThreadSummary {
     pub execution: Option<Execution>,
     /// When the user last said something; when the thread was born, if never.
     pub user_last_interacted_at: Timestamp,
-    /// What it did to its files.
+    /// The changes that the thread made to its files.
     pub diff_stats: DiffStats,
     /// The relations in which it is the child.
     pub parent_relationships: Vec<Relationship>,
 }
 
-/// What a thread did to its files.
+/// Counts of the changes that a thread made to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DiffStats {
-    /// Whole files.
+    /// Counts of whole files.
     pub files: Changed,
-    /// Lines of files.
+    /// Counts of lines of files.
     pub lines: Changed,
 }
 
 /// How many were added, changed and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Changed {
-    /// New ones.
+    /// Number of new ones.
     pub added: u64,
     /// Ones that are different now.
     pub changed: u64,

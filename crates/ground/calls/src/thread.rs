@@ -5,18 +5,18 @@ use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Times
 
 use crate::Execution;
 
-/// A thread. What has a default is always there; what is optional only if it is set.
+/// A thread. Fields with a default are always present, optional fields only if they are set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
-    /// Its identity.
+    /// The full id of the thread.
     pub id: ThreadId,
     /// Its short id: the same identity.
     pub short_id: ShortId,
     /// The account that owns it; visitors are not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_id: Option<Account>,
-    /// Its version.
+    /// The version of the thread.
     pub v: Version,
     /// When it came into being.
     pub created: Timestamp,
@@ -38,11 +38,11 @@ pub struct Thread {
     pub visibility: Visibility,
     /// When it was terminated, or null.
     pub terminated: Option<Timestamp>,
-    /// Free-form JSON object.
+    /// Metadata of the user: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]
     pub metadata: Option<Json>,
-    /// Unsent text.
+    /// Text that is not sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
     /// Whether the draft is sent by itself.
@@ -65,10 +65,10 @@ pub struct Thread {
     /// The user it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// What it is for.
+    /// The purpose of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// What it is doing, in its own words.
+    /// The status that its agent gave, in free words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The workspace it began in.

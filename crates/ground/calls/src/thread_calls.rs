@@ -17,7 +17,7 @@ use crate::{ErrorCode, asked};
 /// A new thread: fields of its record by their names on the wire, and its first messages.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Create {
-    /// The fields.
+    /// The fields that are set.
     pub fields: FieldChanges,
     /// Its first messages, in the same commit.
     pub messages: Vec<NewMessage>,
@@ -48,7 +48,7 @@ impl Create {
         self
     }
 
-    /// Begins with `message`.
+    /// Adds a message that the thread begins with.
     #[must_use]
     pub fn message(mut self, message: impl Into<NewMessage>) -> Self {
         self.messages.push(message.into());
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Create {
 struct NewThread {
     #[serde(flatten)]
     fields: threadkeep_model::schema::ThreadFields,
-    /// Its first messages.
+    /// The messages that the thread begins with.
     #[schemars(length(max = 1_000))]
     messages: Vec<NewMessage>,
 }
@@ -137,7 +137,7 @@ impl Update {
             .fails(&[ErrorCode::ThreadClosed, ErrorCode::InvalidTransition])
             .example(r#"{"title":"Trip to Naples","draft":null}"#);
 
-    /// Sets nothing yet.
+    /// An update without fields.
     pub fn new() -> Self {
         Self::default()
     }
@@ -149,7 +149,7 @@ impl Update {
         self
     }
 
-    /// Sets the title.
+    /// Sets the title of the thread.
     #[must_use]
     pub fn title(self, title: &str) -> Self {
         self.field("title", Json::string(title))
@@ -208,7 +208,7 @@ impl ChangeOwner {
             .example(r#"{"account":"ann"}"#);
 }
 
-/// Lists threads.
+/// Lists threads of the account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListThreads {
@@ -326,19 +326,19 @@ pub enum Archived {
     /// Threads that are not archived.
     #[default]
     No,
-    /// Archived threads.
+    /// Only archived threads.
     Yes,
-    /// Both.
+    /// Archived and other threads.
     Any,
 }
 
 /// By what a list is sorted, the newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListSort {
-    /// The last change.
+    /// By the last change.
     #[default]
     Updated,
-    /// The creation.
+    /// By the creation.
     Created,
 }
 

@@ -12,7 +12,7 @@ use crate::object::{object, thread};
 use crate::shape::{Carried, reads, shaped};
 use crate::{ArtifactVersion, ErrorCode};
 
-/// Where to fork.
+/// The point at which a thread is forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForkPoint {
     /// As the thread is now.
@@ -30,7 +30,7 @@ pub enum ForkPoint {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ForkShape", into = "ForkShape")]
 pub struct Fork {
-    /// Where.
+    /// The point of the fork.
     pub at: ForkPoint,
     /// A title; without one it is `Forked: X`, then `Forked(2): X`, and so on.
     pub title: Option<String>,
@@ -65,7 +65,7 @@ impl Fork {
         Self { at: ForkPoint::Version(version), title: None }
     }
 
-    /// Called `title`.
+    /// Gives the fork a title.
     #[must_use]
     pub fn titled(mut self, title: &str) -> Self {
         self.title = Some(title.to_owned());
@@ -120,28 +120,28 @@ impl From<Fork> for ForkShape {
 enum ForkAt {
     /// As the thread is now.
     Now {
-        /// A title.
+        /// The title of the fork.
         title: Option<String>,
     },
-    /// After an index.
+    /// A fork after the message with an index.
     Index {
         /// After the message with this index.
         message_index: u64,
-        /// A title.
+        /// The title of the fork.
         title: Option<String>,
     },
-    /// After a message.
+    /// A fork after a message.
     Message {
-        /// After this message.
+        /// The last message that the fork shares.
         message_id: MessageName,
-        /// A title.
+        /// The title of the fork.
         title: Option<String>,
     },
-    /// At a version.
+    /// A fork at a version.
     Version {
         /// As the thread was at this version.
         version: Version,
-        /// A title.
+        /// The title of the fork.
         title: Option<String>,
     },
 }
@@ -150,10 +150,10 @@ enum ForkAt {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handoff {
-    /// What the new thread is for.
+    /// The purpose of the new thread.
     #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub goal: String,
-    /// What it should know; without it, the built-in summary of the conversation so far.
+    /// A summary for the new thread. Default: the built-in summary of the conversation so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub summary: Option<String>,
@@ -209,7 +209,7 @@ impl Mention {
 /// Where to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RollbackTo {
-    /// This version.
+    /// The state at this version.
     Version(Version),
     /// The last entry at or before this time.
     Timestamp(Timestamp),
@@ -229,7 +229,7 @@ pub enum RollbackTo {
 pub enum StepName {
     /// By its index, counted from 0.
     Index(u64),
-    /// By its id.
+    /// The message with this id.
     Message(MessageName),
 }
 
@@ -255,11 +255,11 @@ impl<'de> Deserialize<'de> for StepName {
     }
 }
 
-/// Goes back to an earlier state. Nothing is lost: what was undone stays readable as of its version.
+/// Goes back to an earlier state. Nothing is lost: undone entries stay readable as of their version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RollbackShape", into = "RollbackShape")]
 pub struct Rollback {
-    /// Where to.
+    /// The state to go back to.
     pub to: RollbackTo,
 }
 
@@ -358,32 +358,32 @@ impl From<Rollback> for RollbackShape {
 #[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
 #[allow(dead_code, reason = "its variants are the documentation")]
 enum Back {
-    /// To a checkpoint.
+    /// Back to a checkpoint.
     Checkpoint {
         /// To the version with this name.
         checkpoint: String,
     },
-    /// To a step.
+    /// Back to a step.
     Step {
         /// To just after this message of the assistant, with the results of its calls: its id or its index.
         step: StepName,
     },
-    /// To a time.
+    /// Back to a time.
     Timestamp {
         /// To how it was at this time.
         timestamp: Timestamp,
     },
-    /// To a version.
+    /// Back to a version.
     Version {
-        /// To this version.
+        /// The version to go back to.
         version: Version,
     },
-    /// One file only.
+    /// Only one file goes back.
     ArtifactVersion {
         /// To what this file was at a version; everything else stays.
         artifact_version: ArtifactVersion,
     },
-    /// Back again.
+    /// The last rollback or truncation is undone.
     Undo {
         /// To before the last rollback or truncation.
         #[schemars(extend("const" = true))]
@@ -391,7 +391,7 @@ enum Back {
     },
 }
 
-/// `true`.
+/// The JSON value `true`.
 struct True;
 
 impl JsonSchema for True {
@@ -421,7 +421,7 @@ pub enum TruncateFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TruncateShape", into = "TruncateShape")]
 pub struct Truncate {
-    /// The point.
+    /// The first message to drop.
     pub from: TruncateFrom,
 }
 
@@ -532,7 +532,7 @@ impl SetCheckpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
-    /// The name.
+    /// The name of the checkpoint.
     pub name: String,
     /// The version it names.
     pub version: Version,
@@ -570,6 +570,6 @@ reads! {
 /// The built-in summary of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// The text.
+    /// The text of the summary.
     pub summary: String,
 }

@@ -44,7 +44,7 @@ impl RunDoctor {
         .example(r#"{"repair":false}"#);
 }
 
-/// What the doctor found.
+/// The report of the doctor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Doctor {
@@ -58,44 +58,44 @@ pub struct Doctor {
     pub entries: u64,
     /// Blobs that were looked at.
     pub blobs: u64,
-    /// What is derived and not what the log says; a repair rebuilds it.
+    /// Derived data that differs from the log; a repair rebuilds it.
     pub derived: Vec<String>,
     /// Damage to the log or to blobs, which nothing can rebuild.
     pub damage: Vec<String>,
 }
 
-/// What a garbage collection freed.
+/// The result of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gc {
-    /// Segments.
+    /// Freed segments.
     pub segments: u64,
-    /// Entries.
+    /// Freed entries.
     pub entries: u64,
-    /// Blobs.
+    /// Freed blobs.
     pub blobs: u64,
     /// Bytes given back to the file system.
     pub bytes: u64,
 }
 
-/// `{"threads": …}`: what an import brought.
+/// The result of an import: `{"threads": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
-    /// How many threads.
+    /// Number of imported threads.
     pub threads: u64,
 }
 
-/// What a copy consists of.
+/// The size of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Copied {
     /// Threads, of all accounts.
     pub threads: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Blobs.
+    /// Number of blobs.
     pub blobs: u64,
     /// Deleted threads, whose ids stay refused.
     pub deleted: u64,

@@ -15,7 +15,7 @@ const ONE: &str = "/v1/threads/{thread}/kv/{valueKey}";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Value {
-    /// The key.
+    /// The key of the value.
     pub key: ValueKey,
     /// The JSON, exactly as it was set.
     pub value: Json,
@@ -27,7 +27,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// Nothing under `key`.
+    /// The answer for a key without a value.
     pub fn missing(key: ValueKey) -> Self {
         Self { key, value: Json::null(), version: Version::START, updated_at: None }
     }
@@ -38,7 +38,7 @@ impl Value {
     }
 }
 
-/// Lists values.
+/// Lists values of a thread.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListValues {
@@ -71,7 +71,7 @@ impl ListValues {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetValue {
-    /// The key.
+    /// The key of the value.
     #[serde(rename = "valueKey", deserialize_with = "parsed")]
     #[schemars(skip)]
     pub key: ValueKey,
@@ -93,10 +93,10 @@ impl GetValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetValue {
-    /// The key.
+    /// The key of the value.
     #[serde(rename = "valueKey", deserialize_with = "parsed")]
     pub key: ValueKey,
-    /// The value.
+    /// The new value; null deletes the key.
     pub value: Json,
     /// The version the value has to be at; 0 if the key has to be missing.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text")]
@@ -113,7 +113,7 @@ impl SetValue {
         .fails(&[ErrorCode::ThreadClosed])
         .example(r#"{"theme":"dark"}"#);
 
-    /// This value under this key, whatever it holds now.
+    /// Sets the key without a condition.
     ///
     /// # Errors
     /// If the key breaks a rule.
@@ -136,7 +136,7 @@ impl JsonSchema for SetValue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteValue {
-    /// The key.
+    /// The key of the value.
     #[serde(rename = "valueKey", deserialize_with = "parsed")]
     #[schemars(skip)]
     pub key: ValueKey,

@@ -38,7 +38,7 @@ reads! {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Queue {
-    /// The message.
+    /// The message to queue.
     pub message: NewMessage,
 }
 
@@ -81,9 +81,9 @@ pub struct Queued {
     pub id: QueuedId,
     /// Its number, which it keeps too.
     pub number: u64,
-    /// The message.
+    /// The waiting message.
     pub queued_message: MessageBody,
-    /// Who queued it.
+    /// The actor that queued it.
     pub actor: Actor,
     /// When it was queued, or last edited.
     pub created_at: Timestamp,
@@ -96,7 +96,7 @@ pub struct EditQueued {
     /// The message that waits.
     #[serde(deserialize_with = "parsed")]
     pub item: QueuedId,
-    /// New content.
+    /// The new content; without it, the content stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// Fields of the metadata to set; null clears one.
@@ -161,11 +161,11 @@ impl Begin {
             .example(r#"{"ttl":600000}"#);
 }
 
-/// Goes one step further: what the executor says, then what waits in the queue.
+/// Takes one step: appends messages of the executor, then delivers the queue.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
-    /// The execution.
+    /// The id of the execution.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub execution: Uuid,
@@ -201,15 +201,15 @@ impl Step {
     }
 }
 
-/// Ends an execution.
+/// Ends the execution of a thread.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct End {
-    /// The execution.
+    /// The id of the execution.
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub execution: Uuid,
-    /// How it ended.
+    /// The outcome of the execution.
     #[serde(default)]
     pub status: ExecutionStatus,
     /// Messages to append first.
@@ -237,11 +237,11 @@ impl End {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// Its identity.
+    /// The id of the execution.
     pub execution_id: Uuid,
-    /// Who works.
+    /// The name of the executor.
     pub by: String,
-    /// When it began.
+    /// When the execution began.
     pub began_at: Timestamp,
     /// From when on others may take over, unless it goes a step further.
     pub expires_at: Timestamp,
@@ -256,17 +256,18 @@ impl From<threadkeep_model::Execution> for Execution {
     }
 }
 
-/// What a begin, a step or an end did: `messages` is what a model is given, for a begin, and what was appended otherwise.
+/// The result of a begin, a step or an end. After a begin, `messages` are the messages for a model; else the appended
+/// ones.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Progressed<'a> {
-    /// The execution.
+    /// The id of the execution.
     pub execution_id: Uuid,
-    /// The thread's version.
+    /// The version of the thread.
     pub version: Version,
-    /// What was appended to the conversation by it, in order.
+    /// The messages that were appended to the conversation, in order.
     pub delivered: Vec<Message<'a>>,
-    /// What was injected and is taken up with it, immediate ones first. It is not part of the conversation.
+    /// The injections that were delivered, immediate ones first. They are not part of the conversation.
     #[serde(default)]
     pub injections: Vec<Injection>,
     /// The conversation as a model is given it, for a begin.
@@ -281,12 +282,12 @@ pub struct ModelMessage {
     /// The message of the thread it is; absent for one that only answers calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MessageId>,
-    /// Its role.
+    /// The role of the speaker.
     pub role: Role,
     /// The name of the speaker or the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it says: a string, or typed parts.
+    /// The content: a string, or typed parts.
     pub content: Content,
 }
 
@@ -294,7 +295,7 @@ pub struct ModelMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Assign {
-    /// The agent.
+    /// The name of the agent.
     #[schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub agent_id: String,
 }
@@ -309,7 +310,7 @@ impl Assign {
             .fails(&[ErrorCode::ThreadClosed])
             .example(r#"{"agentId":"writer"}"#);
 
-    /// To `agent_id`.
+    /// Assigns the thread to `agent_id`.
     pub fn to(agent_id: &str) -> Self {
         Self { agent_id: agent_id.to_owned() }
     }
@@ -319,7 +320,7 @@ impl Assign {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ActivateSkill {
-    /// The skill.
+    /// The skill to activate.
     pub skill: Skill,
 }
 
@@ -355,10 +356,10 @@ impl JsonSchema for ActivateSkill {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Emit {
-    /// Its name.
+    /// The name of the event.
     #[schemars(length(max = 100), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub event: String,
-    /// What it carries.
+    /// The data of the event: any JSON.
     pub data: Json,
 }
 

@@ -13,7 +13,7 @@ use crate::shape::reads;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Writer {
-    /// What writes under the lease carry; only the holder sees it.
+    /// The token that writes under the lease carry; only the holder sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
     /// Who holds it, in words for people.
@@ -28,7 +28,7 @@ impl Writer {
         Self { token: Some(lease.token), ..Self::seen(lease) }
     }
 
-    /// The lease as everybody else sees it.
+    /// The lease as other callers see it.
     pub fn seen(lease: &Lease) -> Self {
         Self { token: None, holder: lease.holder.clone(), expires_at: lease.until }
     }
@@ -96,7 +96,7 @@ impl RenewWriter {
 /// `{"released": …}`: whether a lease was still held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
-    /// Whether it was.
+    /// Whether a lease was still held, and is released now.
     pub released: bool,
 }
 

@@ -106,8 +106,8 @@ enum Standing {
     Common,
 }
 
-/// Whether the common line at `index` stands in a run of lines that are mostly alone: matched, it would only break up
-/// what was replaced as a whole.
+/// Whether the common line at `index` is in a run of lines that are mostly alone: matched, it would only break up a
+/// replaced block.
 fn in_lonely_company(standing: &[Standing], index: usize) -> bool {
     let before = company(standing[index.saturating_sub(COMPANY_LINES)..index].iter().rev());
     let after = company(standing[index + 1..].iter().take(COMPANY_LINES));
@@ -173,7 +173,7 @@ impl Group<'_> {
             while self.down() {
                 beside |= other[self.gap] > 0;
             }
-            // What joined on the way may let the larger group slide where the smaller one could not.
+            // The lines that joined on the way may let the larger group slide where the smaller one could not.
             if self.size() == size {
                 break (highest, beside);
             }

@@ -9,8 +9,8 @@
 //! `imara-diff`, chose another one in 7 of 100 comparisons of short texts, and in 25 of 100 of longer ones. The tests
 //! hold the answers against the git that is installed.
 //!
-//! Time grows with the number of lines times the square root of it at worst, and memory with the number of lines,
-//! whatever the texts are.
+//! For all texts, time grows at worst with the number of lines times its square root, and memory with the number of
+//! lines.
 //!
 //! ```
 //! use threadkeep_merge::{Labels, merge};

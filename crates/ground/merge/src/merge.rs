@@ -1,4 +1,4 @@
-//! The three-way merge: what each side did to the base, laid over each other.
+//! The three-way merge: the changes of both sides to the base, combined.
 //!
 //! Both sides are compared with the base. Changes that do not touch are both taken; changes that touch are a conflict
 //! unless both sides made the same one. A conflict is then made as small as it can be: the two sides are compared with
@@ -16,14 +16,14 @@ const JOINED_LINES_MAX: usize = 3;
 /// How many characters a marker has.
 const MARKER_LENGTH: usize = 7;
 
-/// What the markers of a conflict call the two sides. An empty label leaves the marker bare.
+/// The names of the two sides in conflict markers. An empty label leaves the marker bare.
 ///
 /// Labels are written as they are: they should not contain line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels<'a> {
-    /// Beside `<<<<<<<`.
+    /// The label beside `<<<<<<<`.
     pub ours: &'a str,
-    /// Beside `>>>>>>>`.
+    /// The label beside `>>>>>>>`.
     pub theirs: &'a str,
 }
 
@@ -32,7 +32,7 @@ pub struct Labels<'a> {
 pub struct Merged {
     /// The merged text; where there is a conflict it has both sides, between markers.
     pub bytes: Vec<u8>,
-    /// What could not be merged, in order.
+    /// The conflicts, in order.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -117,7 +117,7 @@ struct Sides<'a> {
     theirs: Text<'a>,
 }
 
-/// A stretch that at least one side changed. What lies between two of them is the same on both sides.
+/// A stretch that at least one side changed. The lines between two of them are the same on both sides.
 struct Region {
     verdict: Verdict,
     ours: Range<usize>,
@@ -132,7 +132,7 @@ enum Verdict {
     Theirs,
     /// Both changed it, and it came out the same.
     Same,
-    /// Both changed it.
+    /// Both sides changed it.
     Conflict,
 }
 

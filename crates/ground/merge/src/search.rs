@@ -1,14 +1,14 @@
-//! Which lines of two texts stay: Myers' search from both ends, with a bound on what it may cost.
+//! The lines of two texts that stay: Myers' search from both ends, with a bound on its cost.
 //!
 //! The two texts span a grid; a step right leaves out an old line, a step down takes in a new one, and a diagonal step
 //! keeps a line that both have. Two waves walk it, one from the beginning and one from the end, each a step further a
 //! round; where they meet, the box is cut in two and each half is searched the same way.
 //!
-//! What git's diff decides where several answers are equally short is decided here too, since a merge depends on it:
-//! diagonals are tried from the highest down, and an old line goes before a new one comes. And as there, a search that
-//! becomes dear stops at a good place that is perhaps not the best: [`Budget`] says when. So the time is bounded by the
-//! number of lines times the square root of it, whatever the texts are; and beyond [`STEPS_MAX`], which texts that people
-//! write do not come near, lines that were not looked at yet are taken as changed.
+//! Where several answers are equally short, the choice is that of git's diff, since a merge depends on it: diagonals
+//! are tried from the highest down, and an old line goes before a new one comes. As in git, an expensive search stops
+//! at a good place that is perhaps not the best: [`Budget`] says when. So for all texts the time is bounded by the
+//! number of lines times its square root. Beyond [`STEPS_MAX`], which texts by people do not come near, the remaining
+//! lines are taken as changed.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ pub(crate) fn power_near_root(n: usize) -> usize {
     1 << bits.div_ceil(2)
 }
 
-/// What a search of one box may cost.
+/// The bound on the cost of a search of one box.
 #[derive(Clone, Copy, PartialEq)]
 enum Budget {
     /// Shortcuts are taken and the rounds are counted.
@@ -145,7 +145,7 @@ impl Wave {
     }
 }
 
-/// What a round of a wave found.
+/// The result of a round of a wave.
 enum Round {
     Met { old: isize, new: isize },
     Walked { good_run: bool },

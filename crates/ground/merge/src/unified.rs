@@ -6,12 +6,12 @@ use crate::Hunk;
 use crate::compare::Comparison;
 use crate::lines::{Numbering, Text};
 
-/// What the head of a unified difference calls the two texts. Written as they are: they should not contain line ends.
+/// The names of the two texts in the head of a unified difference. They are written as they are, without line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
-    /// Beside `---`.
+    /// The name beside `---`.
     pub old: &'a str,
-    /// Beside `+++`.
+    /// The name beside `+++`.
     pub new: &'a str,
 }
 

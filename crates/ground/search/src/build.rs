@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 /// How a text came into the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Appended.
+    /// An appended message.
     Appended,
     /// Put before another message.
     Inserted,
@@ -30,7 +30,7 @@ pub enum Form {
 /// A message as it is indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    /// The message.
+    /// The id of the message.
     pub message: MessageId,
     /// The entry that says what it says: the message's first, or an edit.
     pub carrier: MessageId,
@@ -42,7 +42,7 @@ pub struct Document<'a> {
     pub time: Timestamp,
     /// The name of the speaker, if it has one.
     pub name: Option<&'a str>,
-    /// What it says.
+    /// The text of the message.
     pub text: &'a str,
 }
 
@@ -104,7 +104,8 @@ impl Builder {
         self.text_bytes
     }
 
-    /// Adds a message. Its vector, a signed byte a dimension, is empty where there is none; in one volume all have one, or none has.
+    /// Adds a message. Its vector, a signed byte a dimension, is empty where there is none; in one volume all have one,
+    /// or none has.
     pub fn add(&mut self, document: &Document<'_>, vector: Box<[u8]>) {
         let doc = self.rows.len() as u32;
         let (mut length, mut head_length) = (0, 0);

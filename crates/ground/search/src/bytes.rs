@@ -2,7 +2,7 @@
 
 use crate::Damaged;
 
-/// Appends `number`.
+/// Appends `number` in as few bytes as it needs.
 pub(crate) fn put(into: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         into.push(number as u8 | 0x80);

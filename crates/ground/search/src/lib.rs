@@ -1,10 +1,10 @@
-//! Finding conversations: what a message says becomes terms and a vector, these lie in *volumes*, and a question is
-//! ranked over them. Pure: no I/O, no clock, no knowledge of who may see what.
+//! Finding conversations: messages become terms and vectors, which lie in *volumes*, and a question is ranked over
+//! them. Pure: no I/O, no clock, no knowledge of access rights.
 //!
 //! - [`words`](mod@words): from text to words and terms.
 //! - [`Builder`] makes a volume of messages, [`merge`] one of several, [`Volume`] reads it.
-//! - A [`Shelf`] is the volumes of one account; [`Question`] is what is asked; [`Matches`] are the candidates, with
-//!   which the reader, who knows what a thread shows, computes the final scores.
+//! - A [`Shelf`] is the volumes of one account; a [`Question`] is the parsed query; [`Matches`] are the candidates. The
+//!   reader, who knows what a thread shows, computes the final scores with them.
 
 mod build;
 mod bytes;

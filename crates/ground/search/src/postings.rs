@@ -1,4 +1,4 @@
-//! Which messages have a term, how often, and how often near their beginning.
+//! The messages with a term: how often they have it, and how often near their beginning.
 
 use crate::Damaged;
 use crate::bytes::{Reader, put};
@@ -16,7 +16,8 @@ pub(crate) struct Posting {
 /// Most occurrences that are told apart.
 const COUNT_MAX: u32 = 255;
 
-/// Postings in the order of their documents, as bytes. Both counts are one number: few pairs are common, and those are small.
+/// Postings in the order of their documents, as bytes. Both counts are one number: few pairs are common, and those are
+/// small.
 pub(crate) fn encode(postings: &[Posting], into: &mut Vec<u8>) {
     let mut next = 0;
     for posting in postings {

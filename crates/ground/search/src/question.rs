@@ -8,7 +8,7 @@ use crate::words::{Word, is_stop, stem, stemmer, words};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase(pub(crate) Vec<String>);
 
-/// What is asked.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
     /// The terms that count.
@@ -21,7 +21,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// What `text` asks.
+    /// Parses the query `text`.
     pub fn new(text: &str) -> Self {
         let (stemmer, mut phrases, mut required) = (stemmer(), Vec::new(), BTreeSet::new());
         for quoted in quoted(text) {
@@ -64,7 +64,7 @@ impl Question {
     }
 }
 
-/// What stands between pairs of quotation marks. One without a partner is none.
+/// The texts between pairs of quotation marks. A mark without a partner is text.
 fn quoted(text: &str) -> Vec<&str> {
     let marks: Vec<usize> = text.match_indices('"').map(|(at, _)| at).collect();
     marks.chunks_exact(2).map(|pair| &text[pair[0] + 1..pair[1]]).collect()

@@ -1,8 +1,8 @@
-//! Ranking: which messages answer a question, the best first.
+//! Ranking: the messages that answer a question, the best first.
 //!
 //! The words of a question are often spread over neighbouring messages, so a term that a neighbour has counts too, less
-//! than one of the message itself (BM25F over two fields, of which the second is never stored). Directions of vectors are
-//! compared the same way, those of the neighbours added to the message's own.
+//! than one of the message itself (BM25F over two fields, of which the second is never stored). Directions of vectors
+//! are compared the same way, those of the neighbours added to the message's own.
 //!
 //! First every document of the shelf is looked at as far as its own volume shows its neighbours; that finds candidates.
 //! The reader knows what a thread shows, finds the true neighbours, and asks for the exact score.
@@ -35,7 +35,7 @@ const FEW_DOCUMENTS: usize = 16_384;
 /// By how much that may differ where the neighbours lie in other volumes.
 const ALIKE_SLACK: f32 = 0.02;
 
-/// Which documents are wanted.
+/// The filters for documents.
 #[derive(Debug, Clone, Default)]
 pub struct Wants {
     /// Only of this role.
@@ -53,7 +53,7 @@ pub struct Wants {
 /// A document and how well it answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
-    /// The document.
+    /// The place of the document.
     pub place: Place,
     /// How well its words answer: 1 is the best.
     pub keyword: f32,
@@ -66,11 +66,11 @@ pub struct Scored {
 /// A term of the question, and who has it.
 struct Asked {
     rarity: f32,
-    /// Volume by volume.
+    /// Postings for each volume.
     postings: Vec<Vec<Posting>>,
 }
 
-/// What a question finds on a shelf.
+/// The candidates of a question on a shelf.
 pub struct Matches {
     shelf: Arc<Shelf>,
     question: Arc<Question>,
@@ -214,8 +214,8 @@ impl Matches {
         (square > 0.0).then(|| dot / square.sqrt())
     }
 
-    /// The score by words of every document of a volume, with the neighbours that it has there, and which documents have a
-    /// word of their own.
+    /// The score by words of every document of a volume, with the neighbours that it has there, and which documents
+    /// have a word of their own.
     fn by_words(&self, at: usize, volume: &Volume) -> (Vec<f32>, Vec<u32>) {
         if self.terms.iter().all(|term| term.postings[at].is_empty()) {
             return (Vec::new(), Vec::new());
@@ -343,8 +343,8 @@ impl Matches {
     }
 }
 
-/// Cosines of the question and documents with the neighbours that they have in their volumes. Most are neighbours of each
-/// other, so each product is kept.
+/// Cosines of the question and documents with the neighbours that they have in their volumes. Most are neighbours of
+/// each other, so each product is kept.
 struct Alike<'a> {
     matches: &'a Matches,
     /// The question, as coarse as documents are, and what makes a unit of it.
@@ -448,7 +448,7 @@ fn keep_best(found: &mut Vec<(f32, Place)>, count: usize) -> bool {
     false
 }
 
-/// Which documents of a volume are wanted.
+/// The filters for documents of one volume.
 struct Filter<'a> {
     volume: &'a Volume,
     wants: &'a Wants,

@@ -31,7 +31,7 @@ impl Shelf {
         Self { volumes, children: OnceLock::new() }
     }
 
-    /// Its volumes.
+    /// The volumes of the account.
     pub fn volumes(&self) -> &[Arc<Volume>] {
         &self.volumes
     }
@@ -116,8 +116,8 @@ impl Shelf {
         })
     }
 
-    /// The documents around one, the nearest first, before it and after it, along a path of segments, each with the last
-    /// position that is seen there, the newest segment first. What does not show is passed over.
+    /// The documents around one, the nearest first, before it and after it, along a path of segments, each with the
+    /// last position that is seen there, the newest segment first. What does not show is passed over.
     pub fn around(
         &self,
         at: Place,

@@ -16,23 +16,23 @@ use crate::postings::{Posting, decode};
 use crate::vectors::{inverse_length, sketch};
 use crate::{Damaged, Form};
 
-/// The first bytes of every volume: what it is, and the number of its format.
+/// The first bytes of every volume: a mark, and the number of the format.
 pub(crate) const MAGIC: &[u8] = b"TKvol\x01";
 /// Terms that share the space of their common beginnings.
 pub(crate) const TERMS_A_BLOCK: usize = 32;
 /// How far a message counts for those around it.
 pub(crate) const REACH: usize = 2;
 
-/// What the index knows of a segment: which thread wrote it, and what it grew from.
+/// A segment as the index knows it: the thread that wrote it, and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strand {
-    /// The segment.
+    /// The id of the segment.
     pub segment: SegmentId,
     /// The thread that wrote it.
     pub thread: ThreadId,
     /// When it came into being.
     pub created: Timestamp,
-    /// What it grew from.
+    /// The segment that it grew from.
     pub parent: Option<SegmentId>,
     /// Up to where it sees the messages of what it grew from.
     pub messages: Position,
@@ -162,7 +162,7 @@ impl Volume {
         self.bytes.len() + self.len() * 52 + self.sketches.len() * 8 + self.strands.len() * size_of::<Strand>()
     }
 
-    /// Which model made its vectors; empty if there are none.
+    /// The id of the model that made its vectors; empty without vectors.
     pub fn model(&self) -> &str {
         &self.model
     }
@@ -197,7 +197,7 @@ impl Volume {
         }
     }
 
-    /// Who speaks.
+    /// The role of the speaker.
     pub fn role(&self, doc: u32) -> Role {
         if self.form[doc as usize] & 1 == 0 { Role::User } else { Role::Assistant }
     }
@@ -297,7 +297,7 @@ impl Volume {
         Ok(bytes.into())
     }
 
-    /// Which documents have a term.
+    /// The documents with a term.
     pub(crate) fn postings(&self, term: &Term<'_>) -> Result<Vec<Posting>, Damaged> {
         decode(term.postings, term.documents, self.len())
     }

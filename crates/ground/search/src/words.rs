@@ -1,8 +1,8 @@
 //! From text to words, and from words to the terms of the index.
 //!
-//! A word is a run of letters and digits. Compared are its lower-case letters without accents, stemmed as English. A name
-//! such as `parseConfig` or `parse_config` counts as a whole and by its parts. Chinese, Japanese and Korean are written
-//! without spaces: each character is a word, and so is each pair.
+//! A word is a run of letters and digits. Compared are its lower-case letters without accents, stemmed as English. A
+//! name such as `parseConfig` or `parse_config` counts as a whole and by its parts. Chinese, Japanese and Korean are
+//! written without spaces: each character is a word, and so is each pair.
 
 use std::ops::Range;
 
@@ -38,7 +38,8 @@ pub struct Word {
     pub folded: String,
     /// Its bytes in the text.
     pub span: Range<usize>,
-    /// Whether it is a part of the word before that is no part, or that word itself joined: it stands nowhere by itself.
+    /// Whether it is a part of the word before that is no part, or that word itself joined: it stands nowhere by
+    /// itself.
     pub derived: bool,
 }
 
@@ -103,7 +104,7 @@ pub fn stem(stemmer: &Stemmer, folded: &str) -> String {
     }
 }
 
-/// What stems English words.
+/// A stemmer for English words.
 pub fn stemmer() -> Stemmer {
     Stemmer::create(Algorithm::English)
 }
@@ -152,7 +153,7 @@ fn humps(word: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// Characters of unspaced scripts one by one and in pairs; what stands between them, as words.
+/// Characters of unspaced scripts one by one and in pairs; the text between them as words.
 fn unspaced(name: &str, offset: usize, folded: &mut String, found: &mut impl FnMut(&str, Range<usize>, bool)) {
     let mut before: Option<usize> = None;
     let mut chars = name.char_indices().peekable();

@@ -76,25 +76,25 @@ pub enum GlobError {
         "the `{open}` at character {at} of the glob is not closed: close it, or write `\\{open}` for the character"
     )]
     Unclosed {
-        /// Which.
+        /// The character that opens it.
         open: char,
-        /// Where it is.
+        /// Its place, in characters.
         at: usize,
     },
     /// A `}` without its beginning.
     #[error("the `}}` at character {at} of the glob closes nothing: write `\\}}` for the character")]
     Unopened {
-        /// Where it is.
+        /// Its place, in characters.
         at: usize,
     },
     /// A range that goes backwards.
     #[error("the range {from}-{to} at character {at} of the glob goes backwards: write {to}-{from}")]
     Backwards {
-        /// What it begins with.
+        /// The first character of the range.
         from: char,
-        /// What it ends with.
+        /// The last character of the range.
         to: char,
-        /// Where it begins.
+        /// Its place, in characters.
         at: usize,
     },
     /// A `\` with nothing after it.
@@ -417,7 +417,7 @@ mod tests {
             if let Ok(glob) = Glob::new(&pattern) {
                 let start = std::time::Instant::now();
                 let _ = (0..10).filter(|_| glob.matches(&path)).count();
-                // No measure of speed: what grows with every star would not end.
+                // Not a measure of speed: a search that grows with every star would not end.
                 assert!(start.elapsed().as_secs() < 60, "{pattern} took {:?}", start.elapsed());
             }
         }

@@ -1,13 +1,13 @@
 //! Searching the lines of a file.
 //!
-//! What matches is a line: nothing a pattern says reaches from one line into the next, `^` and `$` are the ends of a
+//! A match lies within a line: no part of a pattern reaches from one line into the next, `^` and `$` are the ends of a
 //! line, and a `\r` before the `\n` is part of the end (`^`, `$` and `.` take a `\r` alone for one too). A pattern that
 //! asks for a line end is refused; a class that would have one among others, such as `\s` or `[^a]`, does without it.
 //!
 //! So the file is searched as one piece, which is fast, and a line is looked at only once it is known to match; or, if
-//! the pattern asks for some text that it does not begin with, once it is known to have that text. The time grows with
-//! the length of the file, whatever the pattern is, but also with the pattern: so patterns have a bound, very long lines
-//! are searched only so far with large ones, and whoever searches can break off.
+//! the pattern asks for some text that it does not begin with, once it is known to have that text. For all patterns,
+//! the time grows with the length of the file, but also with the pattern. So patterns have a bound, large patterns see
+//! only the beginning of very long lines, and the caller can stop a search.
 
 use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
@@ -22,7 +22,7 @@ const PATTERN_BYTES_MAX: usize = 4_096;
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 /// How many characters a match of a regular expression may consist of, each alternative and repetition counted.
 const POSITIONS_MAX: u64 = 1_000;
-/// What the search of one line may cost: bytes times the positions of the pattern. It is some seconds.
+/// The bound on the cost of one line: bytes times the positions of the pattern. It is some seconds.
 const LINE_COST_MAX: u64 = 1 << 28;
 /// How much is searched before it is asked whether to go on, if lines are not longer.
 const STEP_BYTES: usize = 256 << 10;
@@ -38,10 +38,10 @@ pub enum Mode {
     Literal,
 }
 
-/// Which letters are taken for the same.
+/// Whether upper and lower case are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Only equal ones.
+    /// Upper and lower case differ.
     Sensitive,
     /// Upper and lower case of one letter.
     Ignore,
@@ -108,7 +108,7 @@ pub enum GrepError {
     TooLarge,
 }
 
-/// Somebody said that a search shall not go on.
+/// The caller stopped the search.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the search was broken off")]
 pub struct BrokenOff;
@@ -214,7 +214,7 @@ impl Grep {
         // Only a single line is longer than a step, and so than this may be.
         let seen = end.min(start.saturating_add(self.line_bytes_max.max(STEP_BYTES)));
         let matched = self.regex.find_at(&bytes[..seen], start)?;
-        // What ends where a line was cut off may only seem to match.
+        // A match that ends where a line was cut off may only seem to match.
         let seems = seen < end && matched.end() == seen;
         // An empty match behind a line end is in the next line, which was not seen.
         let is_behind = matched.start() == end && end < bytes.len() && bytes[..end].ends_with(b"\n");

@@ -1,8 +1,8 @@
-//! Pictures: what kind and size one is, and what it looks like small.
+//! Pictures: their kind, their size, and thumbnails.
 //!
-//! [`probe`] reads only the head of a file. [`thumbnail`] decodes it, within bounds: a file that claims to be larger than
-//! [`PIXELS_MAX`], or that needs more memory than a picture of that size, is refused before it is decoded. A decoder stops
-//! when the picture is full, so that what a file may hide behind that costs nothing.
+//! [`probe`] reads only the head of a file. [`thumbnail`] decodes it, within bounds: a file that claims to be larger
+//! than [`PIXELS_MAX`], or that needs more memory than a picture of that size, is refused before it is decoded. A
+//! decoder stops when the picture is full, so extra data after it costs nothing.
 
 mod head;
 #[cfg(feature = "images")]
@@ -17,9 +17,9 @@ pub use small::{EDGE_DEFAULT, EDGE_MAX, PIXELS_MAX, Refused, Thumbnail, thumbnai
 /// The kinds of pictures that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// PNG.
+    /// The PNG format.
     Png,
-    /// JPEG.
+    /// The JPEG format.
     Jpeg,
     /// GIF, perhaps with several frames.
     Gif,
@@ -39,10 +39,10 @@ impl Format {
     }
 }
 
-/// What the head of a picture says.
+/// The head of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Its kind.
+    /// The format of the picture.
     pub format: Format,
     /// How many pixels it is wide.
     pub width: u32,

@@ -1,5 +1,5 @@
-//! What can be asked of a thread's files: which paths a [`Glob`] matches, which lines a [`Grep`] finds, what an
-//! [`image`] is and what it looks like small.
+//! Questions about the files of a thread: the paths that a [`Glob`] matches, the lines that a [`Grep`] finds, the kind
+//! of an [`image`] and its thumbnail.
 //!
 //! Pure functions over paths and bytes: no I/O, no async. Everything here is handed patterns and files of strangers, so
 //! each of them has a bound, and none can be made to take more than time in proportion to what is searched.

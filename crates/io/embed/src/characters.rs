@@ -1,4 +1,4 @@
-//! What each character is to uncased BERT models: part of a word, a word of its own, a gap, or nothing.
+//! The role of each character in uncased BERT models: part of a word, a word of its own, a gap, or nothing.
 //!
 //! By today's Unicode: some 700 marks and signs that were added since the reference's tables were made, and that no
 //! vocabulary has, are taken for what they are.
@@ -6,7 +6,7 @@
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// What a character is.
+/// The role of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Part of a word.
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Nothing,
 }
 
-/// What `character` is.
+/// The role of `character`.
 pub(crate) fn kind(character: char) -> Kind {
     match character {
         'a'..='z' | 'A'..='Z' | '0'..='9' => Kind::Letter,

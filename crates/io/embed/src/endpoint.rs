@@ -1,11 +1,11 @@
 //! Vectors from any endpoint that speaks OpenAI's `/v1/embeddings`: a service, or a model server of one's own.
 //!
-//! Texts that were asked for before are answered from memory. The others go out in batches, one request after another,
-//! not faster than the settings allow. What fails for the moment is tried again for a while, with growing pauses, and
-//! not before the endpoint wants it.
+//! Repeated texts are answered from memory. The others go out in batches, one request after another, not faster than
+//! the settings allow. A temporary failure is retried for a while, with growing pauses, and not before the endpoint
+//! allows it.
 //!
-//! The key, and what was to be embedded, are in no error and in no `Debug`; of what an endpoint says about a failure only
-//! its status and its code are passed on.
+//! The key, and what was to be embedded, are in no error and in no `Debug`; of what an endpoint says about a failure
+//! only its status and its code are passed on.
 
 mod cache;
 mod pace;
@@ -81,7 +81,7 @@ impl EndpointSettings {
 pub struct Key(String);
 
 impl Key {
-    /// The key `secret`.
+    /// A key with this secret.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }

@@ -3,26 +3,26 @@
 /// Why there are no vectors. Neither its text nor its `Debug` holds a key or what was to be embedded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    /// Not now: nobody answers, or too slowly, or there have been too many requests.
+    /// Not at the moment: the endpoint does not answer, or too slowly, or there were too many requests.
     #[error("{who} gives no vectors at the moment: {what}; they are asked for again later")]
     Unavailable {
-        /// Who was asked.
+        /// The endpoint that was asked.
         who: String,
-        /// What went wrong.
+        /// The kind of failure.
         what: String,
     },
     /// Never like this: the key, the model or the address is wrong.
     #[error("{who} refuses: {what}; look at its settings")]
     Refused {
-        /// Who was asked.
+        /// The endpoint that was asked.
         who: String,
-        /// What it said.
+        /// Its status and its code.
         what: String,
     },
-    /// What came is no vectors, or not those of this model.
+    /// The answer does not contain vectors, or not those of this model.
     #[error("{who} answered with something else than the vectors asked for: {what}")]
     NotUnderstood {
-        /// Who was asked.
+        /// The endpoint that was asked.
         who: String,
         /// What is odd about it.
         what: String,
@@ -30,7 +30,7 @@ pub enum EmbedError {
     /// A model cannot be read from its folder.
     #[error("the model in {folder} cannot be used: {what}")]
     Unusable {
-        /// The folder.
+        /// The path of the folder.
         folder: String,
         /// What is missing or wrong.
         what: String,

@@ -1,8 +1,8 @@
 //! The built-in embedder: a fixed vector for each piece of a word.
 //!
-//! A text's vector is the sum of the vectors of its pieces. The table with them, and with the vocabulary, is part of the
-//! program: `table/static.bin`, made by `table/make.py` from a model that reads whole sentences. Pieces that stand in
-//! every text are quiet in it, so that a sum says what its text is about.
+//! A text's vector is the sum of the vectors of its pieces. The table with them, and with the vocabulary, is part of
+//! the program: `table/static.bin`, made by `table/make.py` from a model that reads whole sentences. Pieces that stand
+//! in every text are quiet in it, so that a sum says what its text is about.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ static MODEL: LazyLock<Model> =
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(FILE).expect("the table is part of the program"));
 
 impl Static {
-    /// The built-in embedder.
+    /// The embedder with the built-in table.
     pub fn new() -> Self {
         Self(())
     }

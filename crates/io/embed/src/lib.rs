@@ -1,11 +1,11 @@
 //! Texts as vectors: near each other where the texts mean something alike.
 //!
-//! [`Embedder`] is the one interface. Whoever compares vectors keeps the id of their [`Model`] beside them: vectors of
-//! different models have nothing to do with each other.
+//! [`Embedder`] is the one interface. Store the id of the [`Model`] beside its vectors: vectors of different models
+//! cannot be compared.
 //!
 //! [`Static`] is built in: a table with a vector for each piece of a word, shipped with the program. It needs no
 //! download, no folder and no runtime, and makes some ten thousand vectors a second. Two more are features: `Endpoint`
-//! (`endpoint`) asks whatever speaks OpenAI's `/v1/embeddings`, `Transformer` (`transformer`) runs a model of MiniLM's kind
+//! (`endpoint`) asks any server with OpenAI's `/v1/embeddings`, `Transformer` (`transformer`) runs a model like MiniLM
 //! from a folder.
 //!
 //! ```
@@ -42,7 +42,7 @@ pub use vector::{Vector, dot};
 /// A future in a box, so that traits can promise one.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Which model made a vector. Vectors of different models are never compared.
+/// The model that made a vector. Vectors of different models are never compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     /// Names the model and its version, such as `threadkeep-static-1`. Equal ids mean that vectors can be compared, now
@@ -59,8 +59,8 @@ pub trait Embedder: Send + Sync {
 
     /// A vector for each of `texts`, in their order, each as long as [`Model::dimensions`] says.
     ///
-    /// Any text will do: one that is too long is cut, and one that says nothing has a vector of zeros, which is near to
-    /// nothing. Any number of texts will do, too: what can only be made in smaller batches is divided here.
+    /// Every text is accepted: a long one is cut, and one without content has a vector of zeros, which is near to
+    /// nothing. Any number of texts is accepted: they are divided into batches here.
     ///
     /// # Errors
     /// [`EmbedError`], for all of `texts`: [`EmbedError::is_passing`] tells whether later may be better.

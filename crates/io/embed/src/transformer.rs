@@ -1,9 +1,9 @@
-//! A BERT encoder of MiniLM's kind that runs here, from a folder that somebody put there. Nothing is ever fetched.
+//! A BERT encoder like MiniLM that runs in this process, from a local folder. Nothing is downloaded.
 //!
-//! The folder has what models of sentence-transformers have: `config.json`, `vocab.txt` and `model.safetensors` in 32-bit
-//! floats, and perhaps `sentence_bert_config.json`, which says how much of a text the model was trained to read. A text's
-//! vector is the mean of the last layer's states. Models that are pooled otherwise, or that are not uncased BERT, are refused
-//! rather than run wrongly.
+//! The folder has what models of sentence-transformers have: `config.json`, `vocab.txt` and `model.safetensors` in
+//! 32-bit floats, and perhaps `sentence_bert_config.json`, which says how much of a text the model was trained to read.
+//! A text's vector is the mean of the last layer's states. Models that are pooled otherwise, or that are not uncased
+//! BERT, are refused rather than run wrongly.
 //!
 //! Texts are run one by one, without padding, on one of the runtime's threads for blocking work: some twenty messages
 //! a second and core. `encoder` is the arithmetic, `folder` reads the files.
@@ -19,7 +19,7 @@ use self::folder::Folder;
 use crate::wordpiece::Vocabulary;
 use crate::{BoxFuture, EmbedError, Embedder, Model, Vector};
 
-/// Texts that are run without looking whether anybody still waits for them.
+/// Texts that run before looking whether the caller still waits.
 const BATCH_TEXTS_MAX: usize = 8;
 /// What is looked at of a text; its pieces are cut where the model ends.
 const TEXT_CHARS_MAX: usize = 20_000;

@@ -2,8 +2,8 @@
 
 /// A direction in the space of a model, of any number of dimensions, in a byte each.
 ///
-/// Its length is one, whatever the bytes are: only their proportions count, so a vector is stored as its bytes alone
-/// and any bytes can be read back. The one exception is the vector of zeros, which says nothing and is near to nothing.
+/// Its length is one for any bytes: only their proportions count, so a vector is stored as its bytes alone and any
+/// bytes can be read back. The one exception is the vector of zeros, which is near to nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     /// Signed, as two's complement.
@@ -36,7 +36,7 @@ impl Vector {
         Self { bytes, scale }
     }
 
-    /// What to store: a signed byte a dimension.
+    /// The bytes to store: a signed byte per dimension.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -56,7 +56,7 @@ impl Vector {
         self.scale == 0.0
     }
 
-    /// What each signed byte is multiplied with to give a vector of length one; zero for the vector of zeros. The
+    /// The factor that gives a vector of length one from its signed bytes; zero for the vector of zeros. The
     /// [`cosine`](Self::cosine) of two is their [`dot`] times both scales, which is how many are compared with one.
     pub fn scale(&self) -> f32 {
         self.scale

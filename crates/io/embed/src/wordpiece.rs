@@ -1,8 +1,9 @@
 //! Texts as pieces of words, by the rules of uncased BERT models.
 //!
 //! First a text is cleaned and divided into words: letters become small and lose their accents, control characters go,
-//! every punctuation mark and every CJK character is a word of its own. Then each word is divided into the longest pieces
-//! of the vocabulary, from the left. A word that cannot be, or that is longer than 100 characters, is the unknown piece.
+//! every punctuation mark and every CJK character is a word of its own. Then each word is divided into the longest
+//! pieces of the vocabulary, from the left. A word that cannot be, or that is longer than 100 characters, is the
+//! unknown piece.
 //!
 //! The rules for one character are in `characters`; here is the vocabulary and the division.
 
@@ -12,7 +13,7 @@ use crate::characters::{Kind, fold, kind};
 
 /// Longer words are unknown as a whole.
 const WORD_CHARS_MAX: usize = 100;
-/// What stands before pieces that go on with a word.
+/// The prefix of pieces that continue a word.
 const GOES_ON: &str = "##";
 const UNKNOWN: &str = "[UNK]";
 
@@ -86,7 +87,7 @@ impl<T: AsRef<str>> Vocabulary<T> {
         let mut word = Word::default();
         for character in text.chars() {
             match kind(character) {
-                // What a character becomes decides: '≠' becomes '=', which stands alone.
+                // The folded character decides: '≠' becomes '=', which is a word of its own.
                 Kind::Letter | Kind::Alone => fold(character, |folded| match kind(folded) {
                     Kind::Alone => {
                         self.divide_word(&mut word, &mut each);

@@ -1,12 +1,12 @@
 //! Plain appends, all that wait at that moment together.
 //!
-//! A message or an event by itself goes the quick way (next door, in `quick`). What that does not do, because a check
-//! fails, the thread is held by somebody else, or there is more to the append, is done by the function `append`
-//! (`append.sql`), which says precisely why it refuses.
+//! A single message or event goes the quick way (`quick`). The function `append` (`append.sql`) does the rest: appends
+//! with a failed check, on a thread that another process holds, or with several messages or a key. It says precisely
+//! why it refuses.
 //!
-//! A call is under way for a thread at most once in this process; what comes meanwhile waits, and goes along with the
-//! next call. So many writers share one transaction and one sync, and appends to one thread keep their order. Threads
-//! that another process holds are left out of a call; their commits then go apart, thread by thread, and wait.
+//! This process has at most one call under way for a thread. Later appends wait, and go together with the next call. So
+//! many writers share one transaction and one sync, and appends to one thread keep their order. Threads that another
+//! process holds are left out of a call; their commits then go separately, thread by thread, and wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,7 +28,7 @@ const ENTRIES_MAX: usize = 16;
 /// Bytes of bodies in one call, beside the last commit.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What an append waits for.
+/// The channel on which an append gets its result.
 type Reply = oneshot::Sender<Result<Committed>>;
 
 /// Appends that wait or are under way.
@@ -129,7 +129,7 @@ impl Appends {
                 here.insert(thread);
                 taken.push((append, reply));
             } else {
-                // What comes after it must not overtake it.
+                // Later appends must not overtake it.
                 if is_free {
                     bytes = BYTES_MAX;
                 }
@@ -153,7 +153,7 @@ impl Shared {
         if self.appends.begin_alone(thread) {
             let underway = Underway { shared: Arc::clone(self), threads: HashSet::from([thread]) };
             match self.lines.ready_for(self, &append) {
-                // Whoever waits for it does the work itself, which saves two switches between threads.
+                // The waiting task does the work itself, which saves two switches between threads.
                 Some((line, actor)) => return Box::pin(append_on(line, append, actor, underway)),
                 None => drop(self.runtime.spawn(call_all(vec![(append, reply)], underway))),
             }
@@ -236,7 +236,7 @@ impl Shared {
         if result.is_ok() {
             self.tell(append.write().thread);
         }
-        // Whoever asked may have gone; the commit holds all the same.
+        // If the caller is gone, the commit is still kept.
         drop(reply.send(result));
     }
 }
@@ -258,8 +258,8 @@ impl Drop for Underway {
     }
 }
 
-/// One call for all of `taken`. Those whose thread somebody else holds do not hold up the others: they wait for it in
-/// calls of their own.
+/// One call for all of `taken`. Threads that another process holds do not delay the others: their appends wait in calls
+/// of their own.
 async fn call_all(taken: Vec<(Append, Reply)>, mut underway: Underway) {
     let shared = Arc::clone(&underway.shared);
     let (quick, more): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(append, _)| append.is_quick());
@@ -284,8 +284,8 @@ async fn call_all(taken: Vec<(Append, Reply)>, mut underway: Underway) {
     }
 }
 
-/// One append on a connection that is ready for it, by whoever waits for it. Should they stop waiting, the server still
-/// does it or not, and followers find out by themselves.
+/// One append on a ready connection, by the task that waits for it. If the task stops waiting, the server still
+/// finishes the append or not, and followers find out by themselves.
 async fn append_on(line: Line, append: Append, actor: i64, underway: Underway) -> Result<Committed> {
     let shared = Arc::clone(&underway.shared);
     let row = line.one(&shared, &append, actor).await.map_err(from_commit)?;

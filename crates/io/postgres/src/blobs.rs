@@ -1,7 +1,8 @@
-//! Blobs as they are read, and as they are brought bit by bit. Those that come whole, with their commit, are put by `tables`.
+//! Blobs as they are read, and as they are brought bit by bit. Those that come whole, with their commit, are put by
+//! `tables`.
 //!
-//! An upload has a number of the blobs, and its chunks lie where those of that blob will: to finish it is to write the row
-//! of the blob. Whatever is written here holds a share in the lock that gc takes for itself.
+//! An upload has a blob number, and its chunks lie where the chunks of that blob will lie: finishing it writes the row
+//! of the blob. Every write here holds a share in the lock that gc takes exclusively.
 
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ impl Shared {
     }
 }
 
-/// Refuses what can be added to no more; until the transaction ends, nobody else ends it.
+/// Refuses an upload that has ended. Until the transaction ends, no other one can end it.
 async fn refuse_gone(client: &Object, upload: UploadId) -> Result<()> {
     let sql = "SELECT 1 FROM uploads WHERE id = $1 AND blob IS NULL FOR UPDATE";
     if rows(client, sql, &[&upload.0]).await?.is_empty() { Err(StoreError::upload_gone()) } else { Ok(()) }
@@ -108,7 +109,7 @@ async fn finish(client: &Object, upload: UploadId, blob: BlobId, size: u64) -> R
     free_chunks(client, &[upload.0]).await
 }
 
-/// Ends uploads.
+/// Ends these uploads.
 pub(crate) async fn end(client: &Object, uploads: &[i64]) -> Result<()> {
     rows(client, "DELETE FROM uploads WHERE id = ANY($1)", &[&uploads]).await?;
     free_chunks(client, uploads).await

@@ -77,7 +77,7 @@ const CALL: &str = "
         (head).last_user, (head).last_state, (head).work, (head).lease_token, (head).lease_until, (head).lease_holder
     FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
 
-/// What came of a call: an answer for each append, none where somebody else holds its thread.
+/// The result of a call: an answer for each append, none if another process holds its thread.
 pub(crate) enum Called {
     Answers(Vec<Option<Result<Committed>>>),
     /// The server refused all of it, and nothing was kept.
@@ -175,7 +175,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What the function says of one append; none if somebody else holds its thread.
+/// The answer of the function for one append; none if another process holds its thread.
 fn answered(row: &Row, append: &Append) -> Option<Result<Committed>> {
     let status = match get::<i16>(row, 0) {
         Ok(2) => return None,

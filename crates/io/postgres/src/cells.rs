@@ -76,7 +76,7 @@ pub(crate) async fn blobs(client: &Object, ids: &[BlobId]) -> Result<Vec<Option<
     Ok(hashes.iter().map(|hash| found.get(hash).cloned()).collect())
 }
 
-/// A blob, whole.
+/// The whole content of a blob.
 pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
     Ok(blobs(client, &[id]).await?.pop().flatten())
 }

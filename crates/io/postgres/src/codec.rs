@@ -94,7 +94,7 @@ pub(crate) fn tally(row: &Row, at: usize) -> Result<Tally> {
     })
 }
 
-/// What became of files and values, as it is kept: nothing where there are none, else what a tally of nothing else is.
+/// The part of a tally about files and values, as it is stored: nothing if there are none.
 pub(crate) fn work_bytes(tally: &Tally) -> Option<Vec<u8>> {
     (!tally.work.is_none()).then(|| Tally { work: tally.work, ..Tally::default() }.encode())
 }
@@ -140,7 +140,7 @@ pub(crate) fn thread_columns() -> String {
     format!("t.id, t.rest, t.account, t.created, t.record, {HEAD_COLUMNS}")
 }
 
-/// Reads [`thread_columns`].
+/// A thread from a row of [`thread_columns`].
 pub(crate) fn thread(row: &Row) -> Result<Thread> {
     Ok(Thread {
         id: thread_id(get(row, 0)?, get(row, 1)?)?,
@@ -175,7 +175,7 @@ pub(crate) fn segment(row: &Row) -> Result<Segment> {
     })
 }
 
-/// Reads [`SEGMENT_COLUMNS`].
+/// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row) -> Result<SegmentRow> {
     let origin = match (get::<Option<&str>>(row, 11)?, get::<Option<&str>>(row, 12)?) {
         (Some(owner), Some(json)) => Some((account(owner)?, record(json)?)),
@@ -256,8 +256,8 @@ impl Actors {
         lock(&self.by_name).get(&name).copied()
     }
 
-    /// The row of a caller's account and actor. It is written in a transaction of its own, so that nobody who writes
-    /// for the first time holds up others.
+    /// The row of a caller's account and actor. It is written in a transaction of its own, so that a first write of a
+    /// caller delays no others.
     pub(crate) async fn id(&self, client: &Object, caller: &Caller) -> Result<i64> {
         const KNOWN_MAX: usize = 10_000;
         if let Some(id) = self.known(caller) {

@@ -1,5 +1,5 @@
 //! How a commit is written that is more than a plain append: lock the threads in the order of their ids, check, write.
-//! Two round trips, whatever it holds. The rules are the model's own, as in every store.
+//! Every commit takes two round trips. The rules are those of the model, as in every store.
 
 use std::collections::HashMap;
 
@@ -20,14 +20,14 @@ use crate::keys;
 use crate::tables::{EntryRow, Place, Rows, Statement, clash, put_blobs};
 use crate::{Clock, Shared};
 
-/// What a commit does to one thread, decided before anything is written.
+/// The change of one thread by a commit, decided before the first write.
 enum Step<'a> {
     Create(&'a Create, Advanced),
     Write(&'a Write, Advanced),
     Delete(ThreadId),
 }
 
-/// What the checks need to know.
+/// The data that the checks need.
 struct Found {
     heads: HashMap<i64, (ThreadId, Head, Option<Lease>)>,
     /// Whose each thread is, and when it was born.
@@ -79,7 +79,7 @@ impl Drop for Transaction {
     }
 }
 
-/// Writes `commit`.
+/// Checks and writes `commit`, in one transaction.
 pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed> {
     let client = shared.connections.get().await?;
     let actor = shared.actors.id(&client, &commit.caller).await?;

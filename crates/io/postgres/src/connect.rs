@@ -52,7 +52,7 @@ impl Connections {
         let lock = upkeep_lock(&url.schema);
         schema::migrate(&mut client, &url, lock).await?;
         schema::keep_feed_rising(&mut client, &url, lock).await?;
-        // Durable means durable, also where somebody told the server to be quick.
+        // Commits stay durable even if the server is configured otherwise.
         let durable = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await;
         let durable: String = durable.map_err(|error| cannot_open(&error, &url))?.get(0);
         if durable == "off" {
@@ -83,14 +83,14 @@ impl Connections {
         from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
     }
 
-    /// A connection of its own, beside the pool. What the server sends unasked goes to `told`.
+    /// A connection of its own, beside the pool. Notices of the server go to `told`.
     pub(crate) async fn apart(
         &self,
         mut told: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<(Client, tokio::task::JoinHandle<()>), tokio_postgres::Error> {
         let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
         let alive = tokio::spawn(async move {
-            // It ends with the connection, whatever the reason; whoever holds the client will notice.
+            // It ends with the connection, for any reason; the holder of the client notices.
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 told(message);
             }

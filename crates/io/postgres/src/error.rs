@@ -1,4 +1,4 @@
-//! What PostgreSQL says, in the words of the store.
+//! Errors of PostgreSQL as errors of the store.
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use threadkeep_store::StoreError;

@@ -1,9 +1,9 @@
 //! The feed, and how processes tell each other that there is news.
 //!
-//! A place in the feed is the number of a transaction and a counter within it. A transaction that is still running may
-//! add rows below those of one that has ended; so the feed shows only what lies below the oldest that is running, and
-//! never skips. NOTIFY goes out after the commit on a connection of its own, and is a hint: whoever misses it finds the
-//! news at the next poll.
+//! A place in the feed is the number of a transaction and a counter within it. A running transaction may still add rows
+//! below those of one that has ended. So the feed shows only rows below the oldest running transaction, and never
+//! skips. NOTIFY goes out after the commit on a connection of its own, and is a hint: a follower that misses it finds
+//! the news at the next poll.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -23,13 +23,13 @@ use crate::{POLL_MS, Shared};
 /// How long a reader of the feed waits for transactions that hold it up, before it is told that there is nothing.
 const HELD_UP_MAX: Duration = Duration::from_millis(1_000);
 const HELD_UP_POLL: Duration = Duration::from_millis(5);
-/// Notifications go out at most so often; what comes meanwhile goes along with the next.
+/// Notifications go out at most so often; later news goes out with the next one.
 const NOTIFY_PAUSE: Duration = Duration::from_millis(10);
 /// Threads that one notification names; more are told as "look everywhere".
 const NOTIFY_THREADS_MAX: usize = 200;
-/// How often to look whether anybody follows in this process: only then is there a connection that listens.
+/// How often to look whether this process has a follower: only then does a connection listen.
 const WATCHED_PAUSE: Duration = Duration::from_millis(20);
-/// How often whoever listens looks whether the store was closed.
+/// How often the listener looks whether the store was closed.
 const CLOSED_PAUSE: Duration = Duration::from_millis(500);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
@@ -65,7 +65,7 @@ pub(crate) async fn feed(client: &Object, actors: &Actors, after: FeedCursor, mo
     }
 }
 
-/// What happened after `after` and below `horizon`. Nothing is added there any more, so three statements see the same.
+/// All events after `after` and below `horizon`. That range is complete, so three statements see the same.
 async fn below(client: &Object, actors: &Actors, after: i64, horizon: i64, most: usize) -> Result<Vec<FeedItem>> {
     let most_rows = limit(most);
     let cursor = |row: &Row, at: usize| -> Result<FeedCursor> { Ok(FeedCursor(get::<i64>(row, at)? as u64)) };
@@ -159,7 +159,7 @@ pub(crate) async fn listen(shared: Weak<Shared>) {
         if let Ok((client, mut alive)) = listening
             && client.batch_execute(&format!("LISTEN {}", strong.channel())).await.is_ok()
         {
-            // What was said before it listened, nobody heard.
+            // News from before this process listened was not heard.
             strong.signals.tell_all();
             drop(strong);
             // Until the connection ends, or the store does.
@@ -171,7 +171,7 @@ pub(crate) async fn listen(shared: Weak<Shared>) {
         } else {
             drop(strong);
         }
-        // Nobody brings news any more. Whoever waits for some looks, and learns of it if the server is away.
+        // No more news arrives. Waiting followers look for themselves, and learn if the server is away.
         if let Some(shared) = shared.upgrade() {
             shared.signals.tell_all();
         }
@@ -194,8 +194,8 @@ impl Shared {
     }
 }
 
-/// Looks for news that no notification told of, while anybody follows: those that were lost, and those that were held
-/// up by a transaction that has ended since.
+/// Looks for news without a notification while a follower exists: lost ones, and ones that were held up by a
+/// transaction that has ended since.
 pub(crate) async fn poll(shared: Weak<Shared>) {
     loop {
         tokio::time::sleep(Duration::from_millis(POLL_MS)).await;
@@ -203,7 +203,7 @@ pub(crate) async fn poll(shared: Weak<Shared>) {
         if !shared.signals.is_watched() {
             continue;
         }
-        // What cannot be read now is looked at again in a moment.
+        // If the read fails, the next round tries again.
         let Ok(client) = shared.connections.get().await else { continue };
         let Ok((latest, horizon)) = latest_and_horizon(&client).await else { continue };
         let shown = latest.min(horizon);

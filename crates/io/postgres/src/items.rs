@@ -12,7 +12,7 @@ use crate::codec::{Actors, ENTRY_WIDTH, entry_columns, get, key, limit, position
 use crate::read::rows;
 use crate::{PostgresStore, reading};
 
-/// What a row of `items` says beside its entry.
+/// The columns of `items` beside the entry.
 const ITEM_COLUMNS: &str = "i.key, i.born_segment, i.born, i.made, i.due";
 /// How many columns an item has with its entry.
 const ITEM_WIDTH: usize = ENTRY_WIDTH + 5;

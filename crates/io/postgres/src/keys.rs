@@ -14,7 +14,7 @@ use crate::read::rows;
 pub(crate) const FIND: &str = "SELECT hash, segment, first, count, time, made FROM idempotency
                                WHERE thread = $1 AND account = $2 AND key = $3 AND time >= $4";
 
-/// What a key stands for.
+/// The result that a key stands for.
 pub(crate) async fn remembered(client: &Object, query: &KeyQuery) -> Result<Option<Remembered>> {
     let (account, retry, since) = (query.account.as_str(), query.key.as_str(), query.since().as_micros());
     let found = rows(client, FIND, &[&key(query.thread), &account, &retry, &since]).await?;
@@ -24,7 +24,7 @@ pub(crate) async fn remembered(client: &Object, query: &KeyQuery) -> Result<Opti
     }
 }
 
-/// What the row of a key under `thread` stands for.
+/// The result in the row of a key under `thread`.
 pub(crate) async fn told(client: &Object, thread: ThreadId, row: &Row) -> Result<Remembered> {
     let row = stored(thread, row)?;
     let wanted: Vec<i64> = row.places().map(|place| key(place.thread)).collect();

@@ -14,17 +14,17 @@ use crate::{Clock, PostgresStore, Shared, read};
 
 /// A change of the lease on a thread, by the rules of [`LeaseAsk::after`] and [`held`](threadkeep_store::held).
 struct Change<'a> {
-    /// The lease that has to be held; none if nobody may hold one.
+    /// The token of the lease that must be held; none if no lease may be held.
     token: Option<u64>,
-    /// Who holds it from now on, under a new token; the same one if nobody.
+    /// The new holder, under a new token; none to keep the holder.
     taken_by: Option<&'a str>,
     ttl_micros: i64,
     now: Timestamp,
 }
 
 impl Shared {
-    /// Changes the lease on a thread. All of it goes out at once: a program that was stopped halfway, as holders of leases
-    /// may be, would keep the thread from everybody else.
+    /// Changes the lease on a thread. All statements go out at once: a program that is stopped halfway, as holders of
+    /// leases may be, would keep the thread from all others.
     async fn change_lease(&self, thread: ThreadId, change: Change<'_>) -> Result<Lease> {
         let set = format!(
             "UPDATE heads h SET lease_token = h.lease_token + $3, lease_until = n.now + $4,
@@ -56,7 +56,7 @@ impl Shared {
                     [&key, &rest, &counted, &change.ttl_micros, &change.taken_by, &now, &token];
                 client.query_opt(&set, &values).await
             },
-            // What refused it, if it was refused: time only goes on, so what has ended there has ended here.
+            // The lease that caused the refusal. Time only goes on, so a lease that ended there has ended here.
             async { self.last_lease(client, thread, change.now).await },
             async { client.batch_execute("COMMIT").await },
         );

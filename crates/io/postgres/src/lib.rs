@@ -1,9 +1,9 @@
 //! Threads shared by many servers: the PostgreSQL store.
 //!
-//! Any number of processes may use one database at once, with the same promises as the store in one file. A plain append
-//! is one function call (`append.sql`), and all that wait at that moment share it; anything else is a transaction of two
-//! round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes to. Only what cannot
-//! change is remembered between calls: who wrote entries.
+//! Any number of processes may use one database at once, with the same promises as the store in one file. A plain
+//! append is one function call (`append.sql`), and all that wait at that moment share it; anything else is a
+//! transaction of two round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes
+//! to. Only what cannot change is remembered between calls: who wrote entries.
 //!
 //! The store has a runtime of its own for its connections, so it can be used from any other; or it is lent one
 //! ([`PostgresStore::open_here`]).
@@ -103,7 +103,7 @@ struct Shared {
     listed: Listed,
     signals: Signals,
     clock: Clock,
-    /// The lock of which everybody who writes has a share.
+    /// The lock of which every writer has a share.
     upkeep_lock: i64,
     news: mpsc::Sender<ThreadId>,
     /// Tells our own notifications from those of others.
@@ -135,14 +135,14 @@ impl PostgresStore {
         let runtime = runtime.map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
         let handle = runtime.handle().clone();
         let runtime = OwnRuntime(Some(runtime));
-        // On a thread of its own: whoever opens a store may be inside another runtime.
+        // On a thread of its own: the caller may be inside another runtime.
         let opening = std::thread::scope(|scope| scope.spawn(|| handle.block_on(Shared::open(url, clock))).join());
         let shared = opening.map_err(|_| cannot("opening it panicked".into()))??;
         Ok(Self { shared, _runtime: Some(runtime) })
     }
 
-    /// The same, on the runtime in which it is awaited, which needs its I/O and its time enabled. That saves the switches
-    /// between that runtime and one of the store's own. The store can be used while the runtime lives.
+    /// The same, on the runtime in which it is awaited, which needs its I/O and its time enabled. That saves the
+    /// switches between that runtime and one of the store's own. The store can be used while the runtime lives.
     ///
     /// # Errors
     /// As [`PostgresStore::open`].

@@ -1,5 +1,4 @@
-//! Lists: how each read that a [`ListRun`] asks for is one statement. What the tables hold for them is next door, in
-//! `terms`.
+//! Lists: each read that a [`ListRun`] asks for is one statement. The tables behind them are in `terms`.
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Thread, Timestamp};
@@ -82,8 +81,8 @@ impl Sql {
         self.text.push_str(&format!("{text}${}", self.values.len()));
     }
 
-    /// Adds the value that is asked of a column. Where the column does not lead to the threads, it is written so that no
-    /// index answers to it: the planner must not choose, since it does not know which lane is short.
+    /// Adds the value that is asked of a column. Where the column does not lead to the threads, it is written so that
+    /// no index answers to it: the planner must not choose, since it does not know which lane is short.
     fn bind_column(&mut self, query: &ListQuery, column: Column, leads: bool) {
         let filter = &query.filter;
         let (text, number) = if leads { ("", "") } else { (" || ''", " + 0::smallint") };

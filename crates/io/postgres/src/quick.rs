@@ -19,7 +19,7 @@ use crate::connect::{Connections, in_order, thread_lock};
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
 
-/// Lines that nobody uses at the moment.
+/// Connections for appends that are free at the moment.
 #[derive(Default)]
 pub(crate) struct Lines(Mutex<Vec<Line>>);
 
@@ -73,7 +73,7 @@ impl Lines {
         None
     }
 
-    /// A line for an append that can go at once, and the row of whoever appends.
+    /// A connection for an append that can go at once, and the row of its actor.
     pub(crate) fn ready_for(&self, shared: &Shared, append: &Append) -> Option<(Line, i64)> {
         let actor = shared.actors.known(&append.0.caller).filter(|_| append.is_quick())?;
         self.idle().map(|line| (line, actor))
@@ -259,8 +259,8 @@ fn is_distinct(appends: &[&Append]) -> bool {
     appends.iter().all(|append| threads.insert(append.thread()))
 }
 
-/// Locks those threads that nobody holds, and remembers which, until the transaction ends: a digit each. What follows
-/// is sent without waiting for the answer.
+/// Locks the threads that are free, and remembers which until the transaction ends: a digit each. The next statement is
+/// sent without waiting for the answer.
 const LOCK_WHAT_IS_FREE: &str = "
     SELECT set_config('threadkeep.locked', (
         SELECT string_agg(CASE WHEN pg_try_advisory_xact_lock(k) THEN '1' ELSE '0' END, '')
@@ -271,9 +271,9 @@ const LOCK_WHAT_IS_FREE: &str = "
 static QUICK: LazyLock<String> = LazyLock::new(|| quick(LOCKED, LIST));
 /// The same for a thread that is listed under the minute of the append already.
 static QUICK_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCKED, ""));
-/// The same, which locks the thread itself, if nobody holds it.
+/// The same, which locks the thread itself, if it is free.
 static QUICK_LOCKING: LazyLock<String> = LazyLock::new(|| quick(LOCK, LIST));
-/// Both.
+/// The same, which locks the thread itself, for a thread that is listed already.
 static QUICK_LOCKING_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCK, ""));
 
 const LOCKED: &str = "substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'";
@@ -364,7 +364,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What a quick append wrote.
+/// The result of a quick append.
 pub(crate) fn written_at(row: &Row, write: &Write) -> Result<Committed> {
     let head = head(row, 0)?;
     let committed = ThreadCommitted {

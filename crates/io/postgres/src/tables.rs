@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) position: Position,
 }
 
-/// What goes there.
+/// The values of the row of an entry.
 pub(crate) struct EntryRow<'a> {
     pub(crate) kind: Kind,
     pub(crate) format: u8,
@@ -84,7 +84,7 @@ struct Entries {
     cause: Vec<Option<String>>,
     body: Vec<Option<Vec<u8>>>,
     large: Vec<Option<Vec<u8>>>,
-    /// Which entry names which blob.
+    /// The blobs that entries name: the number of the entry, and the hash.
     refs: (Vec<i32>, Vec<Vec<u8>>),
 }
 
@@ -276,7 +276,7 @@ impl Rows {
         self.heads.push(thread, head);
     }
 
-    /// What a thread's record is now, whose owner, birth and head are these.
+    /// The present record of a thread with this owner, birth and head.
     pub(crate) fn record(
         &mut self,
         thread: ThreadId,
@@ -559,7 +559,7 @@ pub(crate) async fn put_blobs(
     Ok(())
 }
 
-/// What a broken rule of the tables means: somebody else was faster.
+/// The refusal that a violated constraint means: another commit was faster.
 pub(crate) fn clash(error: &tokio_postgres::Error) -> Option<StoreError> {
     let constraint = error.as_db_error()?.constraint()?;
     (constraint == "segments_pkey").then_some(StoreError::SegmentTaken)

@@ -1,4 +1,4 @@
-//! What the tables hold for lists beside the threads themselves (`lists.sql`): columns of `threads`, and `terms`.
+//! The tables that lists need beside the threads (`lists.sql`): columns of `threads`, and `terms`.
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Account, Record, Thread, Timestamp};

@@ -1,8 +1,8 @@
 //! Encrypted connections, with the words of PostgreSQL's own clients.
 //!
 //! `sslmode=prefer` (the default) encrypts where the server can, `require` insists; neither asks who the server is.
-//! `verify-ca` asks for a certificate that somebody trusted signed, `verify-full` for one in the name of the host as
-//! well. Who is trusted is in the file `sslrootcert`, else with the system.
+//! `verify-ca` asks for a certificate from a trusted authority, `verify-full` also for the name of the host in it. The
+//! trusted authorities are in the file `sslrootcert`, else those of the system.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// How sure to be of whom the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verify {
-    /// Not at all.
+    /// The server is not verified.
     #[default]
     Nothing,
-    /// Its certificate was signed by somebody trusted.
+    /// A trusted authority signed its certificate.
     Authority,
     /// And is in the name of the host.
     Host,
 }
 
-/// What a URL says of encryption, beside whether there is any.
+/// The parts of a URL about encryption, beside whether there is any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tls {
     pub(crate) verify: Verify,
@@ -36,10 +36,10 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// What makes encrypted connections.
+    /// Makes encrypted connections.
     ///
     /// # Errors
-    /// If whom to trust cannot be read.
+    /// If the trusted authorities cannot be read.
     pub(crate) fn connector(&self) -> Result<MakeRustlsConnect, String> {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match self.verify {
@@ -118,7 +118,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// Takes a certificate that was signed by somebody trusted, in whatever name.
+/// Accepts a certificate from a trusted authority, with any name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 

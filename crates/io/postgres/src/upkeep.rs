@@ -1,6 +1,6 @@
-//! Freeing what nothing reaches. Rebuilding what is derived and taking in what another store exported is next door.
+//! Garbage collection. Rebuilds and imports have files of their own.
 //!
-//! Each step is a transaction that nobody else writes beside: it holds the lock of which all writers have a share.
+//! Each step is a transaction without other writers: it takes the lock of which all writers have a share.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const TABLES: &str = "entries, segments, threads, heads, changes, relations, che
      blob_chunks, blob_refs, uploads, tombstones, terms, thread_terms";
 
 impl Shared {
-    /// Begins a transaction beside which nobody writes, and which may take its time.
+    /// Begins a transaction without other writers, without a limit on its time.
     pub(crate) async fn alone(&self) -> Result<Transaction> {
         let transaction = Transaction::begun(self.connections.get().await?);
         let begin = format!(

@@ -23,9 +23,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// The URL of a store: what PostgreSQL's own clients accept, and two parameters of ours.
 ///
 /// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
-/// connections a process opens for commits and reads. `sslmode` may also be `verify-ca` or `verify-full`, with the file of
-/// those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`.
-/// It is shown as a URL without its password. Two are equal if they name the same place, whoever connects and however.
+/// connections a process opens for commits and reads. `sslmode` may also be `verify-ca` or `verify-full`, with the file
+/// of those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`. It
+/// is shown as a URL without its password. Two are equal if they name the same place, with any user and options.
 #[derive(Clone)]
 pub struct PostgresUrl {
     pub(crate) config: Config,
@@ -43,7 +43,7 @@ impl FromStr for PostgresUrl {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let refuse = |rule: String| Invalid::parameter("store", rule);
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        // What follows the first one would be taken for the host, and shown.
+        // The text after the first one would be taken for the host, and shown.
         if base.matches('@').count() > 1 {
             return Err(refuse("has more than one @; write one that belongs to a password as %40".into()));
         }
@@ -145,7 +145,7 @@ impl PostgresUrl {
         self.config.get_dbname().unwrap_or_else(|| self.user())
     }
 
-    /// How long a server may take to let somebody in. The timeout of the URL is only for reaching it.
+    /// How long a server may take to authenticate a connection. The timeout of the URL is only for reaching it.
     pub(crate) fn entry_timeout(&self) -> Duration {
         2 * *self.config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT)
     }
@@ -197,7 +197,7 @@ impl PartialEq for PostgresUrl {
 
 impl Eq for PostgresUrl {}
 
-/// A part of a URL: what could end it is written as %XX.
+/// A part of a URL: characters that could end it are written as %XX.
 struct Encoded<'a>(&'a str);
 
 impl fmt::Display for Encoded<'_> {

@@ -1,7 +1,8 @@
-//! Blobs as they are read, and as they are brought bit by bit. Those that come whole, with their commit, are put by `tables`.
+//! Blobs as they are read, and as they are brought bit by bit. Those that come whole, with their commit, are put by
+//! `tables`.
 //!
-//! An upload has a number of the blobs, and its chunks lie where those of that blob will: to finish it is to write the row
-//! of the blob.
+//! An upload has a number of the blobs, and its chunks lie where those of that blob will: to finish it is to write the
+//! row of the blob.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -56,7 +57,7 @@ impl Blobs for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs `work` in a transaction of its own on the writer's connection. What it writes is no part of the log.
+    /// Runs `work` in a transaction of its own on the connection of the writer. Its rows are not part of the log.
     fn upload_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -111,7 +112,7 @@ impl SqliteStore {
     }
 }
 
-/// What a finished upload became.
+/// The result of a finished upload.
 enum Became {
     /// A blob that was not here.
     Blob,

@@ -56,15 +56,15 @@ fn found(connection: &Connection, blob: &BlobId) -> Result<Option<(i64, u64)>> {
         .map_err(from_sqlite)
 }
 
-/// A blob, whole.
+/// The whole content of a blob.
 pub(crate) fn blob(connection: &Connection, id: BlobId) -> Result<Option<Bytes>> {
     blob_part(connection, id, 0..u64::MAX)
 }
 
 /// Several blobs, in the order in which they were asked for.
 ///
-/// They are found in the order of their hashes and read in the order in which they lie, so that neighbours share pages; in
-/// one transaction, which costs less than one for each; into one buffer.
+/// They are found in the order of their hashes and read in the order in which they lie, so that neighbours share pages;
+/// in one transaction, which costs less than one for each; into one buffer.
 pub(crate) fn blobs(connection: &Connection, ids: &[BlobId]) -> Result<Vec<Option<Bytes>>> {
     let snapshot = connection.unchecked_transaction().map_err(from_sqlite)?;
     let mut by_hash: Vec<usize> = (0..ids.len()).collect();

@@ -48,7 +48,7 @@ pub(crate) fn record(json: &str) -> Result<Record> {
 pub(crate) const THREAD_COLUMNS: &str = "t.id, t.rest, t.account, t.created, t.record, \
      h.version, h.segment, h.era, h.fence, h.updated, h.tally";
 
-/// Reads [`THREAD_COLUMNS`].
+/// A thread from a row of [`THREAD_COLUMNS`].
 pub(crate) fn thread(row: &Row<'_>) -> Result<Thread> {
     let account: String = row.get(2).map_err(from_sqlite)?;
     thread_of(row, Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?)
@@ -110,7 +110,7 @@ pub(crate) fn segment(row: &Row<'_>) -> Result<Segment> {
     })
 }
 
-/// Reads [`SEGMENT_COLUMNS`].
+/// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row<'_>) -> Result<SegmentRow> {
     let account: Option<String> = row.get(11).map_err(from_sqlite)?;
     let json: Option<String> = row.get(12).map_err(from_sqlite)?;
@@ -158,7 +158,7 @@ impl Actors {
         Ok((account, actor))
     }
 
-    /// Reads [`ENTRY_COLUMNS`].
+    /// An entry from a row of [`ENTRY_COLUMNS`].
     pub(crate) fn entry(&self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
         self.reading().entry(connection, row)
     }
@@ -187,7 +187,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads [`ENTRY_COLUMNS`].
+    /// An entry from a row of [`ENTRY_COLUMNS`].
     pub(crate) fn entry(&mut self, connection: &Connection, row: &Row<'_>) -> Result<StoredEntry> {
         let read = || -> rusqlite::Result<_> {
             let body = row.get_ref(8)?.as_blob_or_null()?.map(Bytes::copy_from_slice);

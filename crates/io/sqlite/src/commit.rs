@@ -19,7 +19,7 @@ use crate::tables::{
 };
 use crate::terms;
 
-/// What the writer knows of the file beside what is in it. Valid while nobody else writes.
+/// The cache of the writer. It is valid while no other process writes to the file.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Heads by thread key. Those that are dirty are written once, before the transaction ends.
@@ -45,7 +45,7 @@ struct KnownHead {
 const KNOWN_HEADS_MAX: usize = 4_096;
 const KNOWN_ACTORS_MAX: usize = 4_096;
 
-/// What a commit does to one thread, decided before anything is written.
+/// The change of one thread by a commit, decided before the first write.
 enum Step<'a> {
     Create(&'a threadkeep_model::Create, Advanced),
     Write(&'a threadkeep_model::Write, Advanced),
@@ -54,7 +54,7 @@ enum Step<'a> {
 
 /// Whether a failed commit left rows behind.
 pub(crate) enum Failure {
-    /// Nothing was written.
+    /// The commit wrote nothing.
     Refused(StoreError),
     /// Something was: the transaction must be rolled back.
     Broken(StoreError),
@@ -329,7 +329,7 @@ impl Known {
         insert_derived(connection, place, seq, row.time, row.ordinal, row.derived)
     }
 
-    /// Writes a segment.
+    /// Writes the row of a segment.
     pub(crate) fn insert_segment(&mut self, connection: &Connection, row: &SegmentRow) -> Result<()> {
         let seq = self.next(connection)?;
         let Segment { id, thread, first, link, birth, created } = &row.segment;

@@ -1,4 +1,4 @@
-//! What SQLite says, in the words of the store.
+//! Errors of SQLite as errors of the store.
 
 use rusqlite::{Error, ErrorCode, ffi};
 use threadkeep_store::{Result, StoreError};

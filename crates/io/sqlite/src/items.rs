@@ -9,7 +9,7 @@ use crate::codec::{Actors, ENTRY_COLUMNS, key, position, thread_id};
 use crate::error::from_sqlite;
 use crate::read::{joined, limit, rows};
 
-/// What a row of `items` says beside its entry.
+/// The columns of `items` beside the entry.
 const ITEM_COLUMNS: &str = ", i.key, i.born_segment, i.born, i.made, i.due";
 /// How many columns an entry has, and with it an item.
 const ENTRY_WIDTH: usize = 10;

@@ -8,7 +8,7 @@ use crate::codec::{key, position, segment_key};
 use crate::error::from_sqlite;
 use crate::read;
 
-/// What a key stands for.
+/// The result that a key stands for.
 pub(crate) fn remembered(connection: &Connection, query: &KeyQuery) -> Result<Option<Remembered>> {
     let head = |thread| read::head(connection, thread)?.ok_or(StoreError::ThreadNotFound { thread });
     remembered_at(connection, query, head)

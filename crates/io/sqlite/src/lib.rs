@@ -58,7 +58,7 @@ const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
 const WRITER_CACHE_KIB: i64 = 2_560;
 
-/// What the system says when a disk does not do what it was asked.
+/// The error of the system when a disk fails.
 #[cfg(unix)]
 const EIO: i32 = 5;
 
@@ -156,7 +156,7 @@ impl SqliteStore {
         })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
@@ -197,8 +197,8 @@ fn stopped() -> StoreError {
 }
 
 impl Drop for SqliteStore {
-    /// Closes one connection after the other: the last one copies the write-ahead log into the file and removes it,
-    /// which it can only do alone.
+    /// Closes one connection after the other: the last one copies the write-ahead log into the file and removes it. It
+    /// can do so only alone.
     fn drop(&mut self) {
         self.shared.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
         self.shared.index.close();
@@ -212,9 +212,9 @@ impl Drop for SqliteStore {
     }
 }
 
-/// Makes a folder, and those above it that are missing, so that a power cut does not take them, with all that is in
-/// them: a name is safe once the folder that it stands in was synced. SQLite does that for its own files, and only for
-/// them. A folder that is there already, with no store in it, may come from somebody who did not get that far.
+/// Makes a folder and its missing parents so that they survive a power cut, with their content: a name is safe once its
+/// folder was synced. SQLite syncs only the folder of its own files. An existing folder without a store may be left
+/// over from a program that crashed before the sync.
 fn make_folder(folder: &Path, store_is_new: bool) -> std::io::Result<()> {
     let missing = folder.ancestors().take_while(|above| !above.exists()).count();
     std::fs::create_dir_all(folder)?;
@@ -223,7 +223,7 @@ fn make_folder(folder: &Path, store_is_new: bool) -> std::io::Result<()> {
     for name in folder.ancestors().take(made) {
         let Some(above) = name.parent() else { break };
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        // Whoever may not read a folder, or has a disk that cannot sync one, is no worse off than without this.
+        // Without the right to read a folder, or a disk that can sync one, the store works as before.
         match std::fs::File::open(above).and_then(|above| above.sync_all()) {
             Err(error) if error.raw_os_error() == Some(EIO) => return Err(error),
             _ => {}
@@ -292,13 +292,13 @@ fn refuse_unusable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Looks for the writes of other processes while anybody follows, and wakes those who do.
+/// Looks for writes of other processes while a follower waits, and wakes the followers.
 fn watch(connection: &Connection, signals: &Signals, told: &AtomicI64, stop: &std::sync::mpsc::Receiver<()>) {
     let mut interval = Duration::from_millis(IDLE_POLL_MS);
     while stop.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
         let watched = signals.is_watched();
         interval = Duration::from_millis(if watched { FOREIGN_POLL_MS } else { IDLE_POLL_MS });
-        // What cannot be read now is looked at again in a moment.
+        // If the read fails, the next round tries again.
         let Ok(now) = tables::last_seq(connection) else { continue };
         if told.fetch_max(now, Ordering::AcqRel) < now && watched {
             signals.tell_all();

@@ -1,5 +1,4 @@
-//! Lists: how each read that a [`ListRun`] asks for is one statement. What the tables hold for them is next door, in
-//! `terms`.
+//! Lists: each read that a [`ListRun`] asks for is one statement. The tables behind them are in `terms`.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -325,7 +324,8 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
         ListSort::Updated => "h.updated",
         ListSort::Created => "t.created",
     };
-    // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are sorted.
+    // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are
+    // sorted.
     let (bucket, only_ids) = match (scan.lane.drive, query.sort) {
         (Drive::All | Drive::Column(_), ListSort::Updated) => ("t.minute DESC, ", false),
         (Drive::All | Drive::Column(_), ListSort::Created) => ("", !scan.lane.is_sorted(ListSort::Created)),

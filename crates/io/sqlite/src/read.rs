@@ -187,7 +187,7 @@ fn messages_between(
 pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {
     let whole_history = query.roots.start == 0 && query.roots.end == u64::MAX;
     let sql = if whole_history {
-        // By position: what came after a point, whatever it concerns.
+        // By position: all changes after a point.
         "SELECT root, position, target, op FROM changes INDEXED BY changes_position
          WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5 ORDER BY root, position, target"
     } else {

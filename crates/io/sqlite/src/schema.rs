@@ -2,8 +2,9 @@
 //!
 //! The log is `segments` and `entries`, with `blobs` for large values and `tombstones` for what was deleted.
 //! `threads` and `heads` say where each thread stands. `messages`, `changes`, `relations`, `checkpoints`, `items`,
-//! `aliases` and `cells` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which serve lists, from
-//! the threads. `registry` stands beside all that: keys and projects; and `uploads`, which are to become blobs.
+//! `aliases` and `cells` are derived from the log and can be rebuilt; `terms` and some columns of `threads`, which
+//! serve lists, from the threads. `registry` stands beside all that: keys and projects; and `uploads`, which are to
+//! become blobs.
 //!
 //! A thread's key is its short id: 48 random bits, so neither spelling needs an index of its own. The other 80 bits
 //! are in `rest`. `seq` is one counter for all that happens, the cursor of the feed, and never reused.
@@ -187,7 +188,7 @@ CREATE TABLE leases (
 );
 ";
 
-/// What has a key of its own within a thread, by its newest entry; and other names of messages.
+/// Items by key with their newest entry, and other names of messages.
 const ITEMS: &str = "
 CREATE TABLE items (
     thread INTEGER NOT NULL,
@@ -222,7 +223,7 @@ CREATE TABLE registry (
 CREATE INDEX registry_account ON registry (kind, account, id);
 ";
 
-/// Files and values: what each name holds from an entry on. Null is nothing, an empty text a value that is in the entry.
+/// Files and values: the cell of each name from an entry on. Null is nothing; an empty text is a value in the entry.
 const CELLS: &str = "
 CREATE TABLE cells (
     segment INTEGER NOT NULL,
@@ -246,7 +247,7 @@ CREATE INDEX items_made ON items (kind, made, key);
 CREATE INDEX items_due ON items (due, key) WHERE due IS NOT NULL;
 ";
 
-/// Blobs that are brought bit by bit: what each became, which stays until the upload ends.
+/// Uploads of blobs in pieces, each with its result, which stays until the upload ends.
 const UPLOADS: &str = "
 CREATE TABLE uploads (
     id INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
 //! The search index, in a file of its own beside the data: it can be deleted, and is made anew then.
 //!
-//! It is opened when it is first asked for. A power cut may take its last changes (`synchronous=NORMAL`), note and volumes
-//! together; then the log is read again from there.
+//! It is opened when it is first asked for. A power cut may take its last changes (`synchronous=NORMAL`), note and
+//! volumes together; then the log is read again from there.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
             transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
         transaction.execute_batch(TABLES)?;
-        // Whoever remembers volumes of an earlier file by their numbers must not take new ones for them.
+        // New volumes must not get numbers of an earlier file: readers remember volumes by number.
         transaction.execute(
             "INSERT INTO sqlite_sequence VALUES ('volumes', CAST(unixepoch('subsec') * 1000000 AS INTEGER))",
             [],

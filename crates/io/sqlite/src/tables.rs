@@ -1,4 +1,4 @@
-//! Single rows: how each table is written and asked. Which rows a commit writes is next door, in `commit`.
+//! Single rows: how each table is written and read. `commit` decides which rows a commit writes.
 
 use rusqlite::{Connection, params};
 use threadkeep_model::{
@@ -18,7 +18,7 @@ pub(crate) struct EntryPlace {
     pub(crate) position: Position,
 }
 
-/// What goes there.
+/// The values of the row of an entry.
 pub(crate) struct EntryRow<'a> {
     pub(crate) kind: Kind,
     pub(crate) format: u8,
@@ -140,7 +140,7 @@ fn remove_item(connection: &Connection, place: &EntryPlace, kind: ItemKind, name
     ])
 }
 
-/// What a delivery changes beside the message: the item is gone, and its name is another name of the message.
+/// The other rows of a delivery: the item is removed, and its name becomes another name of the message.
 fn deliver(connection: &Connection, place: &EntryPlace, item: QueuedId) -> rusqlite::Result<()> {
     for kind in [ItemKind::Queued, ItemKind::QueuedSilently] {
         remove_item(connection, place, kind, &item.to_string())?;

@@ -1,5 +1,5 @@
-//! What the tables hold for lists beside the threads themselves: columns of `threads`, and `terms`. All of it follows
-//! from where a thread stands and from its record.
+//! The tables that lists need beside the threads: columns of `threads`, and `terms`. All of them follow from the head
+//! and the record of a thread.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
@@ -13,7 +13,7 @@ use crate::read;
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
 
-/// What lists need of a thread, as the schema's third version adds it. Tables first, then rows, then indexes.
+/// The tables of lists, from the third version of the schema. Tables first, then rows, then indexes.
 pub(crate) const TABLES: &str = "
 ALTER TABLE threads ADD COLUMN project TEXT;
 ALTER TABLE threads ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
@@ -90,7 +90,7 @@ pub(crate) fn set_moments(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// What a thread's row says beside the thread itself.
+/// The columns of a thread's row beside the thread itself.
 struct ListedRow {
     minute: i64,
     columns: Columns,
@@ -179,7 +179,7 @@ fn set_columns(connection: &Connection, thread: ThreadId, record: &Record, terms
     Ok(())
 }
 
-/// What a thread's row says, as far as its terms follow from it.
+/// The columns of a thread's row from which its terms follow.
 fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account, Timestamp, i64)>> {
     let found = connection
         .prepare_cached("SELECT account, created, minute, record FROM threads WHERE id = ?1")

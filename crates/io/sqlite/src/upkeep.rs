@@ -76,7 +76,7 @@ impl SqliteStore {
             report.bytes += freed;
             progress("bytes", report.bytes, None);
         }
-        // What was freed is still in the write-ahead log until that is emptied.
+        // The freed data is still in the write-ahead log until that is emptied.
         self.upkeep(|connection| {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(from_sqlite)
         })

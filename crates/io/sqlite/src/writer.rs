@@ -23,7 +23,7 @@ const CHECKPOINT_PAGES: i32 = 1_024;
 /// …and from this size on what is left of it by the writer itself, so that it starts over.
 const CHECKPOINT_NOW_PAGES: i32 = 8_192;
 
-/// What writes beside the log, on the writer's connection; an error if nothing may be written.
+/// Work that writes beside the log, on the connection of the writer; it gets an error if nothing may be written.
 pub(crate) type OwnWork = Box<dyn FnOnce(Result<&mut Connection>) + Send>;
 
 /// Work for the writer.
@@ -32,7 +32,8 @@ pub(crate) enum Job {
     Commit(Commit, oneshot::Sender<Result<Committed>>),
     /// Something that changes the lease of a thread, alone in its own transaction; an error if nothing may be written.
     Lease(ThreadId, OwnWork),
-    /// Something that brings a blob, alone in its own transaction; an error if nothing may be written. Heads stay as they are.
+    /// Something that brings a blob, alone in its own transaction; an error if nothing may be written. Heads stay as
+    /// they are.
     Upload(OwnWork),
     /// Anything else that writes, alone in its own transactions.
     Upkeep(Box<dyn FnOnce(&mut Connection) + Send>),
@@ -95,7 +96,7 @@ impl Writer {
                     commits.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|((commit, _), _)| commit),
                 );
                 for ((_, reply), result) in commits.into_iter().zip(results) {
-                    // Whoever asked may have gone; the commit holds all the same.
+                    // If the caller is gone, the commit is still kept.
                     drop(reply.send(result));
                 }
             }
@@ -242,7 +243,7 @@ fn thread_of(commit: &ThreadCommit) -> ThreadId {
     }
 }
 
-/// The same error for everybody in a batch.
+/// The same error for every commit of a batch.
 fn copy(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,

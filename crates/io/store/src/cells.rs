@@ -1,4 +1,4 @@
-//! Cells: what a path or a key holds, and how those of several segments are seen together.
+//! Cells: the file or value at a path or a key, and how a lineage sees the cells of several segments together.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use threadkeep_model::{CellIs, Position, SegmentId, Space, Timestamp};
 
 use crate::Result;
 
-/// What a name holds from some entry on.
+/// The file, directory or value under a name from an entry on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// The segment that holds the entry.
     pub segment: SegmentId,
     /// The position of the entry.
     pub position: Position,
-    /// When.
+    /// When the entry was committed.
     pub time: Timestamp,
     /// The path or the key.
     pub name: String,
-    /// What it holds.
+    /// The file, the directory, the value, or nothing.
     pub is: CellIs,
 }
 
-/// Which cells to read.
+/// Reads cells of one lineage.
 #[derive(Debug, Clone)]
 pub struct CellQuery {
     /// Of files or of values.
@@ -29,7 +29,7 @@ pub struct CellQuery {
     /// The segments that are seen, from the near end of a lineage, each up to a position. Positions rise towards the near
     /// end.
     pub spans: Vec<(SegmentId, Position)>,
-    /// Of which names.
+    /// The names to read.
     pub names: CellNames,
     /// At most so many.
     pub limit: usize,
@@ -49,7 +49,7 @@ pub enum CellNames {
 /// Cells, names that hold nothing any more included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellPage {
-    /// The cells.
+    /// The cells, in the order of names.
     pub cells: Vec<Cell>,
     /// The name from which to read on, if there may be more.
     pub next: Option<String>,
@@ -60,7 +60,7 @@ impl CellQuery {
     /// `versions` every cell of a name in one span, the newest first; both at most as many as they are told.
     ///
     /// # Errors
-    /// Whatever the two answer.
+    /// Errors of the two functions.
     pub fn answer(
         &self,
         mut newest: impl FnMut(SegmentId, Position, &str, Option<&str>, usize) -> Result<Vec<Cell>>,

@@ -8,23 +8,23 @@ pub enum StoreError {
     /// The caller expects another version.
     #[error("thread {thread} is at version {current}, not {expected}: read it again, then retry")]
     VersionConflict {
-        /// Which thread.
+        /// The thread of the commit.
         thread: ThreadId,
-        /// What the caller expects.
+        /// The version that the caller expects.
         expected: Version,
-        /// Where it is.
+        /// The version of the thread.
         current: Version,
     },
     /// A decision is stale: decide again. Never reaches a user.
     #[error("thread {thread} changed while the operation was decided")]
     EraMoved {
-        /// Which thread.
+        /// The thread of the commit.
         thread: ThreadId,
     },
-    /// Somebody else is the thread's exclusive writer.
+    /// Another writer holds the lease of the thread.
     #[error("thread {thread} is held by {} until {}", by.holder, by.until)]
     WriterHeld {
-        /// Which thread.
+        /// The thread of the commit.
         thread: ThreadId,
         /// The lease that is held.
         by: Lease,
@@ -32,21 +32,21 @@ pub enum StoreError {
     /// The lease under which the caller writes has ended.
     #[error("the lease on thread {thread} has ended: nothing was written")]
     WriterLost {
-        /// Which thread.
+        /// The thread of the commit.
         thread: ThreadId,
-        /// The lease that somebody else took since, if it is held.
+        /// The lease that another writer holds now, if there is one.
         to: Option<Lease>,
     },
     /// There is no such living thread.
     #[error("there is no thread {thread}")]
     ThreadNotFound {
-        /// Which thread.
+        /// The id that was asked for.
         thread: ThreadId,
     },
     /// A new thread's id, or its short id, is in use or was in use before.
     #[error("the id {thread} is taken")]
     ThreadTaken {
-        /// Which id.
+        /// The id that is taken.
         thread: ThreadId,
     },
     /// A new segment's id is in use. Never reaches a user.
@@ -58,19 +58,19 @@ pub enum StoreError {
     /// A commit names a blob that is not there.
     #[error("blob {blob} is not in the store")]
     BlobMissing {
-        /// Which blob.
+        /// The hash of the missing blob.
         blob: BlobId,
     },
-    /// What is stored breaks a rule of the log.
+    /// Stored data breaks a rule of the log.
     #[error("the store is damaged: {what}")]
     Corrupt {
-        /// What was found, and where.
+        /// The damage, and its place.
         what: String,
     },
-    /// What is imported does not fit what is here.
+    /// Imported data does not fit the data in the store.
     #[error("cannot import: {what}")]
     Import {
-        /// Why.
+        /// The reason of the refusal.
         what: String,
     },
     /// The disk is full.
@@ -82,53 +82,53 @@ pub enum StoreError {
          until the program is started again"
     )]
     Failed {
-        /// What the disk said.
+        /// The error of the disk.
         what: String,
     },
     /// The store cannot be used at this moment.
     #[error("the store is not available: {what}")]
     Unavailable {
-        /// Why.
+        /// The reason, from the store.
         what: String,
     },
     /// The store cannot be opened.
     #[error("cannot open the store {path}: {what}")]
     CannotOpen {
-        /// Which store.
+        /// The path or address of the store.
         path: String,
-        /// Why.
+        /// The reason, from the store.
         what: String,
     },
     /// There is no such store.
     #[error("cannot open the store {path}: {what}")]
     NotFound {
-        /// Which store.
+        /// The path or address of the store.
         path: String,
-        /// What is missing.
+        /// The missing part.
         what: String,
     },
     /// The store does not know who asks.
     #[error("cannot open the store {path}: {what}")]
     Unauthorized {
-        /// Which store.
+        /// The path or address of the store.
         path: String,
-        /// What it said.
+        /// The error of the store.
         what: String,
     },
-    /// The store does not let whoever asks do what is needed.
+    /// The store does not give the caller a needed right.
     #[error("cannot open the store {path}: {what}")]
     Forbidden {
-        /// Which store.
+        /// The path or address of the store.
         path: String,
-        /// What is needed.
+        /// The right that is needed.
         what: String,
     },
     /// The store was made by a newer program.
     #[error("the store {path} has schema version {found}; this program knows versions up to {known}")]
     Newer {
-        /// Which store.
+        /// The path or address of the store.
         path: String,
-        /// Its version.
+        /// The schema version of the store.
         found: i64,
         /// The newest version this program knows.
         known: i64,

@@ -1,4 +1,4 @@
-//! What moves a thread from one store to another: rows of the log as they are, never as they look.
+//! Moving threads from one store to another: rows of the log as they are stored, not as a thread shows them.
 
 use bytes::Bytes;
 use threadkeep_model::{Account, BlobId, Derived, Position, Record, Segment, Thread, Timestamp};
@@ -8,7 +8,7 @@ use crate::{StoredEntry, Tombstone};
 /// A segment with what only a thread's first one carries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentRow {
-    /// The segment.
+    /// The segment itself.
     pub segment: Segment,
     /// The thread's first record and its first owner; none for a branch.
     pub origin: Option<(Account, Record)>,
@@ -36,11 +36,11 @@ pub struct ImportedEntry {
 /// One step of an import, kept whole or not at all. Segments come before their entries, and threads after both.
 #[derive(Debug, Clone, Default)]
 pub struct ImportBatch {
-    /// Large values.
+    /// Large values by their hashes.
     pub blobs: Vec<(BlobId, Bytes)>,
-    /// Segments.
+    /// Segments, each before its entries.
     pub segments: Vec<SegmentRow>,
-    /// Entries.
+    /// Entries with the rows that follow from them.
     pub entries: Vec<ImportedEntry>,
     /// Threads, with their heads.
     pub threads: Vec<Thread>,
@@ -48,7 +48,7 @@ pub struct ImportBatch {
     pub tombstones: Vec<Tombstone>,
     /// Whether this is the last step. Until then the store frees nothing.
     pub finished: bool,
-    /// The time now.
+    /// The time of the import.
     pub now: Timestamp,
 }
 

@@ -14,7 +14,7 @@ pub struct KeyQuery {
     pub account: Account,
     /// The thread under which the key lies ([`KeyQuery::NEW`] for a request that creates one).
     pub thread: ThreadId,
-    /// The key.
+    /// The key that the caller sent.
     pub key: IdempotencyKey,
     /// The time now: keys older than [`IdempotencyKey::KEPT_MICROS`] are not found.
     pub now: Timestamp,
@@ -42,7 +42,7 @@ impl KeyQuery {
     }
 }
 
-/// What an idempotency key stands for.
+/// The result that an idempotency key stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remembered {
     /// The hash of the first request.
@@ -64,7 +64,7 @@ impl Remembered {
 /// Where a commit wrote to one thread. Heads move on, so they are read when the key is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyPlace {
-    /// The thread.
+    /// The thread that was written.
     pub thread: ThreadId,
     /// The segment that holds the entries.
     pub segment: SegmentId,
@@ -83,7 +83,7 @@ impl From<&ThreadCommitted> for KeyPlace {
     }
 }
 
-/// What a store keeps under a key.
+/// The row that a store keeps under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRow {
     /// The hash of the request.

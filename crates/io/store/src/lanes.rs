@@ -1,4 +1,4 @@
-//! How a page of a list is found with few, short reads, whatever is asked.
+//! How a page of any list is found with few, short reads.
 //!
 //! A *lane* is one index of a store, read in the order of the list: all threads of an account, those with one value in
 //! one column, or those with one term. [`ListRun`] chooses the lanes with the fewest threads, reads them side by side,
@@ -27,17 +27,17 @@ const NEEDS_MAX: usize = 3;
 /// A column of threads that lists go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// The agent.
+    /// The agent of the thread.
     Agent,
-    /// The project.
+    /// The project of the thread.
     Project,
-    /// The state.
+    /// The lifecycle of the thread.
     Lifecycle,
     /// Who may read it.
     Visibility,
     /// The thread it was spawned from.
     Parent,
-    /// The main thread.
+    /// The main thread of a subagent.
     Main,
 }
 
@@ -56,7 +56,7 @@ impl Column {
     }
 }
 
-/// What leads to the threads of a lane.
+/// The index that leads to the threads of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drive {
     /// All threads of the account.
@@ -67,9 +67,9 @@ pub enum Drive {
     Column(Column),
     /// Those with a term.
     Term {
-        /// The term.
+        /// The number of the term.
         term: i32,
-        /// Where it lies.
+        /// The time bucket of the term.
         bucket: Bucket,
     },
 }
@@ -79,7 +79,7 @@ pub enum Drive {
 pub struct Lane {
     /// Archived threads, or the others.
     pub archived: bool,
-    /// What leads to its threads.
+    /// The index that leads to its threads.
     pub drive: Drive,
 }
 
@@ -101,9 +101,9 @@ impl Lane {
 /// A stretch of a lane.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    /// The lane.
+    /// The lane to read.
     pub lane: Lane,
-    /// What threads need beside; those that lack it may be left out.
+    /// Terms that matching threads have; the store may leave out threads without them.
     pub needs: Vec<Need>,
     /// Only those last changed in this range; it lies within the one that is asked.
     pub updated: TimeRange,
@@ -115,7 +115,7 @@ pub struct Scan {
     pub limit: usize,
 }
 
-/// What a run has to know next.
+/// The next question of a run.
 #[derive(Debug)]
 pub enum Ask {
     /// How many threads each lane has, counted to [`COUNTED_MAX`]: [`Answer::Counts`].
@@ -130,7 +130,7 @@ pub enum Ask {
     Rows(Vec<Scan>),
 }
 
-/// What a store answers.
+/// The answer of a store.
 #[derive(Debug)]
 pub enum Answer {
     /// A number for each lane.
@@ -185,7 +185,7 @@ struct LaneState {
 const TOP: (i64, u64) = (i64::MAX, u64::MAX);
 
 impl ListRun {
-    /// Reads a page.
+    /// A run that reads a page.
     pub fn page(query: ListQuery) -> Self {
         let skip = query.skip;
         let (lanes, found) = (Vec::new(), Vec::new());
@@ -212,7 +212,7 @@ impl ListRun {
         self.counted
     }
 
-    /// What to find out next; none at the end.
+    /// The next question; none at the end.
     pub fn ask(&mut self) -> Option<Ask> {
         match &self.phase {
             Phase::Begin => self.begin(),
@@ -286,7 +286,7 @@ impl ListRun {
         self.flags().iter().map(|archived| Lane { archived: *archived, drive: Drive::All }).collect()
     }
 
-    /// What could lead to the threads that are asked for: lanes that have all of them.
+    /// The lanes that contain all the threads that are asked for.
     fn candidates(&self) -> Vec<Vec<Lane>> {
         let ListQuery { account, filter, sort, .. } = &self.query;
         let lanes_of = |archived: &bool, need: &Need| -> Vec<Lane> {
@@ -453,7 +453,7 @@ impl ListRun {
                 // Those that may go on at the same place are read together.
                 let is_next = |state: &LaneState| state.rows.is_empty() && state.bound == bound;
                 let next: Vec<usize> = (0..self.lanes.len()).filter(|at| is_next(&self.lanes[*at])).collect();
-                // What a store can tell by itself it can also pass over.
+                // If the store checks the whole filter itself, it can also skip.
                 let skip = if self.lanes.len() == 1 && self.is_exact() { std::mem::take(&mut self.skip) } else { 0 };
                 let scans = next.iter().map(|at| self.scan(*at, skip, self.lanes[*at].at_once)).collect();
                 self.phase = Phase::Reading(next);

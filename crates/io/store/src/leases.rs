@@ -12,7 +12,7 @@ pub trait Leases: Send + Sync {
     /// Makes `ask.holder` the exclusive writer of a living thread.
     ///
     /// # Errors
-    /// [`StoreError::WriterHeld`] while somebody else is, or the same holder under another token.
+    /// [`StoreError::WriterHeld`] while another holder has the lease, or the same holder under another token.
     fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>>;
 
     /// The holder's sign of life: the lease lasts `ttl_micros` from now on.
@@ -33,9 +33,9 @@ pub trait Leases: Send + Sync {
 pub struct LeaseAsk {
     /// Who, in words for people.
     pub holder: String,
-    /// For how long.
+    /// How long the lease lasts, in microseconds.
     pub ttl_micros: i64,
-    /// The time now.
+    /// The time of the caller.
     pub now: Timestamp,
 }
 

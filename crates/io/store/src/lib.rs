@@ -1,4 +1,4 @@
-//! The promise of durability: what every store keeps.
+//! The promise of durability: the traits that every store implements.
 //!
 //! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`] and [`Shelves`]
 //! are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
@@ -47,7 +47,7 @@ pub use signals::{Signal, Signals};
 pub use timers::{Due, DueQuery, Timers};
 pub use uploads::{CHUNK_BYTES, UploadId};
 
-/// What a store answers.
+/// The result of an operation on a store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// A future in a box, so that traits can promise one.
@@ -67,7 +67,7 @@ pub trait Store: Send + Sync {
     /// [`StoreError::VersionConflict`] if a version the caller expects moved. Nothing has changed then.
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>>;
 
-    /// What an idempotency key stands for, without a commit; none if no commit was kept under it.
+    /// The result that an idempotency key stands for, without a commit; none if no commit was kept under the key.
     ///
     /// # Errors
     /// [`StoreError::ThreadNotFound`] if a thread of the result was deleted since.
@@ -115,12 +115,12 @@ pub trait Store: Send + Sync {
     /// A thread's named versions, oldest first.
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>>;
 
-    /// What has a key of its own within a living thread, in the order in which it came to be.
+    /// Items of a living thread: everything with its own key, in the order of making.
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>>;
 
     /// Files and values as a lineage shows them.
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>>;
-    /// The item of this kind with this key, in whichever living thread it is, with the thread.
+    /// The item of this kind with this key, with the living thread that has it.
     fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>>;
 
     /// Items of all living threads of an account, or of all accounts, in the order in which they were made, with their
@@ -145,7 +145,7 @@ pub trait Blobs: Send + Sync {
     /// The bytes of `blob` from `range.start` up to `range.end` or the end, if it is here.
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>>;
 
-    /// Begins to bring a blob bit by bit. Nobody sees it before it is finished.
+    /// Begins an upload of a blob in pieces. The blob is invisible until the upload is finished.
     ///
     /// What is neither finished nor ended within [`UploadId::KEPT_MICROS`] after `now` is freed by [`Upkeep::gc`].
     fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>>;
@@ -173,7 +173,7 @@ pub trait Blobs: Send + Sync {
 
 /// Everything that happens in the store, in one order.
 pub trait Feed: Send + Sync {
-    /// What happened after `after`, in the order of commits: no gap, no repeat.
+    /// All events after `after`, in the order of commits: no gap, no repeat.
     fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>>;
 
     /// The cursor of what happened last.
@@ -183,12 +183,12 @@ pub trait Feed: Send + Sync {
     fn signals(&self) -> &Signals;
 }
 
-/// What keeps a store in order, and moves its content.
+/// Upkeep of a store, and import.
 pub trait Upkeep: Send + Sync {
     /// Frees what no living thread reaches, and tells `progress` how far it is.
     fn gc(&self, options: GcOptions, progress: Progress) -> BoxFuture<'_, Result<GcReport>>;
 
-    /// Builds every derived row anew from the log. What the log itself lost stays lost.
+    /// Builds every derived row again from the log. Damage in the log itself remains.
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>>;
 
     /// Up to `limit` living threads whose id, in either spelling, begins with `prefix`.
@@ -226,14 +226,14 @@ pub struct GcOptions {
     pub now: Timestamp,
 }
 
-/// What [`Upkeep::gc`] freed.
+/// The result of [`Upkeep::gc`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GcReport {
-    /// Segments.
+    /// Freed segments.
     pub segments: u64,
-    /// Entries.
+    /// Freed entries.
     pub entries: u64,
-    /// Blobs.
+    /// Freed blobs.
     pub blobs: u64,
     /// Bytes given back to the file system.
     pub bytes: u64,
@@ -242,21 +242,21 @@ pub struct GcReport {
 /// The abilities an engine needs, in one hand.
 #[derive(Clone)]
 pub struct Stores {
-    /// The log.
+    /// The log and its reads.
     pub store: Arc<dyn Store>,
-    /// Large values.
+    /// Large values by hash.
     pub blobs: Arc<dyn Blobs>,
-    /// Exclusive writers.
+    /// Leases of exclusive writers.
     pub leases: Arc<dyn Leases>,
     /// What happens, in order.
     pub feed: Arc<dyn Feed>,
-    /// Upkeep.
+    /// Garbage collection, rebuilds and imports.
     pub upkeep: Arc<dyn Upkeep>,
     /// Items that wait for a time.
     pub timers: Arc<dyn Timers>,
-    /// Documents beside threads.
+    /// Documents beside the threads.
     pub registry: Arc<dyn Registry>,
-    /// The search index.
+    /// The volumes of the search index.
     pub shelves: Arc<dyn Shelves>,
 }
 

@@ -1,18 +1,18 @@
-//! Lists of threads: what can be asked, and which threads that means.
+//! Lists of threads: the filters, and the threads that match them.
 //!
-//! [`ListFilter::matches`] is the truth, in every store. What the stores keep beside it ([`terms`](crate::terms)) and
-//! how they find a page with it ([`lanes`](crate::lanes)) only says where to look first.
+//! [`ListFilter::matches`] decides, in every store. The indexed [`terms`](crate::terms) and the way to a page
+//! ([`lanes`](crate::lanes)) only say where to look first.
 
 use threadkeep_model::{Account, Lifecycle, Record, Thread, ThreadId, Timestamp, Value, Visibility};
 
 /// A page of the threads of one account, the newest first.
 #[derive(Debug, Clone)]
 pub struct ListQuery {
-    /// The account.
+    /// The account whose threads are listed.
     pub account: Account,
-    /// Which of its threads.
+    /// The filter that threads must match.
     pub filter: ListFilter,
-    /// What newest means.
+    /// The time by which threads are sorted.
     pub sort: ListSort,
     /// Only what comes after this place.
     pub after: Option<ListCursor>,
@@ -30,13 +30,13 @@ impl ListQuery {
     }
 }
 
-/// What a list is sorted by, the newest first. Threads of the same moment follow by their short ids, the highest first.
+/// The order of a list, the newest first. Threads of the same moment follow by their short ids, the highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListSort {
-    /// The last change.
+    /// By the last change.
     #[default]
     Updated,
-    /// The birth.
+    /// By the birth.
     Created,
 }
 
@@ -58,31 +58,31 @@ impl ListSort {
 /// A place in a list of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
-    /// What the thread there is sorted by.
+    /// The time by which that thread is sorted.
     pub time: Timestamp,
     /// The thread there: the tie-break.
     pub thread: ThreadId,
 }
 
 impl ListCursor {
-    /// What places are compared by; the greatest comes first in a list.
+    /// The order of places; the greatest comes first in a list.
     pub fn order(&self) -> (Timestamp, u64) {
         (self.time, self.thread.short().bits())
     }
 }
 
-/// Which of an account's threads to list. Everything that is asked has to hold.
+/// A filter for threads of an account. All given conditions must match.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
     /// Whether they are archived.
     pub archived: Archived,
-    /// Of this agent.
+    /// Threads of this agent.
     pub agent: Option<String>,
-    /// Of this project.
+    /// Threads of this project.
     pub project: Option<String>,
-    /// In this state.
+    /// Threads in this state.
     pub lifecycle: Option<Lifecycle>,
-    /// Readable by these.
+    /// Threads with this visibility.
     pub visibility: Option<Visibility>,
     /// Spawned from this thread.
     pub parent: Option<ThreadId>,
@@ -92,7 +92,7 @@ pub struct ListFilter {
     pub tag: Option<String>,
     /// With metadata that contain this; a thread without metadata has an empty object.
     pub metadata: Option<Value>,
-    /// With this text in the title, whatever its case.
+    /// With this text in the title, in any case.
     pub title: Option<String>,
     /// Born in this range.
     pub created: TimeRange,
@@ -106,9 +106,9 @@ pub enum Archived {
     /// Only threads that are not archived.
     #[default]
     No,
-    /// Only archived ones.
+    /// Only archived threads.
     Yes,
-    /// All of them.
+    /// Archived and other threads.
     Any,
 }
 

@@ -1,4 +1,4 @@
-//! What can be asked of a store.
+//! The queries that a store answers.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -7,21 +7,21 @@ use threadkeep_model::{Account, ItemKind, Position, Role, SegmentId, ThreadId, T
 /// In which direction to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The oldest first.
+    /// The oldest entry first.
     #[default]
     Ascending,
-    /// The newest first.
+    /// The newest entry first.
     Descending,
 }
 
 /// Entries of one segment.
 #[derive(Debug, Clone)]
 pub struct EntryQuery {
-    /// The segment.
+    /// The segment to read.
     pub segment: SegmentId,
-    /// The positions.
+    /// The positions to read.
     pub positions: RangeInclusive<Position>,
-    /// The direction.
+    /// The order of the result.
     pub order: Order,
     /// At most so many.
     pub limit: usize,
@@ -30,31 +30,31 @@ pub struct EntryQuery {
 /// Appended messages of one segment.
 #[derive(Debug, Clone)]
 pub struct MessageQuery {
-    /// The segment.
+    /// The segment to read.
     pub segment: SegmentId,
-    /// The ordinals.
+    /// The ordinals to read.
     pub ordinals: Range<u64>,
-    /// Which of them.
+    /// The messages to include.
     pub filter: MessageFilter,
-    /// The direction.
+    /// The order of the result.
     pub order: Order,
     /// At most so many.
     pub limit: usize,
 }
 
-/// Which messages to read.
+/// A filter for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageFilter {
     /// Only of this role.
     pub role: Option<Role>,
     /// Only down to this depth.
     pub max_depth: u8,
-    /// Also silent ones.
+    /// Whether silent messages are included.
     pub include_silent: bool,
 }
 
 impl MessageFilter {
-    /// Every message.
+    /// A filter that every message passes.
     pub const ALL: MessageFilter = MessageFilter { role: None, max_depth: u8::MAX, include_silent: true };
 
     /// Whether a message passes.
@@ -66,7 +66,7 @@ impl MessageFilter {
 /// Changes in one segment.
 #[derive(Debug, Clone)]
 pub struct ChangeQuery {
-    /// The segment.
+    /// The segment to read.
     pub segment: SegmentId,
     /// The ordinals that anchor them.
     pub roots: Range<u64>,
@@ -74,12 +74,12 @@ pub struct ChangeQuery {
     pub positions: RangeInclusive<Position>,
 }
 
-/// What has a key of its own within a thread.
+/// Reads items of one thread.
 #[derive(Debug, Clone)]
 pub struct ItemQuery {
-    /// The thread.
+    /// The thread to read.
     pub thread: ThreadId,
-    /// What kind of items.
+    /// The kind of items.
     pub kind: ItemKind,
     /// Only the one with this key.
     pub key: Option<String>,
@@ -87,10 +87,10 @@ pub struct ItemQuery {
     pub limit: usize,
 }
 
-/// Items of one kind, in whatever thread.
+/// Reads items of one kind over all threads.
 #[derive(Debug, Clone)]
 pub struct ItemList {
-    /// What kind of items.
+    /// The kind of items.
     pub kind: ItemKind,
     /// Only those in threads of this account.
     pub account: Option<Account>,

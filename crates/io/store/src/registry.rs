@@ -1,25 +1,25 @@
-//! What a service keeps beside threads: keys and projects, each a small JSON document under an id.
+//! The registry: keys, projects and other small JSON documents beside the threads, each under an id.
 
 use threadkeep_model::{Account, Timestamp};
 
 use crate::{BoxFuture, Result};
 
-/// What is registered.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RegistryKind {
     /// A key: for whom it speaks, and what it may do.
     Key = 1,
-    /// A project: what groups threads.
+    /// A project: a group of threads.
     Project = 2,
-    /// How far somebody came who follows the feed of this store.
+    /// The progress of a follower of the feed of this store.
     Follower = 3,
     /// Something that only the service knows.
     Secret = 4,
 }
 
 impl RegistryKind {
-    /// Every kind.
+    /// Every kind, by its code.
     pub const ALL: [Self; 4] = [Self::Key, Self::Project, Self::Follower, Self::Secret];
 
     /// The kinds that a copy of the store has, too: the feed of each store is its own.
@@ -31,16 +31,16 @@ impl RegistryKind {
     }
 }
 
-/// A document.
+/// A document of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
-    /// What it is.
+    /// The kind of the document.
     pub kind: RegistryKind,
     /// Its id, unique among its kind.
     pub id: String,
     /// The account it belongs to.
     pub account: Account,
-    /// The document.
+    /// The document as JSON.
     pub json: String,
     /// When it was registered first.
     pub created: Timestamp,
@@ -49,7 +49,7 @@ pub struct Registered {
 /// Documents of one kind.
 #[derive(Debug, Clone)]
 pub struct RegistryQuery {
-    /// The kind.
+    /// The kind of documents.
     pub kind: RegistryKind,
     /// Only those of this account.
     pub account: Option<Account>,
@@ -59,7 +59,7 @@ pub struct RegistryQuery {
     pub limit: usize,
 }
 
-/// What a service keeps beside threads. Each change is durable before it returns.
+/// The registry. Each change is durable before it returns.
 pub trait Registry: Send + Sync {
     /// Registers a document, or replaces the one under its id; the time of its first registration stays.
     fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>>;

@@ -1,4 +1,4 @@
-//! What a store answers with.
+//! The rows that a store returns.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::{Result, StoreError};
 /// An entry in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEntry {
-    /// The segment.
+    /// The segment that holds it.
     pub segment: SegmentId,
-    /// The position.
+    /// Its position in the segment.
     pub position: Position,
-    /// The kind.
+    /// The kind of the entry.
     pub kind: Kind,
     /// The format of the body.
     pub format: u8,
-    /// When.
+    /// When the entry was committed (the clock of the store).
     pub time: Timestamp,
     /// The account that answers for it.
     pub account: Arc<Account>,
-    /// Who did it.
+    /// The actor that wrote it.
     pub actor: Arc<Actor>,
-    /// What led to it.
+    /// The cause that its writer named.
     pub cause: Option<String>,
     /// The tally after it.
     pub tally: Tally,
-    /// The body.
+    /// The body as it is stored.
     pub body: Body,
 }
 
@@ -40,28 +40,28 @@ pub struct StoredEntry {
 pub struct ChangeRow {
     /// The segment that holds it.
     pub segment: SegmentId,
-    /// Its position.
+    /// The position of the entry.
     pub position: Position,
     /// The ordinal of the appended message that anchors it.
     pub root: u64,
-    /// What it does.
+    /// The change: an edit, a deletion or an insertion.
     pub op: ChangeOp,
     /// The position of the message it does it to.
     pub target: Position,
 }
 
-/// What has a key of its own within a thread.
+/// An item: something with its own key in a thread, and its newest entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Its key.
+    /// Its key, unique for its kind within the thread.
     pub key: String,
     /// The place of its first entry.
     pub born: MessageId,
-    /// When that was.
+    /// When the first entry was committed.
     pub made: Timestamp,
     /// When something has to happen with it.
     pub due: Option<Timestamp>,
-    /// Its newest entry.
+    /// The newest entry about it.
     pub entry: StoredEntry,
 }
 
@@ -81,26 +81,26 @@ pub struct FeedCursor(pub u64);
 /// Something that happened in the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedItem {
-    /// Its place.
+    /// Its place in the feed.
     pub cursor: FeedCursor,
     /// The thread it happened to.
     pub thread: ThreadId,
-    /// What happened.
+    /// The event itself.
     pub news: FeedNews,
 }
 
-/// What happened to a thread.
+/// An event of a thread in the feed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FeedNews {
     /// It began a segment: it was born, or it branched.
     Began(Box<Segment>),
     /// It got an entry.
     Entry(Box<StoredEntry>),
-    /// It was deleted.
+    /// The thread was deleted.
     Deleted,
 }
 
-/// The head of a thread as its newest segment and the last entry there say; what they do not say is taken from `known`.
+/// The head of a thread from its newest segment and the last entry there; the other fields come from `known`.
 pub fn rebuilt_head(newest: &Segment, last: Option<&StoredEntry>, known: &Head) -> Head {
     Head {
         version: last.map_or(newest.first.previous(), |entry| entry.position),

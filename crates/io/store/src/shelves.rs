@@ -1,6 +1,6 @@
 //! Where the search index lies: volumes that never change, and a note of how far it came.
 //!
-//! Everything here is derived from the log. What a volume holds is nobody's business here.
+//! Everything here is derived from the log. A store does not look into a volume.
 
 use bytes::Bytes;
 use threadkeep_model::Account;
@@ -18,7 +18,7 @@ pub struct VolumeRow {
     pub documents: u64,
     /// Bytes of the texts it was made of.
     pub text_bytes: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// The model of its vectors; empty if it has none.
     pub model: String,
@@ -35,7 +35,7 @@ pub struct NewVolume {
     pub text_bytes: u64,
     /// The model of its vectors; empty if it has none.
     pub model: String,
-    /// The volume.
+    /// The bytes of the volume.
     pub content: Bytes,
 }
 
@@ -46,7 +46,7 @@ pub struct Reshelving {
     pub edition: u64,
     /// The note from now on.
     pub note: String,
-    /// Volumes to add.
+    /// The volumes to add.
     pub add: Vec<NewVolume>,
     /// Volumes to remove; those that are not there are passed over.
     pub remove: Vec<u64>,

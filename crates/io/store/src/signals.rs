@@ -17,7 +17,7 @@ pub struct Signals {
 #[derive(Debug)]
 pub struct Signal {
     receiver: watch::Receiver<u64>,
-    /// Keeps the thread's sender alive while somebody waits.
+    /// Keeps the sender of the thread alive while a task waits.
     _sender: Option<Arc<watch::Sender<u64>>>,
 }
 
@@ -55,7 +55,7 @@ impl Signals {
         Signal { receiver: sender.subscribe(), _sender: Some(sender) }
     }
 
-    /// Whether anybody waits.
+    /// Whether a task waits for any signal.
     pub fn is_watched(&self) -> bool {
         self.all.receiver_count() > 0 || self.lock().values().any(|sender| sender.strong_count() > 0)
     }

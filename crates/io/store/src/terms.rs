@@ -1,9 +1,9 @@
-//! Terms: what a store indexes of a thread so that lists by tag, metadata, title and week of birth find it.
+//! Terms: features of a thread that a store indexes for lists by tag, metadata, title and week of birth.
 //!
 //! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
 //! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
-//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its thread,
-//! but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
+//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its
+//! thread, but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
 
 use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
 
@@ -69,7 +69,7 @@ pub struct Terms {
     pub born: Vec<i32>,
 }
 
-/// What a term stands for.
+/// The feature that a term stands for.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Kind {
@@ -123,8 +123,8 @@ impl Maker<'_> {
         distinct(terms)
     }
 
-    /// The terms of a title. What stands before the title of a fork is one term, however long it is: a fork costs what
-    /// its own title costs, and one without a title next to nothing.
+    /// The terms of a title. The prefix of a fork title is one term of any length: a fork costs as much as its own
+    /// title, and a fork without a title almost nothing.
     fn title(&self, title: &str) -> Vec<i32> {
         match unforked(title) {
             None => self.trigrams(title),
@@ -207,9 +207,9 @@ impl Terms {
 /// Something asked that a thread can only meet if it has one of these terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// The terms.
+    /// The terms, of which a thread must have one.
     pub any_of: Vec<i32>,
-    /// Where they lie.
+    /// The time bucket of the terms.
     pub bucket: Bucket,
 }
 
@@ -225,7 +225,7 @@ impl ListFilter {
         Some(Need { any_of: vec![maker.term(kind, tag.as_bytes()), maker.term(many, &[])], bucket })
     }
 
-    /// What a thread needs for the asked metadata and title: all of these.
+    /// The terms that a thread must have for the asked metadata and title: all of these.
     pub(crate) fn word_needs(&self, account: &Account, archived: bool) -> Vec<Need> {
         let maker = Maker { account, archived };
         let leaves = self.metadata.as_ref().map_or_else(Vec::new, |value| maker.leaves(value));

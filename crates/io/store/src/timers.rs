@@ -1,4 +1,4 @@
-//! Items that wait for a time: what has to happen with them unless they change before.
+//! Items with a due time: an action is due on them unless they change before.
 
 use threadkeep_model::{ItemKind, ThreadId, Timestamp};
 
@@ -7,17 +7,17 @@ use crate::{BoxFuture, Result};
 /// An item of a living thread, and when something has to happen with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// When.
+    /// The time at which it is due.
     pub due: Timestamp,
     /// The thread it belongs to.
     pub thread: ThreadId,
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// Its key.
+    /// The key of the item.
     pub key: String,
 }
 
-/// What is due.
+/// Reads items that are due.
 #[derive(Debug, Clone)]
 pub struct DueQuery {
     /// Due at this time or before.
@@ -28,7 +28,7 @@ pub struct DueQuery {
     pub limit: usize,
 }
 
-/// Items that wait for a time. Whether one still holds is for the reader to check: what a rollback undid stays here.
+/// Items with a due time. The reader checks whether one still holds: items that a rollback undid stay here.
 pub trait Timers: Send + Sync {
     /// What is due, the soonest first, then by key.
     fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>>;

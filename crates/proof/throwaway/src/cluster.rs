@@ -26,8 +26,8 @@ unix_socket_directories = '.'
 logging_collector = off
 ";
 
-/// A PostgreSQL server of one's own on 127.0.0.1, with a superuser and a password. Dropping it stops the server and
-/// removes its folder; so does the end of this process, whatever ended it.
+/// A private PostgreSQL server on 127.0.0.1, with a superuser and a password. Dropping it stops the server and removes
+/// its folder; so does every end of this process.
 #[derive(Debug)]
 pub struct Cluster {
     installation: Installation,
@@ -41,7 +41,8 @@ impl Cluster {
     /// Makes a cluster and starts it. It accepts connections once this returns.
     ///
     /// # Errors
-    /// If PostgreSQL is missing, or one of its programs fails: what was run, its exit, its stderr and the server's log.
+    /// If PostgreSQL is missing, or one of its programs fails: the command, its exit, its stderr and the log of the
+    /// server.
     pub fn start() -> Result<Cluster, Error> {
         let installation = Installation::find()?;
         let failed = |error: std::io::Error| Error::because("making a folder for PostgreSQL", &error);
@@ -70,8 +71,8 @@ impl Cluster {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}/postgres", self.password, self.port)
     }
 
-    /// Stops the server as a crash does: connections break, nothing is flushed, and the next start recovers from the log.
-    /// The server is gone once this returns.
+    /// Stops the server as a crash does: connections break, nothing is flushed, and the next start recovers from the
+    /// log. The server is gone once this returns.
     ///
     /// # Errors
     /// If it was not running, or did not stop.
@@ -135,8 +136,9 @@ impl Cluster {
         Ok(command)
     }
 
-    /// Invariant: the watchdog waits for every program that works in the folder, because each holds the pipe too. Else a
-    /// server could start after the watchdog looked for one. The server itself reads from /dev/null and does not hold it.
+    /// Invariant: the watchdog waits for every program that works in the folder, because each holds the pipe too. Else
+    /// a server could start after the watchdog looked for one. The server itself reads from /dev/null and does not hold
+    /// it.
     fn command(&self, program: &str) -> Result<Command, Error> {
         let mut command = self.installation.command(self.installation.program(program));
         command.stdin(self.watchdog.leash()?);
@@ -144,8 +146,8 @@ impl Cluster {
     }
 }
 
-/// A shell that waits for the end of its input, which comes when the last holder of the pipe's other end is gone; then it
-/// stops the server and removes the folder.
+/// A shell that waits for the end of its input, which comes when the last holder of the pipe's other end is gone; then
+/// it stops the server and removes the folder.
 #[derive(Debug)]
 struct Watchdog {
     shell: Child,
@@ -163,8 +165,8 @@ impl Watchdog {
         "#;
         let mut command = installation.command("/bin/sh");
         command.arg("-c").arg(SCRIPT).arg("watchdog").arg(installation.program("pg_ctl")).arg(folder);
-        // A process group of its own: Ctrl-C on the terminal ends the tests and not what clears up after them. And no
-        // output, or whoever reads the tests' output would wait for the watchdog's end.
+        // A process group of its own: Ctrl-C on the terminal ends the tests and not the watchdog. And no output, or
+        // readers of the tests' output would wait for the end of the watchdog.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell =
             command.spawn().map_err(|error| Error::because("starting the watchdog with /bin/sh", &error))?;

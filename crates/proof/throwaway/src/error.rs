@@ -1,4 +1,4 @@
-//! What went wrong, as a sentence for whoever reads the test's output.
+//! Errors, as sentences for readers of the test output.
 
 use std::fmt;
 

@@ -11,16 +11,16 @@ const REQUIRED_BYTES_MIN: usize = 3;
 
 /// A pattern that matches within lines only.
 pub(super) struct WithinLines {
-    /// The regular expression.
+    /// The rewritten regular expression.
     pub(super) regex: String,
     /// Text that every match has in it, if the regular expression does not begin with it or with something as good.
     pub(super) required: Option<Vec<u8>>,
-    /// Of how many characters a match may consist, each alternative and repetition counted. A text alone is one: it is found
-    /// without any of this.
+    /// Of how many characters a match may consist, each alternative and repetition counted. A text alone is one: it is
+    /// found without any of this.
     pub(super) positions: u64,
 }
 
-/// Rewrites a pattern so that whatever it matches lies within one line.
+/// Rewrites a pattern so that each of its matches lies within one line.
 pub(super) fn within_lines(pattern: &str, mode: Mode, case: Case) -> Result<WithinLines, GrepError> {
     let pattern = match mode {
         Mode::Regex => pattern.to_owned(),
@@ -61,7 +61,7 @@ fn positions(hir: &Hir) -> u64 {
     }
 }
 
-/// The crate `regex` looks for what a pattern begins with by itself. What comes later it mostly does not.
+/// The crate `regex` looks by itself for text at the beginning of a pattern, but mostly not for text that comes later.
 fn worth_looking_for(hir: &Hir) -> Option<Vec<u8>> {
     let HirKind::Concat(parts) = hir.kind() else { return None };
     let begins_well = |part: &Hir| required(part).is_some_and(|text| text.len() >= REQUIRED_BYTES_MIN);
@@ -113,7 +113,7 @@ fn without_line_ends(hir: Hir) -> Result<Hir, GrepError> {
             let sub = Box::new(without_line_ends(*repetition.sub)?);
             Hir::repetition(Repetition { sub, ..repetition })
         }
-        // Nobody asks what a group held.
+        // The content of a group is never used.
         HirKind::Capture(capture) => without_line_ends(*capture.sub)?,
         HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(without_line_ends).collect::<Result<_, _>>()?),
         HirKind::Alternation(parts) => {

@@ -2,7 +2,7 @@
 
 use super::{Format, Probe};
 
-/// What kind of picture this is, and how large; `None` if it is none of those known, or its head is broken.
+/// The format and the size of a picture; `None` for an unknown format or a broken head.
 ///
 /// The size is what the head claims: nothing is decoded. The picture behind it may still be broken.
 pub fn probe(bytes: &[u8]) -> Option<Probe> {
@@ -76,8 +76,8 @@ fn begins_frame(kind: u8) -> bool {
     matches!(kind, 0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF)
 }
 
-/// How many bytes a pixel takes while it is decoded, in what the decoders allocate at worst; none for PNG, whose decoder
-/// counts by itself.
+/// How many bytes a pixel takes while it is decoded, in what the decoders allocate at worst; none for PNG, whose
+/// decoder counts by itself.
 #[cfg(feature = "images")]
 pub(super) fn bytes_per_pixel(bytes: &[u8], format: Format) -> u64 {
     match format {

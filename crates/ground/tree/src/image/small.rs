@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::head::bytes_per_pixel;
 use super::{Format, Probe, probe};
 
-/// How long the longer edge of a thumbnail is, unless somebody asks for another.
+/// The longer edge of a thumbnail in pixels, unless the caller asks for another.
 pub const EDGE_DEFAULT: u32 = 256;
 /// How long the longer edge of a thumbnail may be.
 pub const EDGE_MAX: u32 = 2_048;
@@ -35,7 +35,7 @@ pub struct Thumbnail {
     pub width: u32,
     /// How many pixels it is high.
     pub height: u32,
-    /// The encoded picture.
+    /// The encoded thumbnail.
     pub bytes: Vec<u8>,
 }
 
@@ -59,13 +59,13 @@ pub enum Refused {
     /// It cannot be decoded.
     #[error("the picture is broken or uses something unknown, and cannot be decoded: {reason}")]
     Broken {
-        /// What the decoder says.
+        /// The error of the decoder.
         reason: String,
     },
 }
 
-/// The picture with its longer edge at most `max_edge` pixels (from 1 through [`EDGE_MAX`]; what lies outside is moved
-/// there), upright, and never larger than it was. Of several frames the first.
+/// The picture with its longer edge at most `max_edge` pixels (clamped to 1 through [`EDGE_MAX`]), upright, and never
+/// larger than it was. Of several frames the first.
 ///
 /// # Errors
 /// [`Refused`], before much is allocated, if the file is no picture or too large a one.
@@ -87,8 +87,8 @@ pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
     encode(small).map_err(|error| Refused::Broken { reason: error.to_string() })
 }
 
-/// The picture with its longer edge at most `edge` pixels. By steps: what the library adds up for one pixel of the result
-/// overflows if it stands for too many.
+/// The picture with its longer edge at most `edge` pixels. In steps: the sum that the library builds for one pixel of
+/// the result overflows if it covers too many pixels.
 fn reduced(mut picture: DynamicImage, edge: u32) -> DynamicImage {
     loop {
         let longer = picture.width().max(picture.height());
@@ -116,7 +116,7 @@ fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), Imag
 }
 
 fn within(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<(DynamicImage, Orientation), ImageError> {
-    // What the picture becomes is taken off the limit, and the rest is what the decoder may use on the way.
+    // The decoded picture is taken off the limit; the decoder may use the rest while it works.
     limits.reserve(decoder.total_bytes())?;
     decoder.set_limits(limits)?;
     let orientation = decoder.orientation()?;

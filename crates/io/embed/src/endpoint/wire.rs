@@ -21,7 +21,7 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct Item {
-    /// Which text it belongs to; some leave it out, and keep the order.
+    /// The number of the text it belongs to; some endpoints leave it out, and keep the order.
     index: Option<usize>,
     embedding: Vec<f32>,
 }
@@ -44,7 +44,7 @@ pub(super) fn request(model: &str, texts: &[&str]) -> Bytes {
 
 /// The vectors of `count` texts, in the order of the texts, all of one length: `dimensions`, where that is known.
 pub(super) fn vectors(body: &[u8], count: usize, dimensions: Option<usize>) -> Result<Vec<Vector>, String> {
-    // What the parser says could hold a part of the answer: only where it stopped is told.
+    // The message of the parser could contain a part of the answer, so only the place of the error is told.
     let answer: Answer = serde_json::from_slice(body)
         .map_err(|error| format!("it is no list of vectors (line {}, column {})", error.line(), error.column()))?;
     if answer.data.len() != count {
@@ -66,7 +66,7 @@ pub(super) fn vectors(body: &[u8], count: usize, dimensions: Option<usize>) -> R
     Ok(vectors.into_iter().flatten().collect())
 }
 
-/// What a failure says that can be shown: its status and its code. Messages may repeat a key or a text.
+/// The parts of a failure that can be shown: its status and its code. Messages may repeat a key or a text.
 pub(super) fn refusal(status: u16, body: &[u8]) -> String {
     let about = match status {
         401 | 403 => "the key is missing or not accepted",

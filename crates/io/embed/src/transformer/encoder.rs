@@ -28,7 +28,7 @@ struct Layer {
 }
 
 struct Linear {
-    /// [outputs, inputs]
+    /// Weights by [outputs, inputs].
     weight: Array2<f32>,
     bias: Array1<f32>,
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// How much of a text models of sentence-transformers read, if theirs does not say.
 const PIECES_MAX: usize = 256;
 
-/// What the encoder is made of, as `config.json` has it.
+/// The sizes of the encoder, from `config.json`.
 #[derive(Deserialize)]
 pub(super) struct Config {
     model_type: String,
@@ -24,19 +24,19 @@ pub(super) struct Config {
     pub(super) layer_norm_eps: f32,
 }
 
-/// `sentence_bert_config.json`.
+/// Fields of `sentence_bert_config.json`.
 #[derive(Default, Deserialize)]
 struct Sentences {
     max_seq_length: Option<usize>,
 }
 
-/// `tokenizer_config.json`.
+/// Fields of `tokenizer_config.json`.
 #[derive(Default, Deserialize)]
 struct Letters {
     do_lower_case: Option<bool>,
 }
 
-/// `1_Pooling/config.json`.
+/// Fields of `1_Pooling/config.json`.
 #[derive(Default, Deserialize)]
 struct Pooling {
     pooling_mode_mean_tokens: Option<bool>,
@@ -84,7 +84,7 @@ impl Folder {
         Ok(Self { config, vocabulary, pieces_max, weights, places, data })
     }
 
-    /// Names exactly these weights, with whatever else decides about a vector.
+    /// The id of exactly these weights, with all settings that affect a vector.
     pub(super) fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let config = &self.config;
@@ -96,7 +96,7 @@ impl Folder {
         format!("transformer:{}", &hasher.finalize().to_hex()[..32])
     }
 
-    /// The matrix `name`.
+    /// The matrix called `name`.
     pub(super) fn matrix(&self, name: &str) -> Result<Array2<f32>, String> {
         let (shape, values) = self.tensor(name)?;
         let wrong = || format!("{name} is no matrix");

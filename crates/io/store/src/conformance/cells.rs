@@ -28,7 +28,7 @@ async fn read(hands: &Hands, spans: &[(SegmentId, u64)], names: CellNames, limit
     hands.stores.store.cells(CellQuery { space: Space::Values, spans, names, limit }).await.expect("a read")
 }
 
-/// Cells as `name=value@position`.
+/// Cells as text: `name=value@position`.
 fn told(cells: &[Cell]) -> Vec<String> {
     let is = |cell: &Cell| match &cell.is {
         CellIs::Gone => "gone".to_owned(),

@@ -48,7 +48,7 @@ impl Hands {
         Timestamp::from_micros(self.time.get())
     }
 
-    /// Lets time pass.
+    /// Moves the clock forward.
     pub fn pass(&self, micros: i64) {
         self.time.set(self.time.get() + micros);
     }
@@ -63,7 +63,7 @@ impl Hands {
         self.stores.store.commit(commit).await.expect("a commit that holds")
     }
 
-    /// Commits, whatever comes of it.
+    /// Commits, and returns the result as it is.
     pub async fn try_commit(&self, commit: Commit) -> Result<Committed> {
         self.stores.store.commit(commit).await
     }
@@ -82,7 +82,7 @@ impl Hands {
         thread
     }
 
-    /// Entries for a thread, whatever its version.
+    /// Entries for a thread at any version.
     pub fn write(&self, thread: ThreadId, entries: Vec<NewEntry>) -> ThreadCommit {
         self.write_expecting(thread, Expect::default(), entries)
     }
@@ -106,7 +106,7 @@ impl Hands {
         })
     }
 
-    /// Appends a message.
+    /// Appends a message of a user.
     pub async fn say(&self, thread: ThreadId, text: &str) -> Committed {
         self.done(self.commit(vec![self.write(thread, vec![said(text)])])).await
     }
@@ -136,7 +136,7 @@ impl Hands {
         child
     }
 
-    /// Deletes a thread.
+    /// Deletes a thread for good.
     pub async fn delete(&self, thread: ThreadId) {
         self.done(self.commit(vec![ThreadCommit::Delete { thread, expect: Expect::default() }])).await;
     }
@@ -147,7 +147,7 @@ impl Hands {
         found.expect("a living thread").head
     }
 
-    /// One entry.
+    /// The entry at a position.
     pub async fn entry(&self, segment: SegmentId, position: Position) -> Option<StoredEntry> {
         self.entries(segment, position.0, position.0).await.pop()
     }
@@ -178,14 +178,14 @@ impl Hands {
         }
     }
 
-    /// Collects garbage.
+    /// Runs a garbage collection.
     pub async fn gc(&self) -> GcReport {
         let options = GcOptions { vacuum: false, now: self.now() };
         self.stores.upkeep.gc(options, quiet()).await.expect("gc")
     }
 }
 
-/// Tells nobody of progress.
+/// A progress that reports nothing.
 pub fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }

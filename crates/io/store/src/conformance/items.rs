@@ -121,7 +121,7 @@ pub async fn a_delivered_message_is_counted_and_found_by_both_names(hands: Hands
     assert_eq!(all.iter().map(|entry| entry.position.0).collect::<Vec<_>>(), [1, place.position.0]);
     let loud = MessageFilter { include_silent: false, ..MessageFilter::ALL };
     assert_eq!(hands.stores.store.messages(query(loud)).await.expect("a read").len(), 1);
-    // A fork that shares it finds it by that name after its thread is gone; then nobody does.
+    // A fork that shares it finds it by that name after its thread is gone. Without the fork it is not found.
     let fork = hands.fork(thread, Bounds::all(place.position)).await;
     hands.delete(thread).await;
     hands.gc().await;

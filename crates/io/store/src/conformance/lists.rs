@@ -125,7 +125,7 @@ async fn all(hands: &Hands) -> Vec<Thread> {
     hands.stores.upkeep.all_threads(None, usize::MAX >> 1).await.expect("a read")
 }
 
-/// What a list has to give, by looking at every thread.
+/// The expected list, by looking at every thread.
 fn expected(threads: &[Thread], query: &ListQuery) -> Vec<ThreadId> {
     let mine = threads.iter().filter(|thread| thread.account == query.account && query.filter.matches(thread));
     let mut mine: Vec<&Thread> = mine.collect();

@@ -31,9 +31,9 @@ use std::future::Future;
 
 use crate::{Blobs, Feed, Leases, Registry, Shelves, Store, Stores, Timers, Upkeep};
 
-/// A fresh, empty store to try, with whatever has to live as long as it does.
+/// A fresh, empty store to test, with values that must live as long as it does.
 pub struct Subject {
-    /// The store.
+    /// The store under test.
     pub stores: Stores,
     _guard: Box<dyn Any>,
 }

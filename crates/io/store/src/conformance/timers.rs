@@ -145,7 +145,7 @@ pub async fn an_item_that_changed_or_went_is_not_due_any_more(hands: Hands) {
     hands.delete(one).await;
     assert_eq!(due(&hands, 900).await, [(300, two, 3)]);
     assert_eq!(next(&hands, i64::MIN).await, Some(300));
-    // What comes and goes within one commit is not due either.
+    // An item that comes and goes within one commit is not due either.
     let delegation = Delegation {
         id: uuid(4),
         scope: vec![Capability::Deploy],

@@ -1,6 +1,6 @@
 //! The store in memory: the reference for what a store promises. It forgets everything when it is dropped.
 //!
-//! What it holds and how a commit changes it is in [`state`], what keeps it in order in [`upkeep`].
+//! Its data and the rules of commits are in [`state`], gc, rebuild and import in [`upkeep`].
 
 mod registry;
 mod shelves;
@@ -34,7 +34,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// A store without threads.
     pub fn new() -> Self {
         Self::default()
     }

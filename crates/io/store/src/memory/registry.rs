@@ -1,4 +1,4 @@
-//! Documents in memory.
+//! The registry of the store in memory.
 
 use std::future::ready;
 

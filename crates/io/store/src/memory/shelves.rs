@@ -9,7 +9,7 @@ use threadkeep_model::Account;
 use super::MemoryStore;
 use crate::{BoxFuture, NewVolume, Reshelving, Result, Shelves, VolumeRow};
 
-/// What it holds.
+/// The volumes and the note of the index.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     volumes: BTreeMap<u64, NewVolume>,

@@ -1,4 +1,4 @@
-//! What the store in memory holds, and how a commit changes it: all checks first, then the rows.
+//! The data of the store in memory, and how a commit changes it: all checks first, then the rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) last: u64,
     /// Documents beside threads, by kind and id.
     pub(super) registry: BTreeMap<(RegistryKind, String), Registered>,
-    /// The search index.
+    /// The volumes of the search index.
     pub(super) index: super::shelves::Index,
     /// Until when nothing is freed, because an import is under way.
     pub(super) import_until: Timestamp,
@@ -69,7 +69,7 @@ pub(super) enum News {
     Deleted,
 }
 
-/// What a commit does to one thread, decided before anything is written.
+/// The change of one thread by a commit, decided before the first write.
 enum Step<'a> {
     Create(&'a Create, Advanced),
     Write(&'a Write, Advanced),
@@ -131,7 +131,7 @@ impl State {
         self.last
     }
 
-    /// What a key stands for.
+    /// The result that a key stands for.
     pub(super) fn remembered(&self, query: KeyQuery) -> Result<Option<Remembered>> {
         let since = query.since();
         let row = self.idempotency.get(&(query.thread, query.account, query.key));

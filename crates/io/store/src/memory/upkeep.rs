@@ -147,7 +147,7 @@ impl State {
             let thread = state.row.segment.thread;
             entries.extend(state.entries.values().map(|(entry, derived, _)| (thread, entry.clone(), derived.clone())));
         }
-        // Within a thread positions rise, whatever the branch.
+        // Within a thread positions rise, across its branches.
         entries.sort_by_key(|(thread, entry, _)| (*thread, entry.position));
         for (thread, entry, derived) in entries {
             self.derive(thread, &entry, &derived);
