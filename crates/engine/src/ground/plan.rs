@@ -157,11 +157,17 @@ impl Engine {
         tracing::Span::current().record("version", place.head.version.0);
         let Some((mut after, entries, births)) = kept else {
             let (entries, by) = self.entries_at(&place).await?;
-            let after = self.thread(place.thread).await?;
             let mut made = Vec::new();
             for place in places {
                 made.push(self.thread(place.thread).await?);
             }
+            let after = if made.is_empty() {
+                self.thread(place.thread).await?
+            } else {
+                // The answer is the new thread. Where a visitor made it, the first one is not the caller's.
+                let found = self.shared.stores.store.thread(place.thread.into()).await?;
+                found.ok_or(Error::ThreadNotFound { thread: place.thread.into() })?
+            };
             return Ok(Told { thread: after, place, entries, by, made, repeated: true });
         };
         after.head = place.head;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_calls::{Append, AppendEvent, At, Logged, NewMessage, SaidMessage};
 use threadkeep_model::{
-    Attachment, BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName,
-    NewEntry, Position, ThreadId,
+    BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName, NewEntry, Position,
+    ThreadId,
 };
 use threadkeep_store::{EntryQuery, Order};
 
@@ -166,10 +166,9 @@ impl Engine {
             if file.bytes.len() > max {
                 return Err(too_large("attachments", format!("an attachment has at most {max} bytes")));
             }
-            let id = BlobId::of(&file.bytes);
-            let size = file.bytes.len() as u64;
-            body.attachments.push(Attachment { id, name: file.name, mime_type: file.mime_type, size, path: None });
-            blobs.push((id, file.bytes.into()));
+            let attachment = file.kept();
+            blobs.push((attachment.id, file.bytes.into()));
+            body.attachments.push(attachment);
         }
         let size = body.content.as_json().as_str().len() as u64;
         self.refuse_large(size)?;

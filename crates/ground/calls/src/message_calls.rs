@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{
-    Attachment, Content, Event, EventKind, Invalid, Json, MessageBody, MessageId, MessageName, MessageStatus, Role,
-    ThreadName, Version,
+    Attachment, BlobId, Content, Event, EventKind, Invalid, Json, MessageBody, MessageId, MessageName, MessageStatus,
+    Role, ThreadName, Version,
 };
 
 use crate::call::{Declaration, Needs};
@@ -17,7 +17,8 @@ use crate::{ErrorCode, asked};
 
 /// A message to add, with the bytes of new files.
 ///
-/// On the wire it is the message alone. Files are stored by the library, where their bytes are at hand.
+/// Written down, it is the message as it will be kept: each file is an attachment, by the hash of its bytes. The bytes
+/// themselves are stored by the library, where they are at hand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
     /// Role, content and metadata of the message.
@@ -51,11 +52,26 @@ impl NewMessage {
         self.files.push(NewAttachment { name, mime_type, bytes: bytes.into() });
         self
     }
+
+    /// The message as it will be kept.
+    fn kept(&self) -> MessageBody {
+        let mut body = self.body.clone();
+        body.attachments.extend(self.files.iter().map(NewAttachment::kept));
+        body
+    }
+}
+
+impl NewAttachment {
+    /// The file as the message names it.
+    pub fn kept(&self) -> Attachment {
+        let (name, mime_type) = (self.name.clone(), self.mime_type.clone());
+        Attachment { id: BlobId::of(&self.bytes), name, mime_type, size: self.bytes.len() as u64, path: None }
+    }
 }
 
 impl Serialize for NewMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.body.serialize(serializer)
+        if self.files.is_empty() { self.body.serialize(serializer) } else { self.kept().serialize(serializer) }
     }
 }
 
@@ -169,9 +185,9 @@ impl Serialize for Append {
             position: self.before.map(|before| Place { before }),
         };
         match &self.messages[..] {
-            [NewMessage { body, .. }] if self.single => {
+            [message] if self.single => {
                 let MessageBody { role, name, content, metadata, silent, depth, parent_id, status, attachments } =
-                    body.clone();
+                    message.kept();
                 shape.role = Some(role);
                 shape.content = Some(content);
                 shape.silent = silent.then_some(silent);

@@ -65,7 +65,8 @@ impl Run {
         assert_eq!(worker, known.now.worker, "{context}: agent and skills");
         assert_eq!(self.held(thread, None).await, known.now.held, "{context}: files and values");
         let waiting = self.engine.queued(thread).await.expect("a queue");
-        let waiting: Vec<String> = waiting.iter().map(|item| item.message.content.to_text().into_owned()).collect();
+        let waiting: Vec<String> =
+            waiting.iter().map(|item| item.queued_message.content.to_text().into_owned()).collect();
         assert_eq!(waiting, known.queue, "{context}: the queue");
         let limit = 1 + self.chance.below(5) as usize;
         let page = || Page::first().include_silent().limit(limit);
@@ -101,8 +102,8 @@ impl Run {
         let mut related: Vec<(ThreadId, ThreadId)> = Vec::new();
         for relationship in self.engine.relationships(thread).await.expect("relationships") {
             related.push(match relationship.role {
-                threadkeep::RelationshipRole::Parent => (thread, relationship.thread),
-                threadkeep::RelationshipRole::Child => (relationship.thread, thread),
+                threadkeep::RelationshipRole::Parent => (thread, relationship.thread_id),
+                threadkeep::RelationshipRole::Child => (relationship.thread_id, thread),
             });
         }
         let mut expected = self.model.holding(thread);

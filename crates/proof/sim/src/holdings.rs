@@ -41,7 +41,7 @@ impl Run {
         if !self.model.thread(thread).now.held.files.contains_key(name) {
             return;
         }
-        let result = self.engine.delete_file(thread, DeleteFile { path: path(name), expected: None }).await;
+        let result = self.engine.delete_file(thread, DeleteFile { path: path(name) }).await;
         if self.settled(Some(thread), result).await.happened() {
             self.model.thread(thread).now.held.files.remove(name);
             self.log_rest(thread).await;
@@ -53,7 +53,7 @@ impl Run {
         if from == to {
             return;
         }
-        let moving = MoveFile { from: path(from), to: path(to), expected: None };
+        let moving = MoveFile { from: path(from), to: path(to) };
         let result = self.engine.move_file(thread, moving).await;
         let Some(text) = self.model.thread(thread).now.held.files.get(from).cloned() else {
             assert!(matches!(result, Err(Error::FileNotFound { .. })), "{}: {result:?}", self.context());
@@ -73,7 +73,8 @@ impl Run {
         let known = self.model.thread(thread).clone();
         let version = known.birth + self.chance.below(known.version - known.birth + 1);
         let was = known.then[&version].held.files.get(name).cloned();
-        let to = RollbackTo::ArtifactVersion { path: path(name), version: Position(version) };
+        let to =
+            RollbackTo::ArtifactVersion(threadkeep::ArtifactVersion { path: path(name), version: Position(version) });
         let result = self.engine.rollback(thread, to).await;
         if was.is_none() && !known.now.held.files.contains_key(name) {
             assert!(matches!(result, Err(Error::FileNotFound { .. })), "{}: {result:?}", self.context());
@@ -93,7 +94,11 @@ impl Run {
         let key = KEYS[self.chance.below(KEYS.len() as u64) as usize];
         let is_there = self.model.thread(thread).now.held.values.contains_key(key);
         let value = if is_there && self.chance.one_in(3) { None } else { Some(Json::string(&self.words())) };
-        let set = SetValue { key: key.parse().expect("a key"), value: value.clone(), if_version: None, expected: None };
+        let set = SetValue {
+            key: key.parse().expect("a key"),
+            value: value.clone().unwrap_or_else(Json::null),
+            if_version: None,
+        };
         let result = self.engine.set_value(thread, set).await;
         if self.settled(Some(thread), result).await.happened() {
             let values = &mut self.model.thread(thread).now.held.values;
@@ -148,7 +153,7 @@ impl Run {
         let skills = if shares(Skills) { parent.worker.skills.clone() } else { Vec::new() };
         let worker = Worker { agent: agent_id.clone().or_else(|| parent.worker.agent.clone()), skills };
         let intent = format!("intent {}", self.made);
-        let spawn = Spawn { intent: intent.clone(), inherit: inherit.clone(), agent_id, expected: None };
+        let spawn = Spawn { intent: intent.clone(), inherit: inherit.clone(), agent_id };
         let result = self.engine.spawn(thread, spawn).await;
         let child = match self.settled(Some(thread), result).await {
             Settled::Done(child) => child,

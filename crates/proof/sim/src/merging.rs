@@ -3,11 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use threadkeep::{Merge, Position, ThreadId};
+use threadkeep::{Merge, MergeTold, Position, ThreadId};
 use threadkeep_merge::Labels;
-use threadkeep_model::{
-    ConflictStrategy, FileStrategy, Kind, MergeBase, MergePlan, MergeStatus, Merged, Resolved, StateStrategy,
-};
+use threadkeep_model::{ConflictStrategy, FileStrategy, Kind, MergeBase, MergeStatus, Resolved, StateStrategy};
 
 use crate::model::{Cells, Held, MergeScope, ModelMerge};
 use crate::run::{Run, Settled};
@@ -97,15 +95,15 @@ impl Run {
             state: self.chance.pick(&state).copied().unwrap_or_default(),
             ..ConflictStrategy::default()
         };
-        let plan = MergePlan { artifact_scope: scope.items(), conflict_strategy, ..MergePlan::default() };
-        let merge = Merge { sources: sources.clone(), plan, ..Merge::default() };
+        let named = sources.iter().map(|source| (*source).into()).collect();
+        let merge = Merge { sources: named, artifact_scope: scope.items(), conflict_strategy, ..Merge::default() };
         let would = self.dry_run(thread, &merge).await;
-        let expected = self.expected(thread, &sources, scope, &would);
+        let expected = self.expected(thread, &sources, (scope, conflict_strategy), &would);
         self.check(&would, &expected);
         let result = self.engine.merge(thread, merge.clone()).await;
         let merged = match self.settled(Some(thread), result).await {
-            Settled::Done(merged) => merged.merged,
-            Settled::Lost => self.engine.merges(thread).await.expect("merges").pop().expect("a merge").merged,
+            Settled::Done(merged) => merged,
+            Settled::Lost => self.engine.merges(thread).await.expect("merges").pop().expect("a merge"),
             Settled::Refused => return,
         };
         self.check(&merged, &expected);
@@ -138,12 +136,12 @@ impl Run {
         }
     }
 
-    async fn dry_run(&self, thread: ThreadId, merge: &Merge) -> Merged {
+    async fn dry_run(&self, thread: ThreadId, merge: &Merge) -> MergeTold {
         let merge = Merge { dry_run: true, ..merge.clone() };
-        self.engine.merge(thread, merge).await.expect("an answer").merged
+        self.engine.merge(thread, merge).await.expect("an answer")
     }
 
-    fn check(&self, merged: &Merged, expected: &Expected) {
+    fn check(&self, merged: &MergeTold, expected: &Expected) {
         let context = self.context();
         let bases: Vec<Base> = merged.sources.iter().map(|source| Base::from(&source.base)).collect();
         assert_eq!(bases, expected.bases, "{context}: what is compared with");
@@ -163,10 +161,15 @@ impl Run {
     }
 
     /// What merging `sources` ought to come to. Of two values, which one is later is asked of the answer.
-    fn expected(&mut self, thread: ThreadId, sources: &[ThreadId], scope: MergeScope, would: &Merged) -> Expected {
+    fn expected(
+        &mut self,
+        thread: ThreadId,
+        sources: &[ThreadId],
+        (scope, strategy): (MergeScope, ConflictStrategy),
+        would: &MergeTold,
+    ) -> Expected {
         let held = self.model.thread(thread).now.held.clone();
         let mut expected = Expected { held, conflicts: BTreeMap::new(), bases: Vec::new() };
-        let strategy = would.plan.conflict_strategy;
         for source in sources {
             let (kind, base) = self.base(thread, *source);
             expected.bases.push(kind);

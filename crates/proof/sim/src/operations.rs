@@ -1,9 +1,9 @@
 //! The operations of a random history, each carried out on the store and said again in the model.
 
 use threadkeep::{
-    ActivateSkill, Append, AppendEvent, Assign, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error,
-    Event, EventKind, Fork, ForkPoint, Insert, Json, MessageBody, MessageId, Position, Rollback, RollbackTo,
-    SetCheckpoint, Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
+    ActivateSkill, Append, Assign, At, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event,
+    EventKind, Fork, ForkPoint, Json, MessageBody, MessageId, Position, Rollback, RollbackTo, SetCheckpoint, Skill,
+    StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
@@ -95,7 +95,7 @@ impl Run {
     pub(crate) async fn skill(&mut self, thread: ThreadId) {
         let name = format!("s{}", self.chance.below(4));
         let skill = Skill { name: name.clone(), arguments: None };
-        let result = self.engine.activate_skill(thread, ActivateSkill { skill, expected: None }).await;
+        let result = self.engine.activate_skill(thread, ActivateSkill { skill }).await;
         if self.settled_or_same(thread, result).await {
             let skills = &mut self.model.thread(thread).now.worker.skills;
             if !skills.contains(&name) {
@@ -108,12 +108,13 @@ impl Run {
     pub(crate) async fn append(&mut self, thread: ThreadId) {
         let texts: Vec<String> = (0..=self.chance.below(3)).map(|_| self.words()).collect();
         let version = self.model.thread(thread).version;
-        let mut append = Append::batch(texts.iter().map(|text| MessageBody::user(text)));
+        let append = Append::batch(texts.iter().map(|text| MessageBody::user(text)));
+        let mut at = At::of(thread);
         match self.chance.below(4) {
-            0 => append = append.expecting(Position(version)),
+            0 => at = at.expecting(Position(version)),
             1 => {
-                let wrong = append.clone().expecting(Position(version + 1));
-                match self.engine.append(thread, wrong).await {
+                let wrong = at.clone().expecting(Position(version + 1));
+                match self.engine.append(wrong, append.clone()).await {
                     Err(Error::VersionConflict { current, .. }) => assert_eq!(current.0, version),
                     Err(Error::Store(StoreError::Unavailable { .. })) if self.plan.faults > 0 => {}
                     other => panic!("{}: expected a conflict, got {other:?}", self.context()),
@@ -121,7 +122,7 @@ impl Run {
             }
             _ => {}
         }
-        let result = self.engine.append(thread, append).await;
+        let result = self.engine.append(at, append).await;
         match self.settled(Some(thread), result).await {
             Settled::Done(messages) => {
                 let said: Vec<String> = messages.iter().map(|message| message.text().expect("text")).collect();
@@ -135,7 +136,7 @@ impl Run {
 
     pub(crate) async fn event(&mut self, thread: ThreadId) {
         let data = Json::parse("data", r#"{"tool":"ls"}"#).expect("json");
-        let event = AppendEvent { event: Event { kind: EventKind::ToolUse, data }, expected: None };
+        let event = Event { kind: EventKind::ToolUse, data };
         let result = self.engine.append_event(thread, event).await;
         if self.settled(Some(thread), result).await.happened() {
             self.log_rest(thread).await;
@@ -158,7 +159,7 @@ impl Run {
             _ => (Some(Content::text(&text)), Some(Json::parse("metadata", &metadata).expect("json"))),
         };
         let edits_text = content.is_some();
-        let edit = EditMessage { message: target.id, content, metadata: merged, expected: None };
+        let edit = EditMessage { message: target.id.into(), content, metadata: merged };
         let result = self.engine.edit_message(thread, edit).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
@@ -177,7 +178,7 @@ impl Run {
 
     pub(crate) async fn delete_message(&mut self, thread: ThreadId) {
         let Some((_, target)) = self.some_message(thread) else { return };
-        let result = self.engine.delete_message(thread, DeleteMessage { message: target.id, expected: None }).await;
+        let result = self.engine.delete_message(thread, DeleteMessage { message: target.id.into() }).await;
         match self.settled(Some(thread), result).await {
             Settled::Done(deleted) => assert!(deleted, "{}", self.context()),
             Settled::Lost => {}
@@ -187,15 +188,15 @@ impl Run {
             self.model.thread(thread).now.view.iter_mut().find(|item| item.id == target.id).expect("the message");
         known.deleted = true;
         self.log_rest(thread).await;
-        let again = self.engine.delete_message(thread, DeleteMessage { message: target.id, expected: None }).await;
+        let again = self.engine.delete_message(thread, DeleteMessage { message: target.id.into() }).await;
         assert!(!again.expect("an answer"), "{}: what is deleted is not there to delete", self.context());
     }
 
     pub(crate) async fn insert(&mut self, thread: ThreadId) {
         let Some((_, target)) = self.some_message(thread) else { return };
         let text = self.words();
-        let message = MessageBody::assistant(&text).into();
-        let result = self.engine.insert(thread, Insert { before: target.id, message, expected: None }).await;
+        let message = MessageBody::assistant(&text);
+        let result = self.engine.append(thread, Append::before(message, target.id)).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
         }
@@ -214,13 +215,16 @@ impl Run {
     pub(crate) async fn truncate(&mut self, thread: ThreadId) {
         let Some((index, target)) = self.some_message(thread) else {
             let from = TruncateFrom::Index(0);
-            let refused = self.engine.truncate(thread, Truncate { from, expected: None }).await;
+            let refused = self.engine.truncate(thread, Truncate { from }).await;
             assert!(matches!(refused, Err(Error::IndexOutOfRange { .. })), "{}", self.context());
             return;
         };
-        let from =
-            if self.chance.one_in(2) { TruncateFrom::Index(index as u64) } else { TruncateFrom::Message(target.id) };
-        let result = self.engine.truncate(thread, Truncate { from, expected: None }).await;
+        let from = if self.chance.one_in(2) {
+            TruncateFrom::Index(index as u64)
+        } else {
+            TruncateFrom::Message(target.id.into())
+        };
+        let result = self.engine.truncate(thread, Truncate { from }).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
         }
@@ -250,12 +254,12 @@ impl Run {
             }
             by => {
                 let Some((index, target)) = self.some_message(thread) else { return };
-                let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id) };
+                let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id.into()) };
                 let root = known.now.view.iter().find(|item| item.id == target.root).expect("a root is in the view");
                 (point, known.now.cut_after(index), Some(target.root), (root.worker.clone(), root.held.clone()))
             }
         };
-        let result = self.engine.fork(thread, Fork { at, title: None, expected: None }).await;
+        let result = self.engine.fork(thread, Fork { at, title: None }).await;
         let child = match self.settled(Some(thread), result).await {
             Settled::Done(child) => child,
             Settled::Lost => self.unknown().await.expect("the thread that was forked"),
@@ -307,7 +311,7 @@ impl Run {
                 }
             },
         };
-        let result = self.engine.rollback(thread, Rollback { to, expected: None }).await;
+        let result = self.engine.rollback(thread, Rollback { to }).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
         }

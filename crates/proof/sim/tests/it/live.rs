@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use threadkeep::{
-    Content, Create, DraftStep, EditMessage, Engine, Error, Event, EventKind, Exclusive, Json, Limits, LiveSettings,
-    MemoryStore, MessageBody, MessageId, Operation, Page, Position, ReadWriter, SqliteStore, Stores, ThreadId,
-    Timestamp, Update, World,
+    Append, Content, Create, DeleteMessage, DraftStep, EditMessage, Engine, Error, Event, EventKind, Exclusive, Json,
+    Limits, LiveSettings, MemoryStore, MessageBody, MessageId, Page, Position, ReadWriter, SqliteStore, Stores,
+    ThreadId, Timestamp, Update, World,
 };
 use threadkeep_sim::{Chance, Faults, Faulty, SimWorld};
 
@@ -167,8 +167,20 @@ impl Twins {
             }
         }
         for step in draft.steps() {
-            let operation = Operation::from(step.clone());
-            self.engine.execute(self.direct, operation).await.expect("the same, directly");
+            let (engine, direct) = (&self.engine, self.direct);
+            match step.clone() {
+                DraftStep::Append(append) => engine.append(direct, append).await.map(drop),
+                DraftStep::AppendEvent(event) => engine.append_event(direct, event).await.map(drop),
+                DraftStep::Insert { before, message } => {
+                    engine.append(direct, Append::before(message, before)).await.map(drop)
+                }
+                DraftStep::EditMessage(edit) => engine.edit_message(direct, edit).await.map(drop),
+                DraftStep::DeleteMessage(message) => {
+                    engine.delete_message(direct, DeleteMessage { message: message.into() }).await.map(drop)
+                }
+                DraftStep::Update(update) => engine.update(direct, update).await.map(drop),
+            }
+            .expect("the same, directly");
         }
     }
 

@@ -46,7 +46,8 @@ fn the_page_on_operating_shows_what_happens() {
 
 #[test]
 fn links_between_pages_lead_somewhere() {
-    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "crates/proof/bench/README.md"].map(|page| root().join(page));
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "crates/proof/bench/README.md"]
+        .map(|page| root().join(page));
     let in_docs = std::fs::read_dir(root().join("docs")).expect("a folder").map(|page| page.expect("a page").path());
     for page in pages.into_iter().chain(in_docs.filter(|page| page.extension().is_some_and(|kind| kind == "md"))) {
         let text = std::fs::read_to_string(&page).expect("a page");

@@ -8,10 +8,10 @@ use threadkeep::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, Begin, CARRIERS, Cancel,
     Capability, Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteMessage, DeleteValue, Deny,
     EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff, IdempotencyKey, Inject,
-    InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NotifyParent, Observe,
-    Position, Queue, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback, RollbackTo, SetCheckpoint,
-    SetStatus, SetValue, Skill, Spawn, Step, Subagent, ThreadId, Transfer, Truncate, Unarchive, Unobserve, Update,
-    Uuid, Version,
+    InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
+    NotifyParent, Observe, Position, Queue, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
+    RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Spawn, Step, Subagent, ThreadId, Transfer, Truncate,
+    Unarchive, Unobserve, Update, Uuid, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -22,6 +22,9 @@ on_every_store!(
     what_is_repeated_at_once_happens_once,
     what_is_repeated_after_its_thread_closed_is_answered_again,
     the_first_answer_is_given_whatever_became_of_it,
+    what_is_not_there_is_deleted_only_at_the_version_that_is_expected,
+    a_key_stands_for_the_bytes_of_files_too,
+    a_visitor_forks_once_under_a_key,
     mentions_at_once_are_one_relation,
 );
 
@@ -440,6 +443,10 @@ async fn the_first_answer_is_given_whatever_became_of_it(keep: Keep) {
     let thread = talk(&keep).await.0;
     twice(&keep, thread, Inject::new(InjectionType::Data, json("1")), async || back(thread).await).await;
     let thread = talk(&keep).await.0;
+    let inject = Inject::new(InjectionType::Data, json("1"));
+    let injection = engine.inject(thread, inject).await.expect("injected").id;
+    twice(&keep, thread, Acknowledge { injection }, async || back(thread).await).await;
+    let thread = talk(&keep).await.0;
     twice(&keep, thread, Transfer::delegate([Capability::Deploy]), async || back(thread).await).await;
     let thread = talk(&keep).await.0;
     twice(&keep, thread, SetCheckpoint::named("x"), async || back(thread).await).await;
@@ -470,6 +477,55 @@ async fn the_first_answer_is_given_whatever_became_of_it(keep: Keep) {
     let thread = talk(&keep).await.0;
     let set = SetValue::new("k", json("1")).expect("a key");
     twice(&keep, thread, set, async || back(thread).await).await;
+}
+
+async fn what_is_not_there_is_deleted_only_at_the_version_that_is_expected(keep: Keep) {
+    let (thread, ids) = talk(&keep).await;
+    let item = keep.engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
+    let observer = keep.engine.observe_thread(thread, Observe::of(keep.thread(&[]).await)).await.expect("observed").id;
+    let (message, remove) = (DeleteMessage { message: ids[0].into() }, RemoveQueued { item });
+    let unobserve = Unobserve { observer };
+    for deleted in [true, false] {
+        let stale = At::of(thread).expecting(Position(1));
+        assert_eq!(refusal(&keep, &stale, message.clone()).await, ErrorCode::VersionConflict, "{deleted}");
+        assert_eq!(refusal(&keep, &stale, remove).await, ErrorCode::VersionConflict, "{deleted}");
+        assert_eq!(refusal(&keep, &stale, unobserve).await, ErrorCode::VersionConflict, "{deleted}");
+        let now = async || At::of(thread).expecting(version(&keep, thread).await);
+        let told = format!(r#"{{"deleted":{deleted}}}"#);
+        assert_eq!(answer(&keep, &now().await, message.clone()).await.expect("an answer"), told);
+        assert_eq!(answer(&keep, &now().await, remove).await.expect("an answer"), told);
+        assert_eq!(answer(&keep, &now().await, unobserve).await.expect("an answer"), told);
+    }
+    assert_eq!(version(&keep, thread).await, Position(7), "what is not there leaves no entry");
+}
+
+async fn a_key_stands_for_the_bytes_of_files_too(keep: Keep) {
+    let with = |bytes: &[u8]| NewMessage::from(MessageBody::user("see")).attach("f", "text/plain", bytes);
+    let thread = talk(&keep).await.0;
+    let at = At::of(thread).keyed(key("k"));
+    let first = keep.engine.append(at.clone(), with(b"one")).await.expect("an append");
+    assert_eq!(keep.engine.append(at.clone(), with(b"one")).await.expect("a repetition"), first);
+    let other = keep.engine.append(at.clone(), with(b"two")).await.expect_err("other bytes");
+    assert!(matches!(other, Error::IdempotencyKeyReused), "{other}");
+    let batch = keep.engine.append(at, Append::batch([with(b"two")])).await.expect_err("other bytes");
+    assert!(matches!(batch, Error::IdempotencyKeyReused), "{batch}");
+}
+
+async fn a_visitor_forks_once_under_a_key(keep: Keep) {
+    let thread = talk(&keep).await.0;
+    let public = Update::new().field("visibility", Json::string("public"));
+    let parent = keep.engine.update(thread, public).await.expect("published");
+    let account = threadkeep::Account::new("bob").expect("an account");
+    let bob = keep.engine.acting_as(threadkeep::Caller { account, ..threadkeep::Caller::local() });
+    let stale = At::of(thread).expecting(Position(1));
+    assert_eq!(bob.fork(stale, Fork::default()).await.expect_err("stale").code(), "version_conflict");
+    let at = At::of(thread).expecting(parent.head.version).keyed(key("k"));
+    let child = bob.fork(at.clone(), Fork::default()).await.expect("a fork");
+    assert_eq!(bob.fork(at.clone(), Fork::default()).await.expect("a repetition"), child);
+    let other = bob.fork(at, Fork::at_index(0)).await.expect_err("another request");
+    assert!(matches!(other, Error::IdempotencyKeyReused), "{other}");
+    assert_eq!(bob.list(List::default()).await.expect("a list").items.len(), 1);
+    assert_eq!(keep.engine.thread(thread).await.expect("the parent"), parent, "it is told nothing");
 }
 
 async fn mentions_at_once_are_one_relation(keep: Keep) {
