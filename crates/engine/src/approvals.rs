@@ -13,8 +13,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
 
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// Items read at once where a list is filtered.

@@ -2,7 +2,7 @@
 
 use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, Thread, ThreadId, Uuid};
 
-use crate::plan::Plan;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Engine {

@@ -10,8 +10,8 @@ use threadkeep_model::{
 use threadkeep_store::{Item, ItemQuery};
 
 use crate::approvals::not_an_item;
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// What was given on a thread, and whether it holds.

@@ -62,7 +62,38 @@ struct Told {
     newest: Option<(Position, SegmentId, Position, Tally)>,
 }
 
-pub(crate) async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
+impl Engine {
+    /// Frees what no living thread reaches; with `vacuum`, gives the space back to the file system.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or an import is under way.
+    pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
+        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
+        let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+        self.sweep_index(&progress).await?;
+        Ok(report)
+    }
+
+    /// Compares what is derived with the log, and blobs with their hashes.
+    ///
+    /// # Errors
+    /// If the store cannot be read at all.
+    pub async fn doctor(&self, progress: Progress) -> Result<DoctorReport> {
+        examine(self, &progress).await
+    }
+
+    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled again
+    /// like one that was never there.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub async fn repair(&self, progress: Progress) -> Result<()> {
+        self.shared.stores.upkeep.rebuild(progress).await?;
+        self.repair_index().await
+    }
+}
+
+async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut report = DoctorReport::default();
     let mut segments = all_segments(engine).await?;
     segments.sort_by_key(|row| (row.segment.thread, row.order()));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use threadkeep_model::{Entry, Event, Kind, Message, Position, ThreadId, Timestamp, Version};
 use threadkeep_store::{EntryQuery, Order};
 
-use crate::policy::Verb;
+use crate::ground::policy::Verb;
 use crate::{Engine, Page, Result};
 
 /// Entries read at once.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use threadkeep_calls::{Relationship, RelationshipRole};
 use threadkeep_model::{Bounds, Child, Head, Lineage, Relation, RelationKind, Thread, ThreadId};
 
-use crate::policy::{Standing, Verb};
-use crate::view::holds;
+use crate::ground::policy::{Standing, Verb};
+use crate::ground::view::holds;
 use crate::{Engine, Error, Result};
 
 /// Most threads of a family that are read at once.

@@ -14,7 +14,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
 
-use crate::policy::Verb;
+use crate::ground::policy::Verb;
 use crate::{Engine, Error, Result};
 
 /// Entries read at once while a follower catches up.

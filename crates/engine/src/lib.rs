@@ -6,20 +6,15 @@
 
 mod approvals;
 mod authority;
-mod beside;
-mod cache;
-mod carry;
 mod copy;
 mod delegations;
 mod digest;
 mod doctor;
-mod engine;
-mod error;
 mod events;
 mod export;
 mod family;
 mod files;
-mod gate;
+mod ground;
 mod history;
 mod import;
 mod incoming;
@@ -30,40 +25,40 @@ mod merge;
 mod messages;
 mod model_view;
 mod observers;
+mod open;
 mod open_calls;
 mod ops;
-mod plan;
-mod policy;
 mod projects;
 mod search;
 mod secrets;
-mod shape;
-mod show;
-mod slot;
+mod shown;
 mod summary;
 mod timers;
-mod view;
-mod world;
+mod verbs;
 mod writer;
 
-pub use carry::{CARRIERS, Carrier, Carry};
 pub use copy::CopyReport;
 pub use digest::ContentHash;
 pub use doctor::DoctorReport;
-pub use engine::{Engine, Limits};
-pub use error::Error;
 pub use events::Logged;
 pub use export::{ExportItem, Exporter, Selection};
 pub use family::Family;
-pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage};
+pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage, Values, cursor, place};
+pub use ground::carry::Carry;
+pub use ground::draft::{Draft, DraftStep, Refused};
+pub use ground::engine::{Engine, Limits};
+pub use ground::error::Error;
+pub use ground::policy::{Standing, Verb, standing};
+pub use ground::show::{Show, Shown};
+pub use ground::validate::{MergedTree, Validate};
+pub use ground::world::World;
 pub use history::{FeedReader, HistoryEntry, Subscription};
 pub use import::Importer;
 pub use keys::{Key, NewKey};
 pub use live::{
-    Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
-    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadStep, Unflushed,
+    Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed, Observer, ReadWriter,
+    Snapshot, ThreadChanges, ThreadStep, Unflushed,
 };
-pub use merge::{MergedTree, Validate};
 pub use messages::{MessagePage, Page};
 pub use observers::{Courier, Delivery};
 pub use ops::execution::Progressed;
@@ -71,12 +66,10 @@ pub use ops::files::{DeleteFile, MakeDirectory, MoveFile, NewFile, Over, RemoveD
 pub use ops::list::{List, ThreadPage, ThreadSummary};
 pub use ops::subagent::SubagentThread;
 pub use ops::upload::{FileContent, Upload, Uploaded};
-pub use ops::values::{Values, cursor, place};
-pub use policy::{Standing, Verb, standing};
 pub use search::{Hit, HitMessage, IndexStatus, Search};
-pub use show::{AppendedMessages, Seen, Show, Shown, ShownHistory, ShownMessages, ShownValues, gc_shown};
+pub use shown::{AppendedMessages, Seen, ShownHistory, ShownMessages, ShownValues, gc_shown};
 pub use threadkeep_tree::{Case, Match, Mode};
-pub use world::World;
+pub use verbs::{CARRIERS, Carrier};
 
 /// What the engine answers.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -13,9 +13,9 @@ use threadkeep_model::{
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
-use crate::policy::Verb;
-use crate::slot::{SlotItem, slot};
-use crate::view::{Located, View};
+use crate::ground::policy::Verb;
+use crate::ground::slot::{SlotItem, slot};
+use crate::ground::view::{Located, View};
 use crate::{Engine, Error, Result};
 
 /// Which messages to read, and in what order.

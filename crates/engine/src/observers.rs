@@ -19,7 +19,7 @@ use threadkeep_store::{
 };
 use tokio::sync::Notify;
 
-use crate::engine::Shared;
+use crate::ground::engine::Shared;
 use crate::{Engine, Error, Result};
 
 /// Entries read at once.

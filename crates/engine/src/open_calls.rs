@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role};
 
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was

@@ -12,7 +12,7 @@ use threadkeep_model::{ItemKind, Timestamp};
 use threadkeep_store::{DueQuery, StoreError};
 use tokio::time::Instant;
 
-use crate::engine::Shared;
+use crate::ground::engine::Shared;
 use crate::{Engine, Error, Result};
 
 /// Items looked at in one read.
@@ -30,7 +30,7 @@ impl Engine {
     pub async fn run_timers(self) {
         let mut signal = self.shared.stores.feed.signals().any();
         let shared = Arc::downgrade(&self.shared);
-        let undone = Arc::clone(&self.shared.live.rewound);
+        let undone = Arc::clone(&self.shared.live().rewound);
         let (caller, validator) = (Arc::clone(&self.caller), self.validator.clone());
         drop(self);
         let engine = |shared: &Weak<Shared>| {

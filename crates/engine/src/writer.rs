@@ -6,8 +6,8 @@ use threadkeep_calls::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWrit
 use threadkeep_model::{Invalid, Lease, ThreadId, strip_nulls};
 use threadkeep_store::LeaseAsk;
 
-use crate::carry::Carry;
-use crate::policy::Verb;
+use crate::ground::carry::Carry;
+use crate::ground::policy::Verb;
 use crate::{Engine, Result};
 
 impl Carry for GetWriter {

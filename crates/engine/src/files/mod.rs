@@ -6,6 +6,7 @@ mod picture;
 mod referred;
 mod search;
 mod tree;
+mod values;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -18,9 +19,10 @@ use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 pub use referred::ReferredPage;
 pub use search::{Find, Grep};
 pub use tree::Files;
+pub use values::{Values, cursor, place};
 pub use versions::FileVersion;
 
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Error, Result, Verb};
 
 /// A file or a directory.

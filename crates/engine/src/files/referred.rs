@@ -4,10 +4,10 @@ use threadkeep_calls::Value;
 use threadkeep_model::{Capability, FilePath, ReferenceScope, Uuid, ValueKey, Version};
 use threadkeep_tree::Glob;
 
+use super::Values;
 use super::{FileRecord, LOOKED_AT};
+use crate::ground::view::View;
 use crate::ops::reference::{Referred, gone};
-use crate::ops::values::Values;
-use crate::view::View;
 use crate::{Engine, Error, Files, Result, Verb};
 
 /// A page of what a reference shows.

@@ -9,8 +9,8 @@ use threadkeep_store::{CellNames, StoreError};
 use threadkeep_tree::{BrokenOff, Case, Glob, Match, Mode};
 
 use super::{LOOKED_AT, prefix_end};
-use crate::beside::{Queue, aside};
-use crate::view::View;
+use crate::ground::beside::{Queue, aside};
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// Most bytes of files that are searched in one piece of work.

@@ -7,7 +7,7 @@ use threadkeep_model::{Capability, FilePath, Space, ThreadId, Version};
 use threadkeep_store::CellNames;
 
 use super::{FileRecord, LOOKED_AT, prefix_end, record};
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Error, Result};
 
 /// Everything below a directory, in the order of paths.

@@ -7,13 +7,13 @@ use threadkeep_model::{
     BlobId, Commit, Entry, Inserted, MessageBody, MessageId, MessagesDeleted, NewEntry, Thread, ThreadChanged, ThreadId,
 };
 
-use super::draft::{Draft, DraftStep};
-use crate::gate::{Change, open_for};
+use crate::ground::draft::{Draft, DraftStep};
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::write;
+use crate::ground::view::View;
 use crate::ops::append::Prepared;
 use crate::ops::edit;
 use crate::ops::update::{changes, merged};
-use crate::plan::write;
-use crate::view::View;
 use crate::{Engine, Error, Result};
 
 /// A commit that is being put together.
@@ -78,7 +78,7 @@ impl Deciding<'_> {
         match step {
             DraftStep::Update(_) => {}
             DraftStep::Append(append) => {
-                let Prepared { entries, blobs } = self.engine.prepare(append.messages.clone())?;
+                let Prepared { entries, blobs, .. } = self.engine.prepare(append.messages.clone())?;
                 self.entries.extend(entries);
                 self.blobs.extend(blobs);
             }

@@ -8,7 +8,7 @@ use threadkeep_model::{Actor, Code, Invalid, Json, ThreadId, Timestamp, strip_nu
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::policy::Verb;
+use crate::ground::policy::Verb;
 use crate::{Engine, Result};
 
 /// Longest name of an event, in bytes.
@@ -99,7 +99,7 @@ impl Engine {
 
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
         let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
-        let mut listeners = self.shared.live.emitter.lock();
+        let mut listeners = self.shared.live().emitter.lock();
         let Some(sender) = listeners.get(&thread) else { return 0 };
         sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })).unwrap_or_else(|_| {
             listeners.remove(&thread);
@@ -113,7 +113,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
         self.head(thread, Verb::Change).await?;
-        let live = &self.shared.live;
+        let live = &self.shared.live();
         let mut listeners = live.emitter.lock();
         // Those whom nobody listens to any more go when somebody new comes.
         listeners.retain(|_, sender| sender.receiver_count() > 0);

@@ -1,6 +1,6 @@
 //! Live threads: exclusive read-writers that write behind, observers, and custom events.
 //!
-//! [`draft`], [`queue`] and [`decide`] say what an update is, what waits, and what it becomes; [`write_behind`] brings
+//! [`weigh`], [`queue`] and [`decide`] say what an update weighs, what waits, and what it becomes; [`write_behind`] brings
 //! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots,
 //! [`changes`] and [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one
 //! [`background`] thread.
@@ -8,7 +8,6 @@
 mod background;
 mod changes;
 mod decide;
-mod draft;
 mod emit;
 mod flusher;
 mod observe;
@@ -16,6 +15,7 @@ mod queue;
 mod read_writer;
 mod rewind;
 mod settings;
+mod weigh;
 mod write_behind;
 
 use std::collections::HashMap;
@@ -24,13 +24,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use threadkeep_model::ThreadId;
 
 pub use changes::{MessageChange, ThreadChanges, ThreadStep};
-pub use draft::{Draft, DraftStep, Refused};
 pub use emit::{Emitted, EmittedEvent, Events};
 pub use observe::{Observed, Observer, Snapshot};
 pub use queue::LiveThread;
 pub use read_writer::{Exclusive, ReadWriter};
 pub use settings::LiveSettings;
 pub use write_behind::Unflushed;
+
+use crate::ground::engine::Shared;
 
 use self::background::Background;
 use self::emit::Emitter;
@@ -49,6 +50,13 @@ pub(crate) struct Live {
     /// Told when a thread was rolled back here: what was undone may hold again.
     pub(crate) rewound: Arc<tokio::sync::Notify>,
     writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,
+}
+
+impl Shared {
+    /// What live threads share.
+    pub(crate) fn live(&self) -> &Live {
+        self.room()
+    }
 }
 
 impl Live {

@@ -6,13 +6,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use threadkeep_model::{Caller, Message, MessageBody, Thread, ThreadId, Version};
+use threadkeep_calls as calls;
+use threadkeep_model::{Caller, Damaged, Message, MessageBody, Thread, ThreadId, Version};
 use threadkeep_store::{FeedCursor, MessageFilter, Order, Signal, StoreError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::engine::Shared;
-use crate::policy::Verb;
+use crate::ground::engine::Shared;
+use crate::ground::policy::Verb;
 use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
@@ -70,6 +71,19 @@ struct State {
     runs: bool,
 }
 
+impl Snapshot {
+    /// The snapshot as the wire shows it.
+    ///
+    /// # Errors
+    /// If the last message's body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::Snapshot<'_>, Damaged> {
+        let thread = calls::Thread { message_count: self.message_count, ..calls::Thread::from(&self.thread) };
+        let pending_version = Some(self.version).filter(|version| *version > thread.v);
+        let last_message = self.last.as_ref().map(calls::Message::new).transpose()?;
+        Ok(calls::Snapshot { thread, pending_version, last_message })
+    }
+}
+
 impl Engine {
     /// Observes a thread in snapshots: one now, then one whenever it has changed, at most one in
     /// [`LiveSettings::observe_throttle`](crate::LiveSettings::observe_throttle), and always the last one. Changes by
@@ -79,7 +93,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`].
     pub async fn observe(&self, thread: ThreadId) -> Result<Observer> {
         self.head(thread, Verb::Change).await?;
-        let live = &self.shared.live;
+        let live = &self.shared.live();
         let mut state = live.watch.lock();
         let (shown, is_new) = match state.threads.get(&thread) {
             Some(sender) => (sender.subscribe(), false),
@@ -113,7 +127,7 @@ impl Engine {
     async fn seen_now(&self, thread: ThreadId) -> Result<Option<Snapshot>> {
         let Some(found) = self.shared.stores.store.thread(thread.into()).await? else { return Ok(None) };
         let last = self.last_message(&found).await?;
-        let writer = self.shared.live.writer(thread);
+        let writer = self.shared.live().writer(thread);
         let waiting = writer.and_then(|writer| {
             let state = writer.state();
             (state.queue.len() > 0).then(|| state.queue.seen_in_brief())
@@ -179,7 +193,7 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        let watch = &self.engine.shared.live.watch;
+        let watch = &self.engine.shared.live().watch;
         let mut state = watch.lock();
         self.shown = None;
         if state.threads.get(&self.thread).is_some_and(|sender| sender.receiver_count() == 0) {
@@ -228,7 +242,7 @@ impl Watch {
                 }
             }
             let Some(shared) = shared.upgrade() else { return };
-            let settings = shared.live.settings.clone();
+            let settings = shared.live().settings.clone();
             let engine = Engine {
                 shared,
                 caller: Arc::new(Caller::local()),
@@ -295,7 +309,7 @@ impl Watch {
                 looking.shown.retain(|thread, _| state.threads.contains_key(thread));
             }
         }
-        let throttle = engine.shared.live.settings.observe_throttle;
+        let throttle = engine.shared.live().settings.observe_throttle;
         for thread in looking.dirty.iter().copied().collect::<Vec<_>>() {
             let due = looking.shown.get(&thread).map(|shown| *shown + throttle);
             if let Some(due) = due.filter(|due| *due > Instant::now()) {

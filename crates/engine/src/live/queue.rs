@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use threadkeep_model::{Head, MessageBody, Position, Record, Thread, Version};
 
-use super::draft::{Draft, Refused};
 use crate::Error;
+use crate::ground::draft::{Draft, Refused};
 
 /// A live thread as its read-writer sees it.
 #[derive(Debug, Clone, PartialEq)]

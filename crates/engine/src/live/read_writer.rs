@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use threadkeep_calls::TakeWriter;
 use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 
-use super::draft::{Draft, Refused, null};
 use super::queue::LiveThread;
+use super::weigh::weigh;
 use super::write_behind::{Unflushed, WriteBehind};
-use crate::carry::Carry;
-use crate::gate::{Change, passes};
+use crate::ground::carry::Carry;
+use crate::ground::draft::{Draft, Refused, null};
+use crate::ground::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Page, Result};
 
 /// How to hold a thread.
@@ -62,7 +63,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WriterHeld`] while there is one, in this or any other process: it says who holds it, and until when.
     pub async fn exclusive(&self, thread: ThreadId, exclusive: Exclusive) -> Result<ReadWriter> {
-        let mut settings = self.shared.live.settings.clone();
+        let mut settings = self.shared.live().settings.clone();
         settings.lease_ttl = exclusive.ttl.unwrap_or(settings.lease_ttl);
         let taken = Instant::now();
         let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
@@ -71,7 +72,7 @@ impl Engine {
         // Whoever is not there to release it leaves the lease to end by itself; here nobody knows of it yet.
         let opened = async {
             let found = self.thread(thread).await?;
-            let live = &self.shared.live;
+            let live = &self.shared.live();
             let behind = Arc::new(WriteBehind::new(engine, found, lease.clone(), taken, settings));
             if live.flusher.is_idle() {
                 live.background.spawn(Arc::clone(&live.flusher).run(live.settings.flush_batch_max))?;
@@ -168,7 +169,7 @@ impl ReadWriter {
         self.usable()?;
         let mut draft = Draft::on(Arc::clone(self.behind.state().queue.record()));
         recipe(&mut draft);
-        let bytes = draft.weigh(&self.behind.engine)?;
+        let bytes = weigh(&draft, &self.behind.engine)?;
         let mut state = self.behind.state();
         state.usable()?;
         let settings = &self.behind.settings;
@@ -187,7 +188,7 @@ impl ReadWriter {
         }
         let version = state.queue.push(draft, record, bytes);
         drop(state);
-        let live = &self.behind.engine.shared.live;
+        let live = &self.behind.engine.shared.live();
         live.flusher.mark(&self.behind, settings.flush_debounce);
         live.watch.touch(self.behind.thread);
         Ok(version)
@@ -245,11 +246,11 @@ impl ReadWriter {
         if self.behind.state().disposed {
             return Err(Error::WriterDisposed);
         }
-        self.behind.engine.shared.live.flusher.mark(&self.behind, Duration::ZERO);
+        self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
         // In the background, since the caller's runtime may have no timers.
         let behind = Arc::clone(&self.behind);
         let waiting = async move { tokio::time::timeout(timeout, behind.reach(target)).await.is_ok() };
-        let reached = self.behind.engine.shared.live.background.spawn(waiting)?.await.unwrap_or(false);
+        let reached = self.behind.engine.shared.live().background.spawn(waiting)?.await.unwrap_or(false);
         let refused = self.take_refused();
         if !refused.is_empty() {
             return Err(Error::UpdatesRefused { updates: refused });
@@ -321,11 +322,11 @@ impl ReadWriter {
             state.disposed = true;
         }
         self.behind.tell();
-        self.behind.engine.shared.live.flusher.mark(&self.behind, Duration::ZERO);
+        self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
         self.until(|writer| writer.pending() == 0).await;
         // If the store is away, the lease ends by itself; everything that was to be kept is.
         drop(self.behind.release().await);
-        self.behind.engine.shared.live.closed(&self.behind);
+        self.behind.engine.shared.live().closed(&self.behind);
         let refused = self.take_refused();
         if refused.is_empty() { Ok(()) } else { Err(Error::UpdatesRefused { updates: refused }) }
     }
@@ -346,7 +347,7 @@ impl ReadWriter {
 
 impl Drop for ReadWriter {
     fn drop(&mut self) {
-        let live = &self.behind.engine.shared.live;
+        let live = &self.behind.engine.shared.live();
         live.closed(&self.behind);
         live.flusher.forget(&self.behind);
         let given_up = {

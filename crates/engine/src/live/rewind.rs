@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 use threadkeep_model::{Position, SegmentId, ThreadId, Version};
 
 use super::changes::MessageChange;
-use crate::slot::{SlotItem, slot};
-use crate::view::View;
+use crate::ground::slot::{SlotItem, slot};
+use crate::ground::view::View;
 use crate::{Engine, Page, Result};
 
 /// Messages that come back in one step.

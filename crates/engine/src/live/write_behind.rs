@@ -11,9 +11,9 @@ use threadkeep_model::{BlobId, Commit, Idempotency, IdempotencyKey, Lease, Threa
 use threadkeep_store::StoreError;
 use tokio::sync::watch;
 
-use super::draft::{Draft, Refused};
 use super::queue::Queue;
 use super::settings::LiveSettings;
+use crate::ground::draft::{Draft, Refused};
 use crate::{Engine, Error, Result};
 
 /// How often a decision that went stale is taken again before the thread has to wait.
@@ -134,7 +134,7 @@ impl WriteBehind {
 
     pub(crate) fn tell(&self) {
         self.progress.send_modify(|count| *count += 1);
-        self.engine.shared.live.watch.touch(self.thread);
+        self.engine.shared.live().watch.touch(self.thread);
     }
 
     /// Commits what waits at this moment, in order. Says after which pause there is more to do, if there is.

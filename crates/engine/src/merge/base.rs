@@ -6,7 +6,7 @@ use threadkeep_model::{
 };
 
 use super::scope::Scope;
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// A merge that one thread made of another.

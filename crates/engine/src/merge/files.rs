@@ -12,7 +12,7 @@ use threadkeep_model::{
 
 use super::scope::Scope;
 use crate::files::{FileIs, FileRecord};
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// Files above this size are not merged line by line.

@@ -9,62 +9,26 @@ mod plan;
 mod scope;
 mod values;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_calls::{GetMerge, ListMerges, Merge, MergeTold, Page};
 use threadkeep_model::{
-    ApprovalAsked, ApprovalState, BlobId, Capability, ConflictType, Entry, FilePath, Invalid, ItemKind, MergeConflict,
-    MergePlan, MergeStatus, Merged, Thread, ThreadId, Timestamp, Uuid, Validation, ValidationResult, Version,
+    ApprovalAsked, ApprovalState, BlobId, Capability, ConflictType, Entry, Invalid, ItemKind, MergeConflict, MergePlan,
+    MergeStatus, Merged, Thread, ThreadId, Timestamp, Uuid, Validation, Version,
 };
-use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
+use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use self::plan::Planned;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
-use crate::policy::Verb;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
+use crate::ground::policy::Verb;
+use crate::ground::validate::{MergedTree, Validate};
 use crate::{Engine, Error, Result};
 
 /// Most threads that are merged at once.
 const SOURCES_MAX: usize = 16;
-
-/// Runs the commands that check the result of a merge. Whoever runs the program says which those are; a request never does.
-pub trait Validate: Send + Sync {
-    /// Runs a check over a tree; none if no command was configured for it.
-    fn validate<'a>(
-        &'a self,
-        what: Validation,
-        tree: &'a MergedTree,
-    ) -> BoxFuture<'a, Result<Option<ValidationResult>>>;
-}
-
-/// The files that a merge would leave.
-pub struct MergedTree {
-    engine: Engine,
-    files: Vec<(FilePath, BlobId)>,
-    fresh: HashMap<BlobId, Bytes>,
-}
-
-impl MergedTree {
-    /// Their paths.
-    pub fn paths(&self) -> impl Iterator<Item = &FilePath> {
-        self.files.iter().map(|(path, _)| path)
-    }
-
-    /// The content of the file with this number.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn content(&self, number: usize) -> Result<Bytes> {
-        let Some((_, hash)) = self.files.get(number) else { return Ok(Bytes::new()) };
-        match self.fresh.get(hash) {
-            Some(bytes) => Ok(bytes.clone()),
-            None => self.engine.content(*hash, None).await,
-        }
-    }
-}
 
 /// Entries that a merge adds to a commit, with the contents they name.
 #[derive(Debug, Default)]
@@ -78,19 +42,25 @@ impl Carry for Merge {
 
     async fn carry(self, engine: &Engine, target: ThreadId) -> Result<MergeTold> {
         let plan = plan::checked(self.plan()?)?;
-        let mut sources = Vec::with_capacity(self.sources.len());
-        for source in &self.sources {
-            sources.push(engine.seen(*source, Verb::ReadFile).await?.0.id);
-        }
-        check_sources(target, &sources)?;
-        if plan.validation != Validation::None {
-            engine.authorize(target, Capability::ExecuteCommand).await?;
-        }
+        let checks = async {
+            let mut sources = Vec::with_capacity(self.sources.len());
+            for source in &self.sources {
+                sources.push(engine.seen(*source, Verb::ReadFile).await?.0.id);
+            }
+            check_sources(target, &sources)?;
+            if plan.validation != Validation::None {
+                engine.authorize(target, Capability::ExecuteCommand).await?;
+            }
+            if !self.dry_run {
+                engine.authorize(target, Capability::CodeEdit).await?;
+            }
+            Ok(sources)
+        };
+        let sources = engine.unless_repeated(target, checks).await?;
         let sources: Vec<(ThreadId, Option<Version>)> = sources.into_iter().map(|source| (source, None)).collect();
         if self.dry_run {
             return engine.try_merge(target, &sources, plan).await;
         }
-        engine.authorize(target, Capability::CodeEdit).await?;
         let id = Uuid::from_chance(engine.shared.world.chance());
         let told = engine
             .tell(target, || async {

@@ -10,7 +10,7 @@ use threadkeep_store::CellNames;
 
 use super::scope::Scope;
 use crate::files::LOOKED_AT;
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// What a key holds, and since when; nothing if it was taken away.

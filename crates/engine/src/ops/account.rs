@@ -11,9 +11,9 @@ use threadkeep_calls::{
 use threadkeep_model::{Actor, ActorKind, Invalid, ThreadId, Value};
 use threadkeep_store::{Progress, TimeRange};
 
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
 use crate::keys::NewKey;
-use crate::show::gc_shown;
+use crate::shown::gc_shown;
 use crate::{Engine, Error, Result, Search};
 
 fn quiet() -> Progress {

@@ -7,10 +7,10 @@ use threadkeep_model::{
 use threadkeep_store::StoreError;
 
 use super::text::not_blank;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
-use crate::view::View;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 impl Carry for Assign {
@@ -137,7 +137,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::testing::thread;
+    use crate::ground::plan::testing::thread;
 
     #[test]
     fn the_same_agent_or_skill_again_changes_nothing() {

@@ -3,7 +3,7 @@
 use threadkeep_calls::{Archive, Unarchive, Update};
 use threadkeep_model::{Json, Thread, ThreadId};
 
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
 use crate::{Engine, Result};
 
 impl Carry for Archive {

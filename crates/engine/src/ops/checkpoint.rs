@@ -3,8 +3,8 @@
 use threadkeep_calls::{Checkpoint, ListCheckpoints, Page, SetCheckpoint};
 use threadkeep_model::{CheckpointSet, Entry, Invalid, ThreadId, strip_nulls};
 
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for SetCheckpoint {

@@ -3,8 +3,8 @@
 use threadkeep_calls::{At, Create};
 use threadkeep_model::{NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId};
 
-use crate::carry::Carry;
-use crate::plan::Settled;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Settled;
 use crate::{Engine, Result};
 
 impl Carry for Create {

@@ -2,7 +2,7 @@
 
 use threadkeep_model::{Bounds, Link, MessagesDeleted, Position, Tally};
 
-use crate::view::{Located, View};
+use crate::ground::view::{Located, View};
 use crate::{Engine, Result};
 
 /// A conversation cut off after a message: what a new segment sees of it.

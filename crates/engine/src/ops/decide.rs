@@ -11,9 +11,9 @@ use threadkeep_model::{Decided, Entry, ItemKind, Thread, ThreadId, Version};
 use threadkeep_store::{ItemQuery, StoreError};
 
 use super::text::checked_text;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Decide {
@@ -106,7 +106,7 @@ mod tests {
     use threadkeep_model::Lifecycle;
 
     use super::*;
-    use crate::plan::testing::thread;
+    use crate::ground::plan::testing::thread;
 
     #[test]
     fn a_decision_needs_an_open_thread_with_room() {

@@ -3,9 +3,9 @@
 use threadkeep_calls::{At, Delete, DeleteMessage, Deleted};
 use threadkeep_model::{Entry, Expect, MessagesDeleted, ThreadCommit, ThreadId};
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Delete {

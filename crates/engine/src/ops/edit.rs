@@ -7,9 +7,9 @@ use threadkeep_model::{
     Content, Entry, Invalid, Json, Message, MessageBody, MessageEdited, MessageId, NewEntry, ThreadId,
 };
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Result};
 
 impl Carry for EditMessage {

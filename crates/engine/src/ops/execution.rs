@@ -9,18 +9,17 @@ use std::sync::Arc;
 use threadkeep_calls as calls;
 use threadkeep_calls::{Begin, Cancel, End, Injection, NewMessage, Step};
 use threadkeep_model::{
-    Actor, Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges, Invalid,
-    Json, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted, ThreadId, Uuid,
-    Version,
+    Actor, Damaged, Entry, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, FieldChanges,
+    Invalid, Json, Message, MessageBody, MessageId, Position, QueuedId, Thread, ThreadChanged, ThreadCommitted,
+    ThreadId, Uuid, Version,
 };
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::messages::shown;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
-use crate::show::Shown;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, Show, Shown};
 
 /// What a begin, a step or an end did.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,6 +210,28 @@ impl Engine {
             said.blobs.extend(blobs);
         }
         Ok(said)
+    }
+}
+
+impl Show for Progressed {
+    fn show(&self) -> Result<Shown> {
+        Shown::at(self.version, &self.shown()?)
+    }
+}
+
+impl Progressed {
+    /// It, as the wire shows it.
+    ///
+    /// # Errors
+    /// If a body on disk is damaged.
+    pub fn shown(&self) -> Result<calls::Progressed<'_>, Damaged> {
+        Ok(calls::Progressed {
+            execution_id: self.execution,
+            version: self.version,
+            delivered: self.messages.iter().map(calls::Message::new).collect::<Result<_, _>>()?,
+            injections: self.injections.clone(),
+            messages: None,
+        })
     }
 }
 

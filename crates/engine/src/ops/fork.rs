@@ -8,11 +8,11 @@ use threadkeep_model::{
 use threadkeep_store::StoreError;
 
 use super::cut::{Cut, link};
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
+use crate::ground::policy::{Standing, Verb};
+use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
-use crate::policy::{Standing, Verb};
-use crate::view::{Located, View};
 use crate::{Engine, Result};
 
 /// A decided fork: what the child sees, and what both threads are told.

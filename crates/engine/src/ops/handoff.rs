@@ -7,8 +7,8 @@ use threadkeep_model::{
 };
 
 use super::text::checked_text;
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::summary::summarize;
 use crate::{Engine, Page, Result};
 

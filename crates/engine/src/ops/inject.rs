@@ -13,11 +13,11 @@ use threadkeep_model::{
 };
 use threadkeep_store::{Item, ItemQuery, StoreError, StoredEntry};
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
-use crate::show::Shown;
-use crate::view::View;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
+use crate::ground::show::Shown;
+use crate::ground::view::View;
 use crate::{Engine, Error, Result};
 
 /// An injection that waits, and the place of the entry that made it.

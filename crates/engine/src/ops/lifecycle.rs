@@ -9,9 +9,9 @@ use threadkeep_model::{
 };
 
 use super::text::checked_text;
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// How much of an ending is told: a message that closes calls is conversation, which a lease guards.

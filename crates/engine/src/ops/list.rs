@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use threadkeep_calls as calls;
 use threadkeep_calls::{Changed, DiffStats, Project, Relationship};
 use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, Show, Shown};
 
 /// Which threads to list, and which page of them. Everything that is asked has to hold.
 #[derive(Debug, Clone, Default)]
@@ -217,4 +218,58 @@ fn decode(query: &ListQuery, text: &str) -> Result<ListCursor> {
         return Err(refused("is of another list: ask the same filters and sort as before, or begin without one").into());
     }
     Ok(place)
+}
+
+impl Show for ThreadPage {
+    fn show(&self) -> Result<Shown> {
+        let items: Vec<_> = self.items.iter().map(calls::ThreadSummary::from).collect();
+        Shown::plain(&calls::Page { items, next_cursor: self.next.clone(), total: self.total })
+    }
+}
+
+impl From<&ThreadSummary> for calls::ThreadSummary {
+    fn from(row: &ThreadSummary) -> Self {
+        let thread = calls::Thread::from(&row.thread);
+        let project = row.project.as_deref();
+        Self {
+            id: thread.id,
+            short_id: thread.short_id,
+            account_id: row.thread.account.clone(),
+            v: thread.v,
+            created: thread.created,
+            updated: thread.updated,
+            title: thread.title,
+            archived: thread.archived,
+            message_count: thread.message_count,
+            next_message_id: thread.next_message_id,
+            last_user_interaction_at: thread.last_user_interaction_at,
+            lifecycle: thread.lifecycle,
+            visibility: thread.visibility,
+            terminated: thread.terminated,
+            metadata: thread.metadata,
+            draft: thread.draft,
+            auto_submit_draft: thread.auto_submit_draft,
+            agent_mode: thread.agent_mode,
+            max_tokens: thread.max_tokens,
+            agent_id: thread.agent_id,
+            task_id: thread.task_id,
+            project_id: thread.project_id,
+            user_id: thread.user_id,
+            intent: thread.intent,
+            status: thread.status,
+            env: thread.env,
+            origin_thread_id: thread.origin_thread_id,
+            fork_point_index: thread.fork_point_index,
+            main_thread_id: thread.main_thread_id,
+            parent_id: thread.parent_id,
+            activated_skills: thread.activated_skills,
+            execution: thread.execution,
+            project_name: project.map(|project| project.name.clone()),
+            icon_name: project.and_then(|project| project.icon_name.clone()),
+            sandbox: project.and_then(|project| project.sandbox.clone()),
+            user_last_interacted_at: row.user_last_interacted(),
+            diff_stats: row.diff_stats,
+            parent_relationships: row.parent_relationships.clone(),
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use threadkeep_calls::{Mention, Relationship, RelationshipRole};
 use threadkeep_model::{Entry, Invalid, Position, Related, RelationKind, Thread, ThreadId, strip_nulls};
 
-use crate::carry::Carry;
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Mention {
@@ -12,7 +12,7 @@ impl Carry for Mention {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Relationship> {
         let comment = self.comment.map(strip_nulls);
-        engine
+        let told = engine
             .tell(thread, || async {
                 let named_in = engine.thread(thread).await?;
                 let target = engine.thread(self.target).await?.id;
@@ -21,6 +21,11 @@ impl Carry for Mention {
                 decide(named_in, target, comment.clone(), holds, place)
             })
             .await?;
+        if let Some(Entry::Related(related)) = told.entries.into_iter().next() {
+            let Related { child, kind, index, anchor: _, comment } = related;
+            let (role, created_at) = (RelationshipRole::Parent, told.place.time);
+            return Ok(Relationship { thread_id: child, kind, role, message_index: index, created_at, comment });
+        }
         let target = engine.thread(self.target).await?.id;
         engine.mention_of(thread, target).await?.ok_or(Error::ThreadNotFound { thread: target.into() })
     }
@@ -56,7 +61,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::testing::{other, thread};
+    use crate::ground::plan::testing::{other, thread};
 
     #[test]
     fn a_mention_that_holds_changes_nothing_and_none_names_the_thread_itself() {

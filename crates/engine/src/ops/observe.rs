@@ -11,9 +11,9 @@ use threadkeep_model::{
 use threadkeep_store::{Item, ItemQuery};
 
 use crate::approvals::not_an_item;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::secrets::hmac_sha256;
 use crate::{Engine, Error, Result};
 

@@ -5,8 +5,8 @@ use threadkeep_model::{
     Account, Entry, FieldChanges, Invalid, Json, NewEntry, OwnerChanged, Thread, ThreadChanged, ThreadCommit, ThreadId,
 };
 
-use crate::carry::Carry;
-use crate::plan::{Settled, record_after, write};
+use crate::ground::carry::Carry;
+use crate::ground::plan::{Settled, record_after, write};
 use crate::{Engine, Error, Result};
 
 impl Carry for ChangeOwner {

@@ -8,9 +8,9 @@ use threadkeep_model::{
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::edit::merge;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::{Plan, Told};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::{Plan, Told};
 use crate::{Engine, Error, Result};
 
 impl Carry for Queue {

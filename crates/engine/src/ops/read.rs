@@ -8,11 +8,11 @@ use threadkeep_calls::{
 use threadkeep_model::{Invalid, Message, Position, Thread, ThreadId};
 use threadkeep_store as store;
 
-use crate::carry::Carry;
 use crate::events::Logged;
+use crate::ground::carry::Carry;
+use crate::ground::policy::Verb;
 use crate::ops::list::{List, ThreadPage};
-use crate::policy::Verb;
-use crate::show::{Seen, ShownHistory, ShownMessages, message};
+use crate::shown::{Seen, ShownHistory, ShownMessages, message};
 use crate::{Engine, Page, Result};
 
 impl Carry for GetThread {

@@ -12,9 +12,9 @@ use threadkeep_store::{Item, ItemQuery};
 use threadkeep_tree::Glob;
 
 use crate::approvals::not_an_item;
-use crate::carry::Carry;
-use crate::plan::Plan;
-use crate::policy::Verb;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
+use crate::ground::policy::Verb;
 use crate::{Engine, Error, MessagePage, Page, Result};
 
 /// What a reference reads.

@@ -8,10 +8,10 @@ use threadkeep_model::{
 };
 
 use super::cut::link;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// How many messages after a step its results are looked for in. They stand right after it.
@@ -51,7 +51,7 @@ impl Carry for Rollback {
                 Ok(Plan::new(thread, entries).on(segment))
             })
             .await?;
-        engine.shared.live.rewound.notify_one();
+        engine.shared.live().rewound.notify_one();
         Ok(told.thread)
     }
 }

@@ -16,11 +16,11 @@ use super::cut::link;
 use super::fork::{Decided, Point};
 use super::handoff::title;
 use super::text::checked_text;
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
+use crate::ground::plan::Plan;
+use crate::ground::show::Shown;
+use crate::ground::view::View;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
-use crate::show::Shown;
-use crate::view::View;
 use crate::{Engine, Error, FileIs, FileRecord, Result};
 
 /// Files that are read at once to be told again.

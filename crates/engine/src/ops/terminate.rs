@@ -6,9 +6,9 @@ use threadkeep_model::{
     Timestamp,
 };
 
-use crate::carry::Carry;
+use crate::ground::carry::Carry;
+use crate::ground::plan::{Plan, tell_other};
 use crate::open_calls::Interrupted;
-use crate::plan::{Plan, tell_other};
 use crate::{Engine, Error, Result};
 
 impl Carry for Terminate {
@@ -66,8 +66,8 @@ mod tests {
     use threadkeep_model::{Execution, Uuid};
 
     use super::*;
-    use crate::plan::record_after;
-    use crate::plan::testing::thread;
+    use crate::ground::plan::record_after;
+    use crate::ground::plan::testing::thread;
 
     #[test]
     fn the_execution_ends_and_once_more_changes_nothing() {

@@ -10,9 +10,9 @@ use threadkeep_model::{
     checked_agent, checked_reason,
 };
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 /// Longest time that something waits for an answer, or holds: a hundred years.
@@ -111,7 +111,7 @@ fn after(now: Timestamp, length: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::testing::{agent, human, thread};
+    use crate::ground::plan::testing::{agent, human, thread};
 
     #[test]
     fn agents_ask_and_humans_give() {

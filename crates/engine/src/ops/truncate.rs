@@ -4,10 +4,10 @@ use threadkeep_calls::{Truncate, TruncateFrom};
 use threadkeep_model::{AgentAssigned, AgentState, Bounds, Entry, NewSegment, Tally, Thread, ThreadId, Truncated};
 
 use super::cut::link;
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
-use crate::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Truncate {

@@ -5,9 +5,9 @@ use threadkeep_model::{
     AgentAssigned, AgentState, Entry, FieldChanges, Lifecycle, Record, Thread, ThreadChanged, ThreadId,
 };
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::Plan;
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Carry for Update {
@@ -56,7 +56,7 @@ mod tests {
     use threadkeep_model::Json;
 
     use super::*;
-    use crate::plan::testing::thread;
+    use crate::ground::plan::testing::thread;
 
     #[test]
     fn only_what_changes_is_told_and_an_agent_in_its_own_words() {

@@ -3,34 +3,20 @@
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, DeleteValue, Deleted, GetValue, ListValues, SetValue, Value};
 use threadkeep_model::{
-    CellIs, Code, Entry, Invalid, Json, MessageId, Space, Thread, ThreadId, ValueChange, ValueKey, ValuesChanged,
-    Version,
+    CellIs, Code, Entry, Invalid, Json, Space, Thread, ThreadId, ValueChange, ValueKey, ValuesChanged, Version,
 };
-use threadkeep_store::{Cell, CellNames, StoreError};
+use threadkeep_store::Cell;
 
-use crate::carry::Carry;
-use crate::gate::{Change, open_for};
-use crate::plan::{Plan, Told};
-use crate::policy::Verb;
-use crate::show::ShownValues;
-use crate::view::View;
+use crate::files::{Values, cursor, place};
+use crate::ground::carry::Carry;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::plan::{Plan, Told};
+use crate::ground::policy::Verb;
+use crate::shown::ShownValues;
 use crate::{Engine, Error, Result};
 
 /// Longest value, in bytes of JSON.
 const VALUE_BYTES_MAX: usize = 1 << 20;
-
-/// Which values to read.
-#[derive(Debug, Clone, Default)]
-pub struct Values {
-    /// Those whose keys begin with this.
-    pub prefix: String,
-    /// From the key after this one on.
-    pub after: Option<ValueKey>,
-    /// At most so many.
-    pub limit: Option<usize>,
-    /// As of this version.
-    pub as_of: Option<Version>,
-}
 
 impl Carry for SetValue {
     type Made = Value;
@@ -88,30 +74,6 @@ impl Carry for ListValues {
     }
 }
 
-/// The cursor of a page that ended after a name, as the thread was at a version.
-pub fn cursor(version: Version, name: &str) -> String {
-    format!("{version}.{name}")
-}
-
-/// The version and the name of a cursor, which a list as of another version does not take.
-///
-/// # Errors
-/// [`Code::InvalidCursor`].
-pub fn place<T: std::str::FromStr + std::fmt::Display>(
-    cursor: &str,
-    as_of: Option<Version>,
-) -> Result<(Version, Option<T>), Invalid> {
-    let read = cursor.split_once('.').and_then(|(version, name)| {
-        let version: Version = version.parse().ok()?;
-        let read: T = name.parse().ok()?;
-        // A name that is spelled otherwise was not given here.
-        (read.to_string() == name).then_some((version, Some(read)))
-    });
-    let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
-    let rule = "is not one that this list gave; begin anew, without a cursor";
-    read.ok_or_else(|| Invalid::new(Code::InvalidCursor, "cursor", rule))
-}
-
 impl Engine {
     /// Sets a value, and gives it as it is kept; none if null took it away.
     ///
@@ -149,81 +111,6 @@ impl Engine {
         })
         .await
     }
-
-    /// The value under `key`, now or as of a version; none if there is none.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn value(&self, thread: ThreadId, key: &ValueKey, as_of: Option<Version>) -> Result<Option<Value>> {
-        let view = self.held_view(thread, as_of).await?;
-        let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
-        match found {
-            Some(cell) => self.stored_value(&cell).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Values in the order of their keys, and the key after which to go on.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn values(&self, thread: ThreadId, which: Values) -> Result<(Vec<Value>, Option<ValueKey>)> {
-        let view = self.held_view(thread, which.as_of).await?;
-        let limits = &self.shared.limits;
-        let limit = which.limit.unwrap_or(limits.page).min(limits.page_max);
-        self.values_in(&view, &which.prefix, which.after.as_ref(), limit).await
-    }
-
-    pub(crate) async fn values_in(
-        &self,
-        view: &View,
-        prefix: &str,
-        after: Option<&ValueKey>,
-        limit: usize,
-    ) -> Result<(Vec<Value>, Option<ValueKey>)> {
-        let mut found: Vec<Value> = Vec::new();
-        let start = after.map(|after| format!("{after}\u{1}")).unwrap_or_default();
-        let mut from = Some(start.max(prefix.to_owned()));
-        while let Some(start) = from {
-            let names = CellNames::Between(start, None);
-            let page = self.cells(view, Space::Values, names, (limit - found.len()).max(1) + 1).await?;
-            from = page.next;
-            for cell in &page.cells {
-                if !cell.name.starts_with(prefix) {
-                    return Ok((found, None));
-                }
-                if cell.is == CellIs::Gone {
-                    continue;
-                }
-                if found.len() == limit {
-                    let last = found.last().map(|last| last.key.clone());
-                    return Ok((found, last));
-                }
-                found.extend(self.stored_value(cell).await?);
-            }
-        }
-        Ok((found, None))
-    }
-
-    /// What a cell of a value says; none if nothing is there any more.
-    pub(crate) async fn stored_value(&self, cell: &Cell) -> Result<Option<Value>> {
-        let damaged = |what: &str| StoreError::corrupt(format!("the value {} cannot be read: {what}", cell.name));
-        let value = match &cell.is {
-            CellIs::Gone => return Ok(None),
-            CellIs::There(text) => serde_json::from_str(text).map_err(|error| damaged(&error.to_string()))?,
-            CellIs::InEntry => {
-                let place = MessageId { segment: cell.segment, position: cell.position };
-                let entry = self.entry_at(place).await?.ok_or_else(|| damaged("its entry is missing"))?;
-                let Entry::ValuesChanged(changed) = self.decode(&entry).await? else {
-                    return Err(damaged("its entry is about something else").into());
-                };
-                let change = changed.changes.into_iter().find(|change| change.key.as_str() == cell.name);
-                change.and_then(|change| change.value).ok_or_else(|| damaged("its entry does not hold it"))?
-            }
-        };
-        let key = cell.name.parse().map_err(|_| damaged("its key breaks a rule"))?;
-        Ok(Some(Value { key, value, version: cell.position, updated_at: Some(cell.time) }))
-    }
 }
 
 /// The plan, where `there` is what the key holds.
@@ -241,7 +128,7 @@ fn decide(thread: Thread, change: ValueChange, there: Option<&Cell>, if_version:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::testing::thread;
+    use crate::ground::plan::testing::thread;
 
     #[test]
     fn a_missing_key_is_version_0_and_deleting_it_changes_nothing() {

@@ -13,8 +13,9 @@ use threadkeep_store::{Archived, ListFilter, ListQuery, Order, StoreError, TimeR
 use super::invalid;
 use super::seen::Seen;
 use super::text::embedded;
-use crate::policy::{Verb, standing};
-use crate::{Engine, Result, beside};
+use crate::ground::beside;
+use crate::ground::policy::{Verb, standing};
+use crate::{Engine, Result};
 
 /// Threads that a search gives, unless it is told otherwise, and at most.
 const HITS: usize = 5;

@@ -2,7 +2,8 @@
 
 use threadkeep_search::Volume;
 
-use crate::{Engine, Result, beside};
+use crate::ground::beside;
+use crate::{Engine, Result};
 
 impl Engine {
     /// What is wrong with the index, one sentence each, and at most so many. All of it can be made anew from the log.
@@ -43,7 +44,7 @@ impl Engine {
         if self.check_index(1).await.is_empty() {
             return Ok(());
         }
-        let _turn = self.shared.library.turn.lock().await;
+        let _turn = self.shared.library().turn.lock().await;
         Ok(self.shared.stores.shelves.clear().await?)
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::Note;
 use super::index::Counted;
-use crate::engine::Shared;
+use crate::ground::engine::Shared;
 use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
@@ -159,7 +159,7 @@ impl Engine {
         let counted = Counted { account: Some(self.caller.account.clone()), agent };
         let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
         let latest = self.shared.stores.feed.latest().await?;
-        let _turn = self.shared.library.turn.lock().await;
+        let _turn = self.shared.library().turn.lock().await;
         loop {
             let step = self.index_some(&counted).await?;
             embedded += step.counted;
@@ -223,7 +223,7 @@ impl Engine {
     /// If the store cannot be read or the index not written.
     pub async fn rebuild_index(&self, progress: Progress) -> Result<Backfilled> {
         {
-            let _turn = self.shared.library.turn.lock().await;
+            let _turn = self.shared.library().turn.lock().await;
             self.shared.stores.shelves.clear().await?;
         }
         self.backfill(None, progress).await
@@ -240,14 +240,14 @@ impl Engine {
             embedder: self.embedder.clone(),
         };
         let signal = self.shared.stores.feed.signals().any();
-        let unembedded = Arc::clone(&self.shared.library.unembedded);
+        let unembedded = Arc::clone(&self.shared.library().unembedded);
         drop(self);
         tokio::join!(follower.index(signal, &tell), follower.embed(&unembedded, &tell));
     }
 
     /// Reads the feed to its end, and puts the shelves in order.
     async fn catch_up(&self, pace: &mut Pace) -> Result<()> {
-        let _turn = self.shared.library.turn.lock().await;
+        let _turn = self.shared.library().turn.lock().await;
         let (counted, mut changed) = (Counted::default(), BTreeSet::new());
         // What was begun and not ended, here or by another process, may be of any account.
         let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
@@ -271,7 +271,7 @@ impl Engine {
             self.refresh(account).await?;
         }
         if self.embedder.is_some() && !changed.is_empty() {
-            self.shared.library.unembedded.notify_one();
+            self.shared.library().unembedded.notify_one();
         }
         let (_, note) = self.edition().await?;
         if note.untidy && pace.may_tidy() {
@@ -291,7 +291,7 @@ impl Engine {
             progress("volumes with new vectors", renewed, None);
         }
         if renewed > 0 {
-            let _turn = self.shared.library.turn.lock().await;
+            let _turn = self.shared.library().turn.lock().await;
             while self.merge_some(None).await? {}
         }
         Ok(())
@@ -329,7 +329,7 @@ impl Engine {
         if edition == 0 {
             return Ok(());
         }
-        let _turn = self.shared.library.turn.lock().await;
+        let _turn = self.shared.library().turn.lock().await;
         progress("search index", 0, None);
         // What was not indexed yet is in no volume, and is not indexed any more once it is gone.
         self.drop_unseen(None).await?;

@@ -16,7 +16,8 @@ use threadkeep_store::{
 
 use super::text::Text;
 use super::{Note, WAY};
-use crate::{Engine, Result, beside};
+use crate::ground::beside;
+use crate::{Engine, Result};
 
 /// Things that happened which are read at once.
 const READ_AT_ONCE: usize = 4_096;

@@ -11,7 +11,8 @@ use threadkeep_search::{Shelf, Volume};
 use threadkeep_store::{StoreError, VolumeRow};
 use tokio::sync::Notify;
 
-use crate::{Engine, Error, Result, beside};
+use crate::ground::beside;
+use crate::{Engine, Error, Result};
 
 /// Bytes of shelves that are kept. One that is larger by itself is kept alone.
 const KEPT_BYTES_MAX: usize = 512 << 20;
@@ -109,7 +110,7 @@ impl Engine {
     /// The shelf of an account as it is now, for somebody who asks. It is kept for the next question.
     pub(crate) async fn shelf(&self, account: &Account) -> Result<Arc<Shelf>> {
         let (ids, shelf) = self.shelf_once(account).await?;
-        self.shared.library.shelves().keep(account, ids, &shelf, KEPT_BYTES_MAX);
+        self.shared.library().shelves().keep(account, ids, &shelf, KEPT_BYTES_MAX);
         Ok(shelf)
     }
 
@@ -118,7 +119,7 @@ impl Engine {
         for _ in 0..TRIES_MAX {
             let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
             let ids: Vec<u64> = rows.iter().map(|row| row.id).collect();
-            let known = self.shared.library.shelves().get(account, &ids);
+            let known = self.shared.library().shelves().get(account, &ids);
             if let Some(shelf) = known {
                 return Ok((ids, shelf));
             }
@@ -132,7 +133,7 @@ impl Engine {
 
     /// Reads what changed on a shelf that is kept, so that the next question need not.
     pub(crate) async fn refresh(&self, account: &Account) -> Result<()> {
-        let is_kept = self.shared.library.shelves().shelves.contains_key(account);
+        let is_kept = self.shared.library().shelves().shelves.contains_key(account);
         if is_kept {
             self.shelf(account).await?;
         }
@@ -152,7 +153,7 @@ impl Engine {
     }
 
     pub(crate) async fn volume(&self, id: u64) -> Result<Option<Arc<Volume>>> {
-        let library = &self.shared.library;
+        let library = &self.shared.library();
         let held = library.volumes().get(&id).and_then(Weak::upgrade);
         if held.is_some() {
             return Ok(held);

@@ -31,6 +31,7 @@ pub use ask::{Hit, HitMessage, Search};
 pub use follow::IndexStatus;
 pub(crate) use library::Library;
 
+use crate::ground::engine::Shared;
 use crate::{Engine, Result};
 
 /// How long a search waits for the vector of its question.
@@ -55,6 +56,13 @@ pub(crate) struct Note {
     untidy: bool,
 }
 
+impl Shared {
+    /// What searches keep in memory.
+    pub(crate) fn library(&self) -> &Library {
+        self.room()
+    }
+}
+
 impl Engine {
     /// The same engine, with vectors made by `embedder` instead of the built-in one. An index whose vectors are of
     /// another model is searched by words until its volumes have new ones. A tokio runtime in which it searches needs its
@@ -77,7 +85,7 @@ impl Engine {
             // The built-in one is done when it is asked.
             return vectors.await.ok()?.pop();
         }
-        let library = &self.shared.library;
+        let library = &self.shared.library();
         if !library.may_ask_embedder() {
             return None;
         }

@@ -9,7 +9,8 @@ use threadkeep_search::Volume;
 use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
 
 use super::index::new_volume;
-use crate::{Engine, Error, Result, beside};
+use crate::ground::beside;
+use crate::{Engine, Error, Result};
 
 /// Documents that are given to an embedder at once.
 const GIVEN_AT_ONCE: usize = 256;
@@ -22,7 +23,7 @@ const TRIES_MAX: usize = 16;
 impl Engine {
     /// Gives vectors of the present model to one volume. False if all have them.
     pub(crate) async fn embed_some(&self) -> Result<bool> {
-        let library = &self.shared.library;
+        let library = &self.shared.library();
         let _alone = library.embedding.lock().await;
         let turn = library.turn.lock().await;
         let rows = self.shared.stores.shelves.volumes(None).await?;

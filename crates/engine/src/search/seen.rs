@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use threadkeep_model::{ChangeOp, MessageId, Position, SegmentId, Thread};
 use threadkeep_search::{Form, Place, Shelf};
 
-use crate::view::View;
+use crate::ground::view::View;
 use crate::{Engine, Result};
 
 /// A thread, and which documents it shows.

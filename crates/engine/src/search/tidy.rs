@@ -8,7 +8,8 @@ use threadkeep_search::{Form, Shelf, Volume};
 use threadkeep_store::{Reshelving, StoreError, VolumeRow};
 
 use super::index::new_volume;
-use crate::{Engine, Error, Result, beside};
+use crate::ground::beside;
+use crate::{Engine, Error, Result};
 
 /// Volumes of about one size that are merged into one.
 const MERGED_AT_ONCE: usize = 6;
@@ -22,7 +23,7 @@ impl Engine {
     pub(crate) async fn merge_some(&self, of: Option<&Account>) -> Result<bool> {
         let (edition, note) = self.edition().await?;
         let mut rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
-        rows.retain(|row| !self.shared.library.is_in_work(row.id));
+        rows.retain(|row| !self.shared.library().is_in_work(row.id));
         let Some((account, ids)) = to_merge(&rows) else { return Ok(false) };
         let mut volumes: Vec<Arc<Volume>> = Vec::new();
         for id in &ids {

@@ -9,8 +9,8 @@ use threadkeep_store::Cell;
 
 use super::{NewFile, Over, Wanted};
 use crate::files::{FileIs, FileRecord, record};
-use crate::gate::{Change, open_for};
-use crate::view::View;
+use crate::ground::gate::{Change, open_for};
+use crate::ground::view::View;
 use crate::{Engine, Error, Result};
 
 /// Largest number of files that one move takes along.

@@ -1,0 +1,153 @@
+//! The one way in: a call arrives with its envelope, and is carried out by the verb of its type.
+//!
+//! The envelope is honoured in one place, where commits are made ([`Engine::commit`]): the version that the caller expects,
+//! the lease under which it writes, and the key under which the call may be repeated.
+
+use std::sync::Arc;
+
+use threadkeep_calls::{At, Call};
+use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, ThreadId, ThreadName, Version};
+
+use tracing::Instrument;
+
+use crate::ground::show::{Show, Shown};
+use crate::{Engine, Error, Result};
+
+/// A call that the engine carries out.
+pub trait Carry: Call {
+    /// What the library gets. On the wire it is the answer of the call.
+    type Made: Show + Send;
+
+    /// Carries it out. `thread` is the one that the envelope names; calls that name none ignore it.
+    fn carry(self, engine: &Engine, thread: ThreadId) -> impl Future<Output = Result<Self::Made>> + Send;
+
+    /// What it gives where there is no such thread, if that is no error.
+    fn without_thread() -> Option<Self::Made> {
+        None
+    }
+
+    /// What was made, as the wire shows it.
+    ///
+    /// # Errors
+    /// If a body on disk is damaged.
+    fn told(made: Self::Made, _engine: &Engine) -> impl Future<Output = Result<Shown>> + Send {
+        std::future::ready(made.show())
+    }
+}
+
+/// What a call carries beside its parameters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Envelope {
+    /// The thread it is about; found later, where something names it.
+    thread: Option<ThreadId>,
+    expected: Option<Version>,
+    lease: Option<u64>,
+    idempotency: Option<Idempotency>,
+}
+
+impl Engine {
+    /// Carries out a call: the same for every surface.
+    ///
+    /// # Errors
+    /// Whatever the call refuses; nothing has changed then.
+    pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
+        let at = at.into();
+        let thread = match (self.resolve(at.thread).await, C::without_thread()) {
+            (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
+            (resolved, _) => resolved?,
+        };
+        let hash = |key: &IdempotencyKey| Idempotency { key: key.clone(), hash: hash_of(&call) };
+        let idempotency = at.key.as_ref().map(hash);
+        let engine = self.under(&at, thread, idempotency);
+        let thread = thread.unwrap_or(NO_THREAD);
+        // Neither what is said nor any secret is part of a span.
+        let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
+        call.carry(&engine, thread).instrument(span).await
+    }
+
+    /// The same engine for one call that is no struct of its own: `request` is what a key stands for.
+    pub(crate) async fn enter(&self, at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
+        let thread = self.resolve(at.thread).await?;
+        let idempotency = at.key.clone().map(|key| {
+            let mut all = name.as_bytes().to_vec();
+            for part in request {
+                all.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                all.extend_from_slice(part);
+            }
+            Idempotency { key, hash: BlobId::of(&all) }
+        });
+        Ok((self.under(&at, thread, idempotency), thread.unwrap_or(NO_THREAD)))
+    }
+
+    fn under(&self, at: &At, thread: Option<ThreadId>, idempotency: Option<Idempotency>) -> Self {
+        if at.expected.is_none() && at.lease.is_none() && idempotency.is_none() {
+            return self.clone();
+        }
+        let envelope = Envelope { thread, expected: at.expected, lease: at.lease, idempotency };
+        Self { envelope: Some(Arc::new(envelope)), ..self.clone() }
+    }
+
+    /// The id of the thread that is named. A full id names it without a look: whoever reads the thread finds out whether it
+    /// is there.
+    pub(crate) async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
+        match name {
+            None => Ok(None),
+            Some(ThreadName::Full(id)) => Ok(Some(id)),
+            Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
+                Some(thread) => Ok(Some(thread.id)),
+                None => Err(Error::ThreadNotFound { thread: short }),
+            },
+        }
+    }
+
+    /// The same engine for a call whose thread was found by something it holds.
+    pub(crate) fn about(&self, thread: ThreadId) -> Self {
+        let Some(envelope) = &self.envelope else { return self.clone() };
+        let envelope = Envelope { thread: Some(thread), ..(**envelope).clone() };
+        Self { envelope: Some(Arc::new(envelope)), ..self.clone() }
+    }
+
+    /// The same engine without the envelope, for commits that are not the call's own.
+    pub(crate) fn aside(&self) -> Self {
+        Self { envelope: None, ..self.clone() }
+    }
+
+    /// The version that the caller expects.
+    pub(crate) fn expects(&self) -> Option<Version> {
+        self.envelope.as_ref().and_then(|envelope| envelope.expected)
+    }
+
+    /// The version that the caller expects of this thread.
+    pub(crate) fn expects_of(&self, thread: ThreadId) -> Option<Version> {
+        self.envelope.as_ref().filter(|envelope| envelope.thread == Some(thread)).and_then(|envelope| envelope.expected)
+    }
+
+    /// The token of the lease under which the caller writes to this thread.
+    pub(crate) fn lease_on(&self, thread: ThreadId) -> Option<u64> {
+        let held = self.writes_to.filter(|(own, _)| *own == thread).map(|(_, token)| token);
+        let carried = || self.envelope.as_ref().filter(|envelope| envelope.thread == Some(thread))?.lease;
+        held.or_else(carried)
+    }
+
+    /// The key under which the call may be repeated.
+    pub(crate) fn idempotency(&self) -> Option<&Idempotency> {
+        self.envelope.as_ref().and_then(|envelope| envelope.idempotency.as_ref())
+    }
+
+    /// Whether nothing has to be checked or remembered beside what the call changes.
+    pub(crate) fn carries_nothing(&self) -> bool {
+        self.envelope.is_none()
+    }
+}
+
+/// Stands for the thread of calls that name none.
+const NO_THREAD: ThreadId = ThreadId::from_bits(0);
+
+/// What a key stands for: the call by its name, with everything it asks.
+fn hash_of<C: Call>(call: &C) -> BlobId {
+    let mut request = C::DECLARATION.name.as_bytes().to_vec();
+    request.push(0);
+    // A call that cannot be written down is never read from a request either.
+    serde_json::to_writer(&mut request, call).unwrap_or_default();
+    BlobId::of(&request)
+}

@@ -1,0 +1,322 @@
+//! The front door: reads, and the one path by which anything changes.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use threadkeep_model::{
+    BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit,
+    ThreadId, ThreadName,
+};
+use threadkeep_store::{StoreError, StoredEntry, Stores};
+use tokio::sync::Mutex;
+
+use crate::ground::beside::Heavy;
+use crate::ground::cache::{Gate, Gates, Lineages, Shapes};
+use crate::ground::carry::Envelope;
+use crate::ground::gate::{Change, passes};
+use crate::ground::policy::{Standing, Verb, standing};
+use crate::ground::validate::Validate;
+use crate::{Error, Result, World};
+
+/// How often an append that went stale is tried again.
+const TRIED_AGAIN_MAX: usize = 16;
+/// Locks among which threads are shared out.
+const TURNS: usize = 64;
+
+/// What a thread can do: create, read, append, fork, roll back, follow.
+///
+/// An engine acts for one caller; [`Engine::acting_as`] gives one for another. Clones are cheap and share everything.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) caller: Arc<Caller>,
+    /// The thread whose exclusive writer it is, and the token of the lease.
+    pub(crate) writes_to: Option<(ThreadId, u64)>,
+    /// What the call carries beside its parameters.
+    pub(crate) envelope: Option<Arc<Envelope>>,
+    /// What checks the results of merges.
+    pub(crate) validator: Option<Arc<dyn Validate>>,
+    /// What makes vectors, if not the built-in.
+    pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) stores: Stores,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) limits: Limits,
+    pub(crate) lineages: Lineages,
+    pub(crate) shapes: Shapes,
+    pub(crate) gates: Gates,
+    /// Works that take much memory.
+    pub(crate) heavy: Heavy,
+    /// What the rooms above share among all clones of an engine.
+    rooms: Rooms,
+    /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
+    turns: [Mutex<()>; TURNS],
+}
+
+/// What each room keeps, by its type: the ground floor knows none of them.
+pub(crate) type Rooms = Vec<Box<dyn Any + Send + Sync>>;
+
+impl Shared {
+    /// What the room of this type keeps.
+    pub(crate) fn room<T: Any>(&self) -> &T {
+        let room = self.rooms.iter().find_map(|room| room.downcast_ref());
+        room.expect("every room is opened with the engine")
+    }
+}
+
+/// The sizes the engine accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Items in a page, unless the caller says otherwise.
+    pub page: usize,
+    /// Most items in a page.
+    pub page_max: usize,
+    /// Bytes of bodies after which a page ends early, so that many large messages make many pages.
+    pub page_bytes_max: usize,
+    /// Most messages in one append.
+    pub batch_max: usize,
+    /// Most bytes of one message, as JSON.
+    pub message_bytes_max: usize,
+    /// Most bytes of one attachment.
+    pub attachment_bytes_max: usize,
+    /// Bodies above this size go to the blob store.
+    pub inline_bytes_max: usize,
+    /// Most messages that wait in the queue of a thread, silent ones aside.
+    pub queued_max: usize,
+    /// Most silent messages that wait in the queue of a thread.
+    pub queued_silently_max: usize,
+    /// Most bytes of one file.
+    pub file_bytes_max: usize,
+    /// Most bytes that one thread may write to files, every version counted.
+    pub files_bytes_max: u64,
+    /// Most injections that wait on a thread.
+    pub injections_max: usize,
+    /// Most decisions that a thread records.
+    pub decisions_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            page: 50,
+            page_max: 1_000,
+            page_bytes_max: 32 << 20,
+            batch_max: 1_000,
+            message_bytes_max: 8 << 20,
+            attachment_bytes_max: 64 << 20,
+            inline_bytes_max: 16 << 10,
+            queued_max: 5,
+            queued_silently_max: 1_000,
+            file_bytes_max: 1 << 30,
+            files_bytes_max: 64 << 30,
+            injections_max: 1_000,
+            decisions_max: 10_000,
+        }
+    }
+}
+
+impl Engine {
+    /// An engine on `stores`, acting for account `local`, with its rooms.
+    pub(crate) fn with_rooms(stores: Stores, world: Arc<dyn World>, limits: Limits, rooms: Rooms) -> Self {
+        let shared = Shared {
+            stores,
+            world,
+            limits,
+            lineages: Lineages::default(),
+            shapes: Shapes::default(),
+            gates: Gates::default(),
+            heavy: Heavy::default(),
+            rooms,
+            turns: std::array::from_fn(|_| Mutex::new(())),
+        };
+        Self {
+            shared: Arc::new(shared),
+            caller: Arc::new(Caller::local()),
+            writes_to: None,
+            envelope: None,
+            validator: None,
+            embedder: None,
+        }
+    }
+
+    /// The same engine, acting for `caller`.
+    #[must_use]
+    pub fn acting_as(&self, caller: Caller) -> Self {
+        Self { caller: Arc::new(caller), ..self.aside() }
+    }
+
+    /// For whom it acts.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The sizes it accepts.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// The thread of this account that `name` names; [`Engine::seen`] also shows what others made public.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
+    pub async fn thread(&self, name: impl Into<ThreadName>) -> Result<Thread> {
+        self.seen(name, Verb::Change).await.map(|(thread, _)| thread)
+    }
+
+    /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
+    /// era did not move.
+    pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
+        self.head_and_standing(thread, verb).await.map(|(head, _)| head)
+    }
+
+    async fn head_and_standing(&self, thread: ThreadId, verb: Verb) -> Result<(Head, Standing)> {
+        let Some(head) = self.shared.stores.store.head(thread).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        // Invariant: a gate that is older than the head says nothing about who may see the thread now.
+        let gate = match self.shared.gates.get(thread).filter(|gate| gate.era == head.era) {
+            Some(gate) => gate,
+            None => self.read_gate(thread).await?,
+        };
+        Ok((head, self.admitted(thread, &gate, verb)?))
+    }
+
+    /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
+    pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
+        self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
+    }
+
+    /// Whether there is any thread, of whatever account. For upkeep, not for requests: it asks nobody's permission.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn has_threads(&self) -> Result<bool> {
+        Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
+    }
+
+    /// The body of an entry.
+    pub(crate) async fn body(&self, entry: &StoredEntry) -> Result<Bytes> {
+        let place = || format!("entry {} of segment {}", entry.position, entry.segment);
+        match &entry.body {
+            Body::Inline(bytes) => Ok(bytes.clone()),
+            Body::Blob(id) => match self.shared.stores.blobs.blob(*id).await? {
+                Some(bytes) => Ok(bytes),
+                None => Err(StoreError::corrupt(format!("{} names blob {id}, which is missing", place())).into()),
+            },
+            Body::Absent => Err(StoreError::corrupt(format!("{} has no body any more", place())).into()),
+        }
+    }
+
+    pub(crate) fn new_segment(&self) -> SegmentId {
+        SegmentId::from_chance(self.shared.world.chance() as u64)
+    }
+
+    /// A commit for this caller, now, as the envelope of its call says. Large bodies are moved out of their entries.
+    pub(crate) fn commit(&self, threads: Vec<ThreadCommit>) -> Commit {
+        let mut commit = Commit {
+            caller: (*self.caller).clone(),
+            time: self.shared.world.now(),
+            threads,
+            blobs: Vec::new(),
+            idempotency: self.idempotency().cloned(),
+        };
+        let inline_max = self.shared.limits.inline_bytes_max;
+        for thread in &mut commit.threads {
+            let (expect, entries): (_, &mut [NewEntry]) = match thread {
+                ThreadCommit::Create(create) => (None, &mut create.entries),
+                ThreadCommit::Write(write) => (Some((write.thread, &mut write.expect)), &mut write.entries),
+                ThreadCommit::Delete { thread, expect } => (Some((*thread, expect)), &mut []),
+            };
+            if let Some((thread, expect)) = expect {
+                // Invariant: the store checks the expected version and the lease, inside the commit.
+                expect.version = self.expects_of(thread).or(expect.version);
+                expect.lease = self.lease_on(thread);
+            }
+            commit.blobs.extend(entries.iter_mut().filter_map(|entry| entry.spill(inline_max)));
+        }
+        commit
+    }
+
+    /// The turn of an operation whose first decision went stale.
+    pub(crate) async fn turn(&self, thread: ThreadId) -> tokio::sync::MutexGuard<'_, ()> {
+        self.shared.turns[thread.bits() as usize % TURNS].lock().await
+    }
+
+    /// How many items a page has.
+    pub(crate) fn page_limit(&self, asked: Option<usize>) -> Result<usize> {
+        let limits = &self.shared.limits;
+        let limit = asked.unwrap_or(limits.page);
+        if limit == 0 || limit > limits.page_max {
+            let rule = format!("a page has 1 to {} items", limits.page_max);
+            return Err(Invalid::parameter("limit", rule).into());
+        }
+        Ok(limit)
+    }
+
+    /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
+    pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+        let gate = match self.shared.gates.get(thread) {
+            Some(gate) => gate,
+            None => self.read_gate(thread).await?,
+        };
+        self.admitted(thread, &gate, Verb::Change)?;
+        Ok(gate)
+    }
+
+    /// The gate of a thread as it is now, whoever asks.
+    async fn read_gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
+        let Some(found) = self.shared.stores.store.thread(thread.into()).await? else {
+            return Err(Error::ThreadNotFound { thread: thread.into() });
+        };
+        let Thread { account, head, record, .. } = found;
+        let (lifecycle, visibility) = (record.lifecycle, record.visibility);
+        let gate = Gate { account, era: head.era, lifecycle, visibility };
+        self.shared.gates.put(thread, gate.clone());
+        Ok(Arc::new(gate))
+    }
+
+    fn admitted(&self, thread: ThreadId, gate: &Gate, verb: Verb) -> Result<Standing> {
+        let standing = standing(&self.caller.account, &gate.account, gate.visibility, verb);
+        standing.ok_or(Error::ThreadNotFound { thread: thread.into() })
+    }
+
+    /// Commits entries that conflict with nothing but a change of the thread's record.
+    pub(crate) async fn append_entries(
+        &self,
+        thread: ThreadId,
+        entries: Vec<NewEntry>,
+        blobs: Vec<(BlobId, Bytes)>,
+    ) -> Result<Committed> {
+        for _ in 0..TRIED_AGAIN_MAX {
+            let gate = self.gate(thread).await?;
+            if let Err(refused) = passes(gate.lifecycle, Change::Content) {
+                return self.repeated(thread).await?.ok_or(refused);
+            }
+            let write = threadkeep_model::Write {
+                thread,
+                expect: Expect::at(gate.era, None),
+                branch: None,
+                entries: entries.clone(),
+                record: None,
+                owner: None,
+            };
+            let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
+            commit.blobs.extend(blobs.iter().cloned());
+            match self.shared.stores.store.commit(commit).await {
+                Err(StoreError::EraMoved { .. }) => self.shared.gates.forget(thread),
+                Err(error) => {
+                    self.shared.gates.forget(thread);
+                    return Err(error.into());
+                }
+                Ok(committed) => return Ok(committed),
+            }
+        }
+        Err(Error::Busy)
+    }
+}

@@ -1,0 +1,20 @@
+//! The ground floor: what every verb rests on, and what knows none of them.
+//!
+//! [`engine`] is the front door with its stores, caches and limits; [`carry`] the way in, with the envelope of a call;
+//! [`plan`] the way from a decision to what was told; [`view`] what a thread shows.
+
+pub(crate) mod beside;
+pub(crate) mod cache;
+pub(crate) mod carry;
+pub(crate) mod draft;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod gate;
+pub(crate) mod plan;
+pub(crate) mod policy;
+pub(crate) mod shape;
+pub(crate) mod show;
+pub(crate) mod slot;
+pub(crate) mod validate;
+pub(crate) mod view;
+pub(crate) mod world;

@@ -1,0 +1,37 @@
+//! Opens an engine: the ground floor with its rooms.
+
+use std::sync::Arc;
+
+use threadkeep_store::Stores;
+
+use crate::live::{Live, LiveSettings};
+use crate::search::Library;
+use crate::{Engine, Limits, World};
+
+impl Engine {
+    /// An engine on `stores`, acting for account `local`.
+    pub fn new(stores: Stores, world: Arc<dyn World>, limits: Limits) -> Self {
+        Self::on(stores, world, limits, LiveSettings::default())
+    }
+
+    /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each
+    /// has its own flusher and its own observers.
+    #[must_use]
+    pub fn with_live(&self, settings: LiveSettings) -> Self {
+        let shared = &self.shared;
+        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, settings);
+        Self { shared: engine.shared, ..self.clone() }
+    }
+
+    /// An engine on the same stores that accepts other sizes. It shares nothing else with this one.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        let shared = &self.shared;
+        let engine = Self::new(shared.stores.clone(), Arc::clone(&shared.world), limits);
+        Self { shared: engine.shared, ..self.clone() }
+    }
+
+    fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: LiveSettings) -> Self {
+        Self::with_rooms(stores, world, limits, vec![Box::new(Live::new(live)), Box::new(Library::default())])
+    }
+}

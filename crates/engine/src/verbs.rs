@@ -1,0 +1,286 @@
+//! The table of calls, as the engine carries them out; and a method for each that reads better with one.
+
+use threadkeep_calls as calls;
+use threadkeep_calls::{Asked, At, Call, Declaration, for_each_call};
+use threadkeep_model::{Message, Thread};
+use threadkeep_store::BoxFuture;
+
+use crate::ops::execution::Progressed;
+use crate::ops::subagent::SubagentThread;
+use crate::{Carry, Engine, Result, Shown};
+
+/// A row of the table: a call that comes as text, and goes as text.
+pub struct Carrier {
+    /// What is declared of it.
+    pub declaration: &'static Declaration,
+    /// Reads it, carries it out, and writes its answer.
+    pub run: fn(Engine, At, Asked) -> BoxFuture<'static, Result<Shown>>,
+}
+
+async fn run<C: Carry>(engine: Engine, at: At, asked: Asked) -> Result<Shown> {
+    let call: C = asked.read()?;
+    let made = engine.call(at, call).await?;
+    C::told(made, &engine).await
+}
+
+macro_rules! carriers {
+    ($($call:ident => $answer:ty;)*) => {
+        /// Every call, in the order of the list.
+        pub static CARRIERS: &[Carrier] = &[$(
+            Carrier {
+                declaration: &<threadkeep_calls::$call as Call>::DECLARATION,
+                run: |engine, at, asked| Box::pin(run::<threadkeep_calls::$call>(engine, at, asked)),
+            },
+        )*];
+    };
+}
+
+for_each_call!(carriers);
+
+macro_rules! verbs {
+    ($($(#[$doc:meta])* $verb:ident($call:ident) -> $made:ty;)*) => {
+        impl Engine {
+            $(
+                $(#[$doc])*
+                pub async fn $verb(&self, at: impl Into<At>, call: impl Into<threadkeep_calls::$call>) -> Result<$made> {
+                    self.call(at, call.into()).await
+                }
+            )*
+        }
+    };
+}
+
+verbs! {
+    /// Updates the record. Values that are already there change nothing, not even the version.
+    ///
+    /// # Errors
+    /// [`crate::Error::VersionConflict`]; [`crate::Error::ThreadClosed`] where another agent is named; a field that breaks a
+    /// rule. Nothing has changed then.
+    update(Update) -> Thread;
+    /// Logs an event, and gives the version at which it is.
+    ///
+    /// # Errors
+    /// As [`Engine::append`].
+    append_event(AppendEvent) -> calls::Logged;
+    /// Edits a message, and gives it as it is now.
+    ///
+    /// # Errors
+    /// [`crate::Error::MessageNotFound`] if the thread does not show it; [`crate::Error::ThreadClosed`];
+    /// [`crate::Error::VersionConflict`]; content that breaks a rule.
+    edit_message(EditMessage) -> Message;
+    /// Drops all messages from a point on, and gives the thread as it is now.
+    ///
+    /// # Errors
+    /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`]: there is no such point;
+    /// [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
+    truncate(Truncate) -> Thread;
+    /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their own
+    /// ways.
+    ///
+    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where it
+    /// came from: the parent is told nothing, so visitors never write to it. What the owner does later, taking its
+    /// visibility back or deleting it, does not reach the child.
+    ///
+    /// # Errors
+    /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the point is
+    /// not in the parent's view; [`crate::Error::VersionConflict`].
+    fork(Fork) -> Thread;
+    /// Makes a new thread that begins with a summary of this one (as `info`) and the goal (as `user`). Both threads show
+    /// the relation from then on.
+    ///
+    /// # Errors
+    /// A blank goal; [`crate::Error::VersionConflict`].
+    handoff(Handoff) -> Thread;
+    /// Records that a thread mentions another one. Both show the relation from then on; while it holds, mentioning it again
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`], of either; a thread does not mention itself.
+    mention(Mention) -> calls::Relationship;
+    /// Rolls a thread back: it shows again what it showed then. Its version goes on counting.
+    ///
+    /// # Errors
+    /// [`crate::Error::VersionInFuture`], [`crate::Error::BeforeBirth`], [`crate::Error::CheckpointNotFound`],
+    /// [`crate::Error::NothingToUndo`]; [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], a message that
+    /// is not the assistant's; [`crate::Error::ThreadClosed`] or [`crate::Error::ThreadSuspended`] unless the thread is
+    /// active; [`crate::Error::VersionConflict`].
+    rollback(Rollback) -> Thread;
+    /// Names the present version of a thread.
+    ///
+    /// # Errors
+    /// A blank or too long name; [`crate::Error::VersionConflict`].
+    checkpoint(SetCheckpoint) -> calls::Checkpoint;
+    /// Archives a thread. Once more changes nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionConflict`].
+    archive(Archive) -> Thread;
+    /// Brings an archived thread back. Once more changes nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::ArchivedForGood`] if its lifecycle is archived, which is final; [`crate::Error::VersionConflict`].
+    unarchive(Unarchive) -> Thread;
+    /// Gives a thread to another account, with the threads of its subagents and of theirs, in one commit. It leaves its
+    /// project, which is an account's own. The account that had it before knows it no more, unless it is public; forks keep
+    /// their owners. To give it to the account that has it changes nothing.
+    ///
+    /// # Errors
+    /// A thread that works for another one goes with that one, and not by itself; [`crate::Error::VersionConflict`].
+    change_owner(ChangeOwner) -> Thread;
+    /// Assigns the thread to an agent, and gives the thread as it is now. The same agent again changes nothing.
+    ///
+    /// # Errors
+    /// A blank name; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
+    assign(Assign) -> Thread;
+    /// Activates a skill, and gives the thread as it is now. A skill that is active already changes nothing.
+    ///
+    /// # Errors
+    /// A blank name, arguments that are no object; [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
+    activate_skill(ActivateSkill) -> Thread;
+    /// Queues a message. The next step or begin of an execution delivers it, in order. It survives a restart.
+    ///
+    /// # Errors
+    /// [`crate::Error::QueueFull`]; [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`];
+    /// [`crate::Error::VersionConflict`]; a message that breaks a rule.
+    queue(Queue) -> calls::Queued;
+    /// Edits a message that waits. Its place in the queue stays.
+    ///
+    /// # Errors
+    /// [`crate::Error::QueuedNotFound`] if it does not wait (any more); [`crate::Error::VersionConflict`].
+    edit_queued(EditQueued) -> calls::Queued;
+    /// Begins an execution: calls that were left open are closed, what waits in the queue is delivered, and what was
+    /// injected is taken up.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExecutionOpen`] if another executor works on the thread; [`crate::Error::ThreadClosed`] or
+    /// [`crate::Error::ThreadSuspended`] unless it is active; [`crate::Error::ThreadTerminated`];
+    /// [`crate::Error::WriterHeld`]; [`crate::Error::VersionConflict`].
+    begin(Begin) -> Progressed;
+    /// Goes one step further: appends what the executor says, then delivers what waits in the queue, and takes up what was
+    /// injected.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExecutionOver`] if the execution ended, or was taken over, rolled back or truncated away;
+    /// [`crate::Error::ThreadClosed`]; a message that breaks a rule.
+    step(Step) -> Progressed;
+    /// Ends an execution. Calls that are left open are closed, and a draft that submits itself is appended.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that breaks a
+    /// rule.
+    end(End) -> Progressed;
+    /// Cancels the execution that is open. Anybody may, also while another program is the thread's exclusive writer; calls
+    /// that are left open then are closed when the next execution begins.
+    ///
+    /// # Errors
+    /// [`crate::Error::NothingToCancel`].
+    cancel(Cancel) -> Progressed;
+    /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files that
+    /// it is given.
+    ///
+    /// # Errors
+    /// A field or a message that breaks a rule; [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of an
+    /// attachment; [`crate::Error::QuotaExceeded`]; [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`].
+    subagent(Subagent) -> SubagentThread;
+    /// Queues a silent message for the thread that this one works for. The files that go with it are there from the same
+    /// commit on: so an agent needs what writing files there needs, and while the parent's lease is held it is refused.
+    ///
+    /// # Errors
+    /// A blank text; [`crate::Error::QueueFull`]; [`crate::Error::ThreadClosed`] of the parent. With attachments also
+    /// [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of this thread; [`crate::Error::QuotaExceeded`],
+    /// [`crate::Error::ApprovalRequired`], [`crate::Error::WriterHeld`] and [`crate::Error::NotADirectory`] of the parent.
+    notify_parent(NotifyParent) -> calls::Notified;
+    /// Sets what a thread is doing, in its own record and in its parent's registry, in one commit. Nothing changes for a
+    /// thread that works for none.
+    ///
+    /// # Errors
+    /// A blank status.
+    set_status(SetStatus) -> calls::StatusSet;
+    /// Makes a new thread for an intent of its own. Both threads show from the same commit on where it came from
+    /// ([`Engine::family`]); only owners spawn.
+    ///
+    /// # Errors
+    /// A blank intent; a scope that breaks a rule; [`crate::Error::VersionConflict`].
+    spawn(Spawn) -> Thread;
+    /// Moves a thread on in its life, and gives it as it is now.
+    ///
+    /// `suspend` names the version it rests at (`suspended-12`). An execution that is open is ended in the same commit, by
+    /// everything but `resume` and `archive`; calls without a result are closed with it. Another writer's lease does not
+    /// keep a thread from being suspended or closed: calls then stay open, and are closed where the conversation is read for
+    /// a model. Subscribers hear `status_changed`, and `done` when the work is.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidTransition`], with what is allowed; a blank or too long reason;
+    /// [`crate::Error::VersionConflict`].
+    lifecycle(ChangeLifecycle) -> Thread;
+    /// Puts something before the executor of a thread. The next `begin` or `step` takes it up; until then it waits, also
+    /// across restarts. Subscribers see it at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::InjectionsFull`]; [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`];
+    /// [`crate::Error::VersionConflict`]; content that is too large.
+    inject(Inject) -> calls::Injection;
+    /// Takes up an injection by hand. Once more changes nothing, and says who took it up.
+    ///
+    /// # Errors
+    /// [`crate::Error::InjectionNotFound`] if there is none, or it was undone.
+    acknowledge(Acknowledge) -> calls::Injection;
+    /// Records the answer to a question. The same question answered again gets the new answer; the old one stays in the
+    /// history.
+    ///
+    /// # Errors
+    /// A blank or too long text; [`crate::Error::ThreadClosed`]; [`crate::Error::DecisionsFull`];
+    /// [`crate::Error::VersionConflict`].
+    decide(Decide) -> calls::Decision;
+    /// Asks for authority on a thread, or gives it to agents. It needs no lease.
+    ///
+    /// # Errors
+    /// A parameter that breaks a rule or does not go with the direction; [`crate::Error::ThreadClosed`];
+    /// [`crate::Error::NotAllowed`] if an agent delegates.
+    transfer(Transfer) -> calls::Transferred;
+    /// Says yes to an approval, once. Humans may, and where it is about a merge alone, agents to whom a human delegated
+    /// `approve_merge`; only a human answers what they asked themselves.
+    ///
+    /// # Errors
+    /// [`crate::Error::ApprovalNotFound`]; [`crate::Error::ApprovalAnswered`] if somebody else was faster;
+    /// [`crate::Error::ApprovalUndone`]; [`crate::Error::NotAllowed`].
+    approve(Approve) -> calls::Approval;
+    /// Says no to an approval, once.
+    ///
+    /// # Errors
+    /// As [`Engine::approve`].
+    deny(Deny) -> calls::Approval;
+    /// Withdraws an approval that waits, or takes back what was approved.
+    ///
+    /// # Errors
+    /// As [`Engine::approve`].
+    revoke_approval(RevokeApproval) -> calls::Approval;
+    /// Revokes a delegation: agents have to ask again from now on. Only humans do, and only what can be revoked.
+    ///
+    /// # Errors
+    /// [`crate::Error::DelegationNotFound`] if there is none, or it was revoked before; [`crate::Error::NotAllowed`].
+    revoke_delegation(RevokeDelegation) -> calls::Delegation;
+    /// Makes a reference from a thread to another one, which may be a public one of another account. Both threads show the
+    /// relation from then on, to those who may see them.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
+    reference(Refer) -> calls::Reference;
+    /// Tells a thread of what happens to another one from now on; what comes of it is delivered by
+    /// [`Engine::run_observers`].
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`], of either: both belong to the caller; [`crate::Error::ThreadClosed`]; an address
+    /// that is no http or https URL, or holds credentials; more than 100 observers.
+    observe_thread(Observe) -> calls::Observer;
+    /// Merges files and values of other threads into a thread, and says how far that came.
+    ///
+    /// Conflicts that no strategy and no choice resolves, and a check that fails, are no error: the answer says what they
+    /// are, and nothing changed but the record of the merge.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`] for a thread the caller cannot see; a plan that breaks a rule;
+    /// [`crate::Error::ValidationNotConfigured`]; [`crate::Error::ApprovalRequired`] for an agent that may not edit here;
+    /// [`crate::Error::ThreadClosed`]; [`crate::Error::QuotaExceeded`]; [`crate::Error::VersionConflict`].
+    merge(Merge) -> calls::MergeTold;
+}

@@ -1,0 +1,115 @@
+//! A store in one file, and back: `backup`, `restore`.
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use threadkeep::{CopyReport, Invalid};
+use threadkeep_calls as calls;
+use threadkeep_client::Export;
+
+use crate::context::Context;
+use crate::failure::{Failure, cannot_write};
+use crate::progress::Bar;
+use crate::text::counted;
+
+/// Write everything to one file, as it was at one moment, while others go on writing
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep backup today.db                         verified before it gets its name
+  threadkeep --store sqlite:today.db list            a backup is a store, and can be looked into
+  THREADKEEP_KEY=… threadkeep --server https://keep.example backup today.db
+
+It holds the threads of all accounts, what was deleted, keys (their hashes) and projects. It does not hold leases and
+idempotency keys.")]
+pub(crate) struct Backup {
+    /// The new file
+    file: PathBuf,
+}
+
+impl Backup {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let bar = Bar::new();
+        // A server may serve another store than its folder's: it knows which.
+        if context.is_served() {
+            let bytes = fetch(context.client.backup().await?, &self.file, &bar).await?;
+            drop(bar);
+            return context.say_or_show(&serde_json::json!({ "bytes": bytes }), format!("backed up {bytes} bytes"));
+        }
+        let engine = context.engine("backup")?;
+        let report = threadkeep::backup(&engine, &self.file, bar.as_progress()).await?;
+        drop(bar);
+        let said = format!("backed up and verified {}", what(&report));
+        context.say_or_show(&calls::Copied::from(report), said)
+    }
+}
+
+/// Writes what a server sends. The file gets its name once it is whole and on disk.
+async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure> {
+    if path.exists() {
+        return Err(Invalid::parameter("file", format!("{} is there already", path.display())).into());
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = BufWriter::new(options.open(&partial).map_err(failed)?);
+    let mut bytes = 0;
+    let written = async {
+        while let Some(chunk) = from.next().await? {
+            bytes += chunk.len() as u64;
+            bar.tell("bytes", bytes, None);
+            file.write_all(&chunk).map_err(failed)?;
+        }
+        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
+        std::fs::rename(&partial, path).map_err(failed)
+    };
+    let written: Result<(), Failure> = written.await;
+    if written.is_err() {
+        drop(std::fs::remove_file(&partial));
+    }
+    written.map(|()| bytes)
+}
+
+/// Bring back what a backup holds, into a store without threads
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep --data ./elsewhere restore today.db
+  threadkeep --store postgres://ann@db.example/work restore today.db
+
+The file is only read, and may have been written by an older version. A restore that was broken off goes on where it stopped
+when it is run again.")]
+pub(crate) struct Restore {
+    /// The backup
+    file: PathBuf,
+}
+
+impl Restore {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let engine = context.engine("restore")?;
+        let folder = context.folder();
+        std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder.display().to_string(), &error))?;
+        let bar = Bar::new();
+        let report = threadkeep::restore(&engine, &self.file, &folder, bar.as_progress()).await?;
+        drop(bar);
+        let said = format!("restored and verified {}", what(&report));
+        context.say_or_show(&calls::Copied::from(report), said)
+    }
+}
+
+fn what(report: &CopyReport) -> String {
+    let parts = [
+        counted(report.threads, "thread", "threads"),
+        counted(report.segments, "segment", "segments"),
+        counted(report.entries, "entry", "entries"),
+        counted(report.blobs, "blob", "blobs"),
+    ];
+    format!("{}; hash {}", parts.join(", "), report.hash)
+}

@@ -1,0 +1,69 @@
+//! `call`: any call of the list by its name, with its fields as JSON.
+
+use clap::Args;
+use threadkeep::{Invalid, Json, ThreadName};
+use threadkeep_calls::{At, DECLARATIONS, Declaration};
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::say::or_stdin;
+
+/// Carry out any call of the HTTP API by its name, and print its answer as JSON
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep call decide 4e36 '{\"question\":\"Which store?\",\"answer\":\"SQLite\"}'
+  threadkeep call list '{\"limit\":5}'
+  threadkeep call approve '{\"approval\":\"5928a90d-…\"}' --idempotency-key once")]
+pub(crate) struct Call {
+    /// The name of the call, such as decide
+    #[arg(value_parser = declared)]
+    name: Declaration,
+    /// The thread, if the call names one: its id, its short id, or the beginning of either
+    #[arg(value_name = "THREAD")]
+    thread: Option<String>,
+    /// All its fields, as a JSON object; - reads stdin
+    #[arg(value_name = "JSON")]
+    fields: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// The call with this name.
+fn declared(name: &str) -> Result<Declaration, Invalid> {
+    let found = DECLARATIONS.iter().find(|declaration| declaration.name == name).copied();
+    found.ok_or_else(|| {
+        let names: Vec<&str> = DECLARATIONS.iter().map(|declaration| declaration.name).collect();
+        Invalid::parameter("name", format!("'{name}' is none of: {}", names.join(", ")))
+    })
+}
+
+impl Call {
+    /// Whether it may begin a new store.
+    pub(crate) fn may_begin(&self) -> bool {
+        ["create", "create-key", "create-project"].contains(&self.name.name)
+    }
+
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let Self { name: declaration, thread, fields, conditions } = self;
+        let (thread, fields) = match (declaration.names_thread(), thread, fields) {
+            (true, Some(thread), fields) => (Some(thread), fields),
+            (true, None, _) => return Err(Invalid::parameter("thread", "is missing").into()),
+            (false, fields, None) => (None, fields),
+            (false, Some(_), Some(_)) => return Err(Invalid::parameter("thread", "the call names none").into()),
+            (false, None, fields) => (None, fields),
+        };
+        let fields = Json::parse("body", &or_stdin(fields.as_deref().unwrap_or("{}"))?)?;
+        let mut at = conditions.at(At::none());
+        at.thread = match thread {
+            // One that is not there is the call's to judge.
+            Some(text) => Some(match text.parse::<ThreadName>() {
+                Ok(name) => name,
+                Err(_) => context.thread(&text).await?.id.into(),
+            }),
+            None => None,
+        };
+        let answer = context.client.call_json(&declaration, at, &fields).await?;
+        context.out.json(&answer)
+    }
+}

@@ -1,0 +1,261 @@
+//! What every command needs: a client, who acts, where to print, and the threads that people name.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use threadkeep::model::Code;
+use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, ThreadName, Version};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ErrorCode, ListThreads, Problem, Status};
+use threadkeep_client::Client;
+
+use crate::config::Unflagged;
+use crate::embedding::Embedding;
+use crate::failure::{self, Failure};
+use crate::out::Out;
+use crate::place::{Hints, Place};
+use crate::reach::{self, Reached, Store};
+use crate::text::visible;
+
+/// Fewest digits of an id prefix.
+const PREFIX_DIGITS_MIN: usize = 4;
+/// Threads that are listed when a prefix names several.
+const CANDIDATES_MAX: usize = 10;
+
+/// On what condition a thread is changed.
+#[derive(Debug, Args)]
+pub(crate) struct Conditions {
+    /// Only if the thread is at this version
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expected_version: Option<Version>,
+    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    #[arg(long, value_name = "TOKEN")]
+    writer: Option<u64>,
+    /// A retry with the same key changes nothing and prints the first result
+    #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+}
+
+impl Conditions {
+    /// The envelope of a call under these conditions.
+    pub(crate) fn at(&self, at: impl Into<At>) -> At {
+        let Self { expected_version: expected, writer: lease, idempotency_key: key } = self;
+        At { expected: *expected, lease: *lease, key: key.clone(), ..at.into() }
+    }
+}
+
+/// Who acts.
+#[derive(Debug)]
+pub(crate) struct Acting {
+    pub(crate) kind: ActorKind,
+    pub(crate) name: Option<String>,
+}
+
+impl Acting {
+    /// For whom the bare store is used.
+    fn caller(self) -> Result<Caller, Invalid> {
+        let mut caller = Caller::local();
+        if self.kind != caller.actor.kind || self.name.is_some() {
+            caller.actor = Actor::new(self.kind, self.name.unwrap_or(caller.actor.name))?;
+        }
+        Ok(caller)
+    }
+}
+
+/// A client, who acts, and where to print.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) out: Out,
+    pub(crate) json: bool,
+    pub(crate) hints: Hints,
+    caller: Caller,
+    place: Place,
+    store: Store,
+    embedding: Embedding,
+    named: Option<ThreadId>,
+    /// The lease under which is written, for what goes past the client.
+    writer: Option<u64>,
+}
+
+impl Context {
+    /// Reaches the server or the store. Unless the command `may_begin` a store, there has to be one: nothing is made.
+    pub(crate) async fn open(
+        place: &Place,
+        acting: Acting,
+        json: bool,
+        may_begin: bool,
+        settings: Unflagged,
+    ) -> Result<Self, Failure> {
+        let caller = acting.caller()?;
+        let Reached { mut client, store } = reach::reach(place, may_begin, settings.checks.settings()).await?;
+        if caller != Caller::local() {
+            client = client.acting_as(caller.actor.clone());
+        }
+        let (hints, place) = (place.hints(), place.clone());
+        let (out, embedding) = (Out::new(), settings.embedding);
+        Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, writer: None })
+    }
+
+    /// The store itself, for `what` does not go over the wire.
+    pub(crate) fn engine(&mut self, what: &str) -> Result<Engine, Failure> {
+        let engine = match &mut self.store {
+            Store::Open(engine) | Store::Beside(Some(engine)) => engine.clone(),
+            // A server may serve another store than its folder's.
+            Store::Beside(beside) if self.place.has_store() => beside.insert(reach::open(&self.place, false)?).clone(),
+            Store::Beside(None) | Store::Elsewhere => return Err(reach::needs_store(what)),
+        };
+        let engine = engine.acting_as(self.caller.clone());
+        Ok(match (self.named, self.writer) {
+            (Some(thread), Some(token)) => engine.writing_under(thread, token),
+            _ => engine,
+        })
+    }
+
+    /// The store itself, if that is what the client talks to.
+    pub(crate) fn own_engine(&self) -> Option<Engine> {
+        match &self.store {
+            Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
+            Store::Beside(_) | Store::Elsewhere => None,
+        }
+    }
+
+    /// The same engine, with vectors as the environment and the file say. It is only asked for where they are needed: an
+    /// embedder may have to be reached.
+    pub(crate) async fn with_embedder(&self, engine: Engine) -> Result<Engine, Failure> {
+        self.embedding.apply(engine).await
+    }
+
+    /// Whether a server answers, and not this process itself.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self.store, Store::Elsewhere | Store::Beside(_))
+    }
+
+    /// Whether only a server is known, and no store.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.store, Store::Elsewhere)
+    }
+
+    /// Prints `value` for programs, or the sentence for people.
+    pub(crate) fn say_or_show(&mut self, value: &impl Serialize, said: impl AsRef<str>) -> Result<(), Failure> {
+        if self.json { self.out.json(value) } else { self.out.line(said) }
+    }
+
+    /// Who acts.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.caller.actor
+    }
+
+    /// The data folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.place.folder.clone()
+    }
+
+    /// The thread that the command is about, once it was found.
+    pub(crate) fn named(&self) -> Option<ThreadId> {
+        self.named
+    }
+
+    /// Says something to people, beside the data: on stderr, and not to programs.
+    pub(crate) fn note(&self, note: impl AsRef<str>) {
+        if !self.json {
+            failure::note(note.as_ref());
+        }
+    }
+
+    /// The thread that `text` names: by its id, its short id, or a prefix of either that names no other.
+    pub(crate) async fn thread(&mut self, text: &str) -> Result<calls::Thread, Failure> {
+        let thread = match text.parse::<ThreadName>() {
+            Ok(name) => self.client.thread(name).await?,
+            Err(malformed) if is_prefix(text) => self.by_prefix(text, malformed).await?,
+            Err(malformed) => return Err(malformed.into()),
+        };
+        self.named = Some(thread.id);
+        Ok(thread)
+    }
+
+    /// The same, to be changed: from here on, what is written is written as `conditions` say.
+    pub(crate) async fn thread_to_change(
+        &mut self,
+        text: &str,
+        conditions: &Conditions,
+    ) -> Result<calls::Thread, Failure> {
+        let thread = self.thread(text).await?;
+        self.write_as(conditions);
+        Ok(thread)
+    }
+
+    /// From here on, what is written is written as `conditions` say.
+    pub(crate) fn write_as(&mut self, conditions: &Conditions) {
+        self.client = self.client.expecting(conditions.expected_version).keyed(conditions.idempotency_key.clone());
+        if let Some(token) = conditions.writer {
+            self.write_under(token);
+        }
+    }
+
+    /// From here on, what is written is written under this lease.
+    pub(crate) fn write_under(&mut self, token: u64) {
+        self.client = self.client.writing_under(token);
+        self.writer = Some(token);
+    }
+
+    async fn by_prefix(&self, prefix: &str, malformed: Invalid) -> Result<calls::Thread, Failure> {
+        if prefix.bytes().filter(u8::is_ascii_hexdigit).count() < PREFIX_DIGITS_MIN {
+            let rule = format!("'{prefix}' is too short: a prefix of an id has at least {PREFIX_DIGITS_MIN} digits");
+            return Err(Invalid::new(Code::InvalidThreadId, malformed.field, rule).into());
+        }
+        let which =
+            ListThreads { id_prefix: Some(prefix.to_owned()), limit: Some(CANDIDATES_MAX + 1), ..Default::default() };
+        let found = self.client.call(At::none(), which).await?.items;
+        match &found[..] {
+            [] => {
+                let detail = format!("there is no thread whose id begins with {prefix}");
+                Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
+            }
+            [one] => Ok(self.client.thread(one.id).await?),
+            several => {
+                let mut detail = format!("several threads have an id that begins with {prefix}:");
+                for thread in several.iter().take(CANDIDATES_MAX) {
+                    let title = thread.title.as_deref().unwrap_or_default();
+                    detail.push_str(&format!("\n  {}  {}", thread.id, visible(title)));
+                }
+                if several.len() > CANDIDATES_MAX {
+                    detail.push_str("\n  …");
+                }
+                Err(Problem::new(Status::BadRequest, ErrorCode::AmbiguousThreadId, detail).into())
+            }
+        }
+    }
+}
+
+/// Whether `text` has the shape of the beginning of an id, in either spelling.
+fn is_prefix(text: &str) -> bool {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    const UUID_LENGTH: usize = 36;
+    match text.strip_prefix("T-") {
+        Some(uuid) => {
+            let fits =
+                |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+            !uuid.is_empty() && uuid.len() < UUID_LENGTH && uuid.bytes().enumerate().all(fits)
+        }
+        None => {
+            let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            !text.is_empty() && text.len() < 12 && text.bytes().all(hex)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_has_the_shape_of_an_id() {
+        for text in ["4e36", "4e36442142e", "T-5928a90d", "T-5928A90D-d53b-4", "T-59"] {
+            assert!(is_prefix(text), "{text}");
+        }
+        for text in ["", "T-", "4E36", "4e36442142ee", "x", "-123", "T-5928a90dd", "T-5928a90d_d", "hello", "4e36 "] {
+            assert!(!is_prefix(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `emit`: an event for whoever listens, which is not logged.
+
+use clap::Args;
+use threadkeep::Json;
+use threadkeep_calls as calls;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::say::or_stdin;
+use crate::text::counted;
+
+/// Tell those who follow a thread at this moment of something that is not logged
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Streams of a server hear it; without a server nobody listens.
+
+Example:
+  threadkeep emit 4e36 progress '{\"percent\":40}'")]
+pub(crate) struct Emit {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The name of the event, such as build_finished
+    event: String,
+    /// What it carries: JSON, or - for stdin
+    #[arg(value_name = "JSON", default_value = "{}")]
+    data: String,
+}
+
+impl Emit {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let data = Json::parse("data", &or_stdin(&self.data)?)?;
+        let thread = context.thread(&self.thread).await?.id;
+        let told = context.client.call(thread, calls::Emit { event: self.event, data }).await?;
+        if context.json {
+            return context.out.json(&told);
+        }
+        context.note(format!("{} heard it", counted(told.listeners as u64, "listener", "listeners")));
+        Ok(())
+    }
+}

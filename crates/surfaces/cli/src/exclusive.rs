@@ -1,0 +1,157 @@
+//! Writing to a thread alone: a lease that is taken, renewed for as long as the program works, and released.
+//!
+//! The store refuses what is written under a lease that has ended, so nothing here has to be exact: signs of life that
+//! come too late cost the lease, and nothing else.
+
+use std::time::Duration;
+
+use clap::Args;
+use threadkeep::{Lease, ThreadId};
+use threadkeep_calls::{At, ErrorCode, Problem, ReleaseWriter, RenewWriter, Status, TakeWriter};
+use threadkeep_client::{Client, Error, Retry};
+use tokio::sync::oneshot;
+
+use crate::context::Context;
+use crate::duration::{duration, milliseconds};
+use crate::failure::{Failure, note};
+
+/// The lease is renewed so many times before it would end.
+const RENEWALS: u32 = 3;
+/// How soon a renewal is tried again when the store is away.
+const RENEW_AGAIN_MS: u64 = 50;
+/// Longest time for letting go of a lease: it ends by itself too.
+const RELEASE_MS_MAX: u64 = 2_000;
+/// Exit codes of programs that were asked to end: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
+#[cfg(unix)]
+const TERMINATED: u8 = 143;
+
+/// Whether to write alone.
+#[derive(Debug, Args)]
+pub(crate) struct Exclusively {
+    /// Be the thread's exclusive writer from the first message to the last
+    #[arg(long, conflicts_with = "writer")]
+    exclusive: bool,
+    /// How long others have to wait if this program is stopped or cut off, such as 500ms, 30s or 5m [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "exclusive")]
+    ttl: Option<Duration>,
+}
+
+impl Exclusively {
+    /// Becomes the exclusive writer of `thread`, if that is wanted.
+    pub(crate) async fn take(&self, context: &Context, thread: ThreadId) -> Result<Option<Exclusive>, Failure> {
+        if !self.exclusive {
+            return Ok(None);
+        }
+        let client = context.client.clone();
+        let take = TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(default_holder(context)) };
+        let token = client.call(thread, take).await?.token.unwrap_or_default();
+        let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
+        let (stop, stopped) = oneshot::channel();
+        let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
+        // A thread of its own: signs of life must not wait for whoever reads our output.
+        std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
+            |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
+        )?;
+        Ok(Some(Exclusive { client, thread, token, _stop: stop }))
+    }
+}
+
+/// Who holds a lease, unless the caller says otherwise: who acts, and in which process.
+pub(crate) fn default_holder(context: &Context) -> String {
+    let process = format!(" (process {})", std::process::id());
+    let name = &context.actor().name;
+    let end = name.floor_char_boundary(Lease::HOLDER_BYTES_MAX - process.len());
+    format!("{}{process}", &name[..end])
+}
+
+/// A lease that is held, and renewed until this is dropped.
+pub(crate) struct Exclusive {
+    client: Client,
+    thread: ThreadId,
+    token: u64,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Exclusive {
+    /// What is written under the lease carries this.
+    pub(crate) fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// Does `work`, unless somebody asks the program to end, and lets go of the lease in either case.
+    pub(crate) async fn during(self, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+        let done = tokio::select! {
+            done = work => done,
+            code = interrupted() => Err(Failure::Interrupted(code)),
+        };
+        let Self { client, thread, token, _stop } = self;
+        drop(_stop);
+        let released = client.call(At::of(thread).under(token), ReleaseWriter {});
+        let released = tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), released).await;
+        let is_gone = |error: &Error| error.is_refused_as("thread_not_found");
+        if !released.is_ok_and(|released| released.as_ref().map_or_else(is_gone, |_| true)) {
+            note("the store is away: the writer's lease ends by itself");
+        }
+        done
+    }
+}
+
+/// Signs of life.
+struct Renewal {
+    client: Client,
+    thread: ThreadId,
+    token: u64,
+    ttl: Duration,
+}
+
+impl Renewal {
+    fn run(self, stopped: oneshot::Receiver<()>) {
+        // Without one, the lease ends by itself, and the next write is refused.
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = stopped => {}
+                () = self.renew() => {}
+            }
+        });
+    }
+
+    async fn renew(&self) {
+        let mut pause = self.ttl / RENEWALS;
+        loop {
+            tokio::time::sleep(pause).await;
+            let renew = RenewWriter { ttl: Some(milliseconds(self.ttl)), holder: None };
+            pause = match self.client.call(At::of(self.thread).under(self.token), renew).await {
+                Ok(_) => self.ttl / RENEWALS,
+                Err(error) if error.is_away() => Duration::from_millis(RENEW_AGAIN_MS),
+                Err(error) => return note(&format!("{error}; what comes next is refused")),
+            };
+        }
+    }
+}
+
+/// Does `work`, and gives it up if somebody asks the program to end: then what it started ends before the program does.
+pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => Ok(done?),
+        code = interrupted() => Err(Failure::Interrupted(code)),
+    }
+}
+
+/// Resolves when somebody asks the program to end, with its exit code.
+async fn interrupted() -> u8 {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        return tokio::select! {
+            _ = tokio::signal::ctrl_c() => INTERRUPTED,
+            _ = terminated.recv() => TERMINATED,
+        };
+    }
+    // If nobody can ask, it goes on to its end.
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => INTERRUPTED,
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,129 @@
+//! `keys`: who may use the server, for whom they speak, and what they may do.
+
+use clap::{Args, Subcommand};
+use threadkeep::{Account, ActorKind, Scope, Timestamp};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, ErrorCode, Problem, Status};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plain::all;
+use crate::text::visible;
+
+/// Keys that are read at once.
+const KEYS_AT_ONCE: usize = 500;
+
+/// Make, list and revoke the keys that open a server
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep keys create --account ann                     a key that reads and writes
+  threadkeep keys create --account ann --scope read --agent --name nightly --expires 2027-01-31T12:00:00Z
+  threadkeep keys revoke 5d41402abc4b2a76                  by its id; open streams end within seconds")]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    command: KeysCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    Create(Create),
+    List(List),
+    Revoke(Revoke),
+}
+
+impl Keys {
+    /// Whether it may begin a new store.
+    pub(crate) fn may_begin(&self) -> bool {
+        matches!(self.command, KeysCommand::Create(_))
+    }
+
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self.command {
+            KeysCommand::Create(create) => create.run(context).await,
+            KeysCommand::List(list) => list.run(context).await,
+            KeysCommand::Revoke(revoke) => revoke.run(context).await,
+        }
+    }
+}
+
+/// Make a key; its secret is shown once, and kept nowhere (with --agent, for an agent)
+#[derive(Debug, Args)]
+struct Create {
+    /// The account it speaks for; accounts come into being with their first key
+    #[arg(long, value_name = "NAME", value_parser = |account: &str| Account::new(account))]
+    account: Account,
+    /// What it may do: read, write or admin
+    #[arg(long, default_value = "write")]
+    scope: Scope,
+    /// Who uses it, for the log [default: the account's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// When it ends by itself, such as 2027-01-31T12:00:00Z [default: never]
+    #[arg(long, value_name = "TIME")]
+    expires: Option<Timestamp>,
+}
+
+impl Create {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let Self { account, scope, name, expires: expires_at } = self;
+        let agent = context.actor().kind == ActorKind::Agent;
+        let new = calls::CreateKey { account, scope: Some(scope), name, agent, expires_at };
+        let created = context.client.call(At::none(), new).await?;
+        if context.json {
+            return context.out.json(&created);
+        }
+        context.out.line(&created.key)?;
+        context.out.flush()?;
+        context.note("This is the only time the key is shown.");
+        Ok(())
+    }
+}
+
+/// List keys, those that were revoked included
+#[derive(Debug, Args)]
+struct List {}
+
+impl List {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let read =
+            async |cursor| context.client.call(At::none(), calls::ListKeys { limit: Some(KEYS_AT_ONCE), cursor }).await;
+        let keys = all(read).await?;
+        if context.json {
+            return context.out.json(&keys);
+        }
+        for key in &keys {
+            let ends = match (key.revoked_at, key.expires_at) {
+                (Some(revoked), _) => format!("revoked {revoked}"),
+                (None, Some(expires)) => format!("until {expires}"),
+                (None, None) => String::new(),
+            };
+            let (account, name) = (visible(key.account.as_str()), visible(&key.name));
+            let line = format!("{}  {:<5}  {account}  {name}  {ends}", key.id, key.scope.as_str());
+            context.out.line(line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Revoke a key for good
+#[derive(Debug, Args)]
+struct Revoke {
+    /// Its id, as the list shows it
+    id: String,
+}
+
+impl Revoke {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let done = context.client.call(At::none(), calls::RevokeKey { key: self.id.clone() }).await?;
+        if !done.revoked {
+            let detail = "there is no such key, or it was revoked already";
+            let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);
+            return Err(problem.hint(context.hints.command("keys list")).into());
+        }
+        if context.json {
+            return context.out.json(&done);
+        }
+        context.out.line(format!("revoked {}", visible(&self.id)))
+    }
+}

@@ -1,0 +1,106 @@
+//! The life of a thread: `lifecycle`, and `done`, `suspend` and `resume` for short.
+
+use clap::Args;
+use threadkeep::LifecycleAction;
+use threadkeep_calls as calls;
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::plain::Face;
+
+/// Move a thread on in its life: done, cancel, suspend, resume or archive
+#[derive(Debug, Args)]
+#[command(after_help = "\
+  active ── suspend ──▶ suspended ── resume ──▶ active
+  active ── done ─────▶ completed ── archive ─▶ archived
+  active ── cancel ───▶ cancelled ── archive ─▶ archived
+
+While a thread is suspended no execution begins on it; messages can be queued. Once it is completed, cancelled or archived \
+what it says does not change any more; it can be read and forked. Archived is final here; `threadkeep archive` only hides a \
+thread, and can be taken back.
+
+Examples:
+  threadkeep lifecycle 4e36 suspend --reason \"waits for the review\"
+  threadkeep resume 4e36
+  threadkeep done 4e36
+  threadkeep lifecycle 4e36 archive")]
+pub(crate) struct Lifecycle {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// done, cancel, suspend, resume or archive
+    action: LifecycleAction,
+    #[command(flatten)]
+    how: How,
+}
+
+/// The work on a thread is done: what it says does not change any more
+#[derive(Debug, Args)]
+pub(crate) struct Done {
+    #[command(flatten)]
+    short: Short,
+}
+
+/// Let the work on a thread rest: no execution begins, and its version gets a name
+#[derive(Debug, Args)]
+pub(crate) struct Suspend {
+    #[command(flatten)]
+    short: Short,
+}
+
+/// Let the work on a suspended thread go on
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    short: Short,
+}
+
+#[derive(Debug, Args)]
+struct Short {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+struct How {
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Lifecycle {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        move_on(context, &self.thread, self.action, self.how).await
+    }
+}
+
+impl Done {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        move_on(context, &self.short.thread, LifecycleAction::Done, self.short.how).await
+    }
+}
+
+impl Suspend {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        move_on(context, &self.short.thread, LifecycleAction::Suspend, self.short.how).await
+    }
+}
+
+impl Resume {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        move_on(context, &self.short.thread, LifecycleAction::Resume, self.short.how).await
+    }
+}
+
+async fn move_on(context: &mut Context, thread: &str, action: LifecycleAction, how: How) -> Result<(), Failure> {
+    let thread = context.thread(thread).await?.id;
+    let change = calls::ChangeLifecycle { action, reason: how.reason };
+    let thread = context.client.call(how.conditions.at(thread), change).await?;
+    thread.print(context)?;
+    context.out.flush()?;
+    context.note(format!("it is {}", thread.lifecycle.as_str()));
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! The command `threadkeep`: threads on the command line, by a server or on the bare store.
+//!
+//! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside what it
+//! does, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`] this
+//! process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
+
+mod agent;
+mod amp;
+mod attached;
+mod authority;
+mod backup;
+mod branch;
+mod call;
+mod cli;
+mod config;
+mod context;
+mod copy;
+mod demo;
+mod duration;
+mod embedding;
+mod emit;
+mod events;
+mod exclusive;
+mod failure;
+mod feed;
+mod files;
+mod follow;
+mod found;
+mod health;
+mod inject;
+mod inside;
+mod keys;
+mod lifecycle;
+mod lines;
+mod list;
+mod many;
+mod merge;
+mod message;
+mod out;
+mod owner;
+mod place;
+mod plain;
+mod progress;
+mod projects;
+mod reach;
+mod reading;
+mod refer;
+mod relate;
+mod retry;
+mod say;
+mod search;
+mod serve;
+mod settings;
+mod shell;
+mod show;
+mod text;
+mod thread;
+mod transfer;
+mod tree;
+mod tree_files;
+mod upkeep;
+mod values;
+mod watch;
+mod work;
+mod writer;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _scenario = fail::FailScenario::setup();
+    cli::run(std::env::args_os().collect())
+}

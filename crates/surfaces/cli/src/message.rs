@@ -1,0 +1,87 @@
+//! Changes to messages: `edit`, `delete-message`.
+
+use clap::Args;
+use threadkeep::{Content, Json, MessageName};
+use threadkeep_calls as calls;
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::say::{or_stdin, print};
+use crate::thread;
+
+/// Give a message new content or metadata; earlier versions still show what was
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The id of the message
+    message: MessageName,
+    #[command(flatten)]
+    new: NewContent,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// What a message is to say.
+#[derive(Debug, Args)]
+pub(crate) struct NewContent {
+    /// The new text; - reads stdin
+    #[arg(required_unless_present_any = ["content", "metadata"], conflicts_with = "content")]
+    text: Option<String>,
+    /// Typed parts instead of text, as a JSON array; - reads stdin
+    #[arg(long, value_name = "JSON")]
+    content: Option<String>,
+    /// Fields to merge into its metadata, as a JSON object; null clears one
+    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
+    metadata: Option<Json>,
+}
+
+impl NewContent {
+    /// The content and the metadata, with what they read from stdin.
+    pub(crate) fn read(self) -> Result<(Option<Content>, Option<Json>), Failure> {
+        let content = match (&self.content, &self.text) {
+            (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),
+            (None, Some(text)) => Some(Content::text(&or_stdin(text)?)),
+            (None, None) => None,
+        };
+        Ok((content, self.metadata))
+    }
+}
+
+impl Edit {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let (content, metadata) = self.new.read()?;
+        let edit = calls::EditMessage { message: self.message, content, metadata };
+        let message = context.client.call(thread.id, edit).await?;
+        print(context, &message)
+    }
+}
+
+/// Delete a message; earlier versions still show it
+#[derive(Debug, Args)]
+pub(crate) struct DeleteMessage {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The id of the message
+    message: MessageName,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl DeleteMessage {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let done = context.client.call(thread.id, calls::DeleteMessage { message: self.message }).await?;
+        if context.json {
+            return context.out.json(&done);
+        }
+        let message = self.message;
+        context.note(if done.deleted {
+            format!("deleted {message}")
+        } else {
+            format!("the thread shows no message {message}")
+        });
+        Ok(())
+    }
+}

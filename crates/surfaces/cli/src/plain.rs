@@ -1,0 +1,134 @@
+//! Commands that are one call on a thread: the fields of the call are its arguments, and the answer is printed.
+//!
+//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs get
+//! its JSON.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use threadkeep_calls::{Page, Thread};
+use threadkeep_client::Error;
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+
+/// Makes commands of calls: `Command: Call under CONDITIONS { fields }`.
+macro_rules! plain {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident: $call:ident under $conditions:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty),* $(,)? }
+    )*) => {$(
+        #[derive(Debug, clap::Args)]
+        $(#[$meta])*
+        pub(crate) struct $name {
+            /// The thread: its id, its short id, or the beginning of either
+            thread: String,
+            $($(#[$field_meta])* $field: $type,)*
+            #[command(flatten)]
+            conditions: $crate::plain::$conditions,
+        }
+
+        impl $name {
+            pub(crate) async fn run(
+                self,
+                context: &mut $crate::context::Context,
+            ) -> Result<(), $crate::failure::Failure> {
+                let thread = context.thread(&self.thread).await?.id;
+                let call = threadkeep_calls::$call { $($field: self.$field),* };
+                let answer = context.client.call(self.conditions.at(thread), call).await?;
+                $crate::plain::Face::print(&answer, context)
+            }
+        }
+    )*};
+}
+pub(crate) use plain;
+
+/// The conditions of a change.
+pub(crate) type Change = Conditions;
+
+/// What is read has no conditions.
+#[derive(Debug, Args)]
+pub(crate) struct Read {}
+
+impl Read {
+    pub(crate) fn at(&self, thread: threadkeep::ThreadId) -> threadkeep_calls::At {
+        thread.into()
+    }
+}
+
+/// What is printed of an answer.
+pub(crate) trait Face {
+    /// Prints it: JSON for programs, words for people.
+    fn print(&self, context: &mut Context) -> Result<(), Failure>;
+}
+
+/// An answer that people see as one line.
+pub(crate) trait Line: Serialize {
+    /// What is said of a list without any.
+    const NONE: &'static str;
+
+    /// The line.
+    fn line(&self) -> String;
+}
+
+impl<T: Line> Face for T {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        if context.json { context.out.json(self) } else { context.out.line(self.line()) }
+    }
+}
+
+impl<T: Line> Face for [T] {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        if context.json {
+            return context.out.json(&self);
+        }
+        if self.is_empty() {
+            context.note(T::NONE);
+        }
+        self.iter().try_for_each(|item| context.out.line(item.line()))
+    }
+}
+
+impl<T: Line> Face for Page<T> {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        self.items.print(context)
+    }
+}
+
+impl Face for Option<Thread> {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Some(thread) => thread.print(context),
+            None if context.json => context.out.json(&()),
+            None => {
+                context.note("it works for no other thread");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// All items of a list, page by page; `read` is given the cursor.
+pub(crate) async fn all<T>(
+    mut read: impl AsyncFnMut(Option<String>) -> Result<Page<T>, Error>,
+) -> Result<Vec<T>, Error> {
+    let (mut items, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = read(cursor).await?;
+        items.extend(page.items);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(items);
+        }
+    }
+}
+
+/// A parser for the words of an enum, each with what it means.
+pub(crate) fn words<T>(words: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let values = words.iter().map(|(word, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(values).try_map(|word| serde_json::from_value(word.into()))
+}

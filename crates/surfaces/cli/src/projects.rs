@@ -1,0 +1,204 @@
+//! `projects`: what groups threads, with the sandbox they work in.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use threadkeep::{Invalid, Json, Sandbox};
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plain::{Face, Line, all};
+use crate::text::visible;
+
+/// Projects that are read at once.
+const PROJECTS_AT_ONCE: usize = 500;
+
+/// Make, show, change and delete the projects that threads belong to
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep projects create \"Release 2\" --id release-2
+  threadkeep create \"Release notes\" --project-id release-2
+  threadkeep list --project-id release-2
+  threadkeep projects update release-2 --clear icon-name")]
+pub(crate) struct Projects {
+    #[command(subcommand)]
+    command: ProjectsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ProjectsCommand {
+    List(List),
+    Create(Create),
+    Show(Show),
+    Update(Update),
+    Delete(Delete),
+}
+
+impl Projects {
+    /// Whether it may begin a new store.
+    pub(crate) fn may_begin(&self) -> bool {
+        matches!(self.command, ProjectsCommand::Create(_))
+    }
+
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self.command {
+            ProjectsCommand::List(list) => list.run(context).await,
+            ProjectsCommand::Create(create) => create.run(context).await,
+            ProjectsCommand::Show(show) => show.run(context).await,
+            ProjectsCommand::Update(update) => update.run(context).await,
+            ProjectsCommand::Delete(delete) => delete.run(context).await,
+        }
+    }
+}
+
+/// List the projects
+#[derive(Debug, Args)]
+struct List {}
+
+impl List {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let read = async |cursor| {
+            context.client.call(At::none(), calls::ListProjects { limit: Some(PROJECTS_AT_ONCE), cursor }).await
+        };
+        all(read).await?.print(context)
+    }
+}
+
+/// Make a project; print its id
+#[derive(Debug, Args)]
+struct Create {
+    /// A name for people
+    name: String,
+    /// Its id [default: one is made]
+    #[arg(long)]
+    id: Option<String>,
+    /// The name of an icon
+    #[arg(long, value_name = "NAME")]
+    icon_name: Option<String>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+/// The sandbox that a project's threads work in.
+#[derive(Debug, Args)]
+struct SandboxArgs {
+    /// The id of the sandbox that its threads work in, wherever that runs
+    #[arg(long, value_name = "ID")]
+    sandbox: Option<String>,
+    /// How the sandbox is reached and set up; only the account sees it
+    #[arg(long, value_name = "JSON", requires = "sandbox", value_parser = |json: &str| Json::parse("config", json))]
+    sandbox_config: Option<Json>,
+}
+
+impl SandboxArgs {
+    fn read(self) -> Option<Sandbox> {
+        let Self { sandbox, sandbox_config: config } = self;
+        sandbox.map(|external_id| Sandbox { external_id, config })
+    }
+}
+
+impl Create {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let Self { name, id, icon_name, sandbox } = self;
+        let create = calls::CreateProject { id, name, icon_name, sandbox: sandbox.read() };
+        let project = context.client.call(At::none(), create).await?;
+        if context.json { context.out.json(&project) } else { context.out.line(visible(&project.id)) }
+    }
+}
+
+/// Show a project
+#[derive(Debug, Args)]
+struct Show {
+    /// Its id
+    id: String,
+}
+
+impl Show {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        context.client.call(At::none(), calls::GetProject { project: self.id }).await?.print(context)
+    }
+}
+
+/// Change fields of a project
+#[derive(Debug, Args)]
+struct Update {
+    /// Its id
+    id: String,
+    /// A name for people
+    #[arg(long)]
+    name: Option<String>,
+    /// The name of an icon
+    #[arg(long, value_name = "NAME")]
+    icon_name: Option<String>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+    /// A field to clear: icon-name or sandbox; may be given twice
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<Clear>,
+}
+
+/// What a project need not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Clear {
+    IconName,
+    Sandbox,
+}
+
+impl Update {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut changes = BTreeMap::new();
+        for field in self.clear {
+            let field = match field {
+                Clear::IconName => "iconName",
+                Clear::Sandbox => "sandbox",
+            };
+            changes.insert(field.to_owned(), Json::parse(field, "null")?);
+        }
+        for (field, text) in [("name", self.name), ("iconName", self.icon_name)] {
+            if let Some(text) = text {
+                changes.insert(field.to_owned(), Json::string(&text));
+            }
+        }
+        if let Some(sandbox) = self.sandbox.read() {
+            changes.insert("sandbox".to_owned(), Json::from_value("sandbox", &sandbox)?);
+        }
+        if changes.is_empty() {
+            return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
+        }
+        let update = calls::UpdateProject { project: self.id, fields: changes };
+        context.client.call(At::none(), update).await?.print(context)
+    }
+}
+
+/// Delete a project; its threads stay
+#[derive(Debug, Args)]
+struct Delete {
+    /// Its id
+    id: String,
+}
+
+impl Delete {
+    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let done = context.client.call(At::none(), calls::DeleteProject { project: self.id.clone() }).await?;
+        if context.json {
+            return context.out.json(&done);
+        }
+        let id = visible(&self.id);
+        context.note(if done.deleted { format!("deleted {id}") } else { format!("there is no project {id}") });
+        Ok(())
+    }
+}
+
+/// `release-2  Release 2  rocket  sandbox box-1`
+impl Line for calls::Project {
+    const NONE: &'static str = "there are no projects";
+
+    fn line(&self) -> String {
+        let icon = self.icon_name.as_deref().map(|icon| format!("  {icon}")).unwrap_or_default();
+        let sandbox = self.sandbox.as_ref().map(|sandbox| format!("  sandbox {}", sandbox.external_id));
+        visible(&format!("{}  {}{icon}{}", self.id, self.name, sandbox.unwrap_or_default())).into_owned()
+    }
+}

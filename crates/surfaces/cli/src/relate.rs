@@ -1,0 +1,106 @@
+//! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins with.
+
+use clap::Args;
+use threadkeep_calls as calls;
+use threadkeep_calls::{Relationship, RelationshipRole};
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::plain::{Face, Line, plain};
+use crate::text::{moment, visible};
+use crate::thread;
+
+/// Make a thread that goes on from a summary of this one; print its id
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The new thread begins with the summary (as info) and the goal (as user). Without --summary it is the one that \
+`threadkeep summary` shows.
+
+Examples:
+  threadkeep handoff 4e36 \"Write the tests\"
+  threadkeep handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
+pub(crate) struct Handoff {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// What the new thread is for
+    goal: String,
+    /// What it should know [default: what was wanted, decided and left open, picked from the conversation]
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+    /// A description of the relation [default: the goal]
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    /// Whose thread it is [default: the same agent's]
+    #[arg(long, value_name = "AGENT")]
+    agent_id: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Handoff {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
+        let Self { goal, summary, comment, agent_id, .. } = self;
+        let handoff = calls::Handoff { goal, summary, comment, agent_id };
+        let child = context.client.call(parent.id, handoff).await?;
+        thread::print_new(context, &child)?;
+        context.note(format!("{} goes on from {}", thread::named(&child), thread::named(&parent)));
+        Ok(())
+    }
+}
+
+/// Record that a thread names another one; both show it
+#[derive(Debug, Args)]
+pub(crate) struct Mention {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The thread that is named, in the same spellings
+    target: String,
+    /// A description of the relation
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Mention {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let target = context.thread(&self.target).await?.id.into();
+        let thread = context.thread(&self.thread).await?.id;
+        let mention = calls::Mention { target, comment: self.comment };
+        context.client.call(self.conditions.at(thread), mention).await?.print(context)
+    }
+}
+
+plain! {
+    /// List what a thread has to do with others: forks, handoffs and mentions, from its own side
+    Relationships: ListRelationships under Read {}
+
+    /// Show the built-in summary of a thread: its goal, decisions, files and open questions
+    Summary: GetSummary under Read {}
+}
+
+/// `parent  handoff  4e36442142ee  at message 3  2026-01-31 12:00:00Z  the rest of it`
+impl Line for Relationship {
+    const NONE: &'static str = "it has nothing to do with other threads";
+
+    fn line(&self) -> String {
+        let role = match self.role {
+            RelationshipRole::Parent => "parent",
+            RelationshipRole::Child => "child",
+        };
+        let at = self.message_index.map(|index| format!("  at message {index}")).unwrap_or_default();
+        let comment = self.comment.as_deref().map(|comment| format!("  {}", visible(comment))).unwrap_or_default();
+        let (kind, other) = (self.kind.as_str(), self.thread_id.short());
+        format!("{role}  {kind}  {other}{at}  {}{comment}", moment(self.created_at))
+    }
+}
+
+impl Face for calls::Summary {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        if context.json {
+            return context.out.json(self);
+        }
+        self.summary.lines().try_for_each(|line| context.out.line(visible(line)))
+    }
+}

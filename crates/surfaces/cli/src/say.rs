@@ -1,0 +1,299 @@
+//! What adds to a conversation: `append` (or `say`), `append-event`, `insert`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use threadkeep::model::Code;
+use threadkeep::{
+    At, Content, Event, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment,
+    NewMessage, Role, SystemWorld, ThreadId, World,
+};
+use threadkeep_calls as calls;
+use threadkeep_client as client;
+
+use crate::attached;
+use crate::context::{Conditions, Context};
+use crate::exclusive::Exclusively;
+use crate::failure::{Failure, cannot_read};
+use crate::retry::Retry;
+use crate::{lines, thread};
+
+/// Add a message, and print its id once it is durable
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep say 4e36 \"What is left to do?\"
+  git diff | threadkeep say 4e36 - --attach screenshot.png
+  threadkeep say 4e36 --role tool --content '[{\"type\":\"tool_result\",\"toolUseId\":\"1\",\"content\":\"ok\"}]'
+  tail -f app.log | threadkeep say 4e36 --lines --role info
+  make 2>&1 | threadkeep say 4e36 --lines --exclusive    nobody else writes in between")]
+pub(crate) struct Append {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// Add one message for each line of stdin, and print each as a line of JSON once it is durable
+    #[arg(long, conflicts_with_all = ["text", "content", "attach", "expected_version", "idempotency_key"])]
+    lines: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+    #[command(flatten)]
+    exclusively: Exclusively,
+    #[command(flatten)]
+    retry: Retry,
+}
+
+/// What a message is made of.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// What it says; several words are joined by spaces, and - reads stdin
+    #[arg(conflicts_with = "content")]
+    text: Vec<String>,
+    /// user, assistant, info, tool or system
+    #[arg(long, default_value = "user")]
+    role: Role,
+    /// The name of the speaker or the tool
+    #[arg(long)]
+    name: Option<String>,
+    /// A JSON object of your own
+    #[arg(long, value_name = "JSON", value_parser = |json: &str| thread::object("metadata", json))]
+    metadata: Option<Json>,
+    /// Hide it from lists by default
+    #[arg(long)]
+    silent: bool,
+    /// How far below the conversation it hangs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    depth: u8,
+    /// Typed parts instead of text, as a JSON array; - reads stdin
+    #[arg(long, value_name = "JSON")]
+    content: Option<String>,
+    /// A file to store with it; may be given several times
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+impl MessageArgs {
+    /// Whether there is no message at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.content.is_none() && self.attach.is_empty()
+    }
+
+    /// The message, with what it reads from stdin and from files.
+    pub(crate) fn read(self) -> Result<NewMessage, Failure> {
+        if self.is_empty() {
+            return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
+        }
+        let content = match &self.content {
+            Some(json) => Content::from_json(Json::parse("content", &or_stdin(json)?)?)?,
+            None => Content::text(&or_stdin(&self.text.join(" "))?),
+        };
+        let files = self.attach.iter().map(|path| attachment(path)).collect::<Result<_, Failure>>()?;
+        Ok(NewMessage { body: self.body(content), files })
+    }
+
+    /// The message that says `content`.
+    pub(crate) fn body(&self, content: Content) -> MessageBody {
+        let mut body = MessageBody::with_content(self.role, content).depth(self.depth);
+        body.name = self.name.clone();
+        body.metadata = self.metadata.clone();
+        body.silent = self.silent;
+        body
+    }
+}
+
+impl Append {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let Self { thread, message, lines, conditions, exclusively, retry } = self;
+        let thread = context.thread_to_change(&thread, &conditions).await?.id;
+        let what = if lines {
+            What::Lines(message)
+        } else {
+            let key = conditions.idempotency_key.clone().map_or_else(|| Keys::new().next(), Ok)?;
+            What::One(Box::new(One { message: message.read()?, at: conditions.at(thread).keyed(key) }))
+        };
+        // What stdin gives is read before others are kept out.
+        match exclusively.take(context, thread).await? {
+            None => what.append(context, thread, retry).await,
+            Some(exclusive) => {
+                context.write_under(exclusive.token());
+                exclusive.during(what.append(context, thread, retry)).await
+            }
+        }
+    }
+}
+
+/// What is to be appended.
+enum What {
+    One(Box<One>),
+    /// One message like this for each line of stdin.
+    Lines(MessageArgs),
+}
+
+/// One message, with what it is added under.
+struct One {
+    message: NewMessage,
+    at: At,
+}
+
+impl One {
+    async fn append(&self, context: &mut Context) -> Result<calls::Appended, client::Error> {
+        let (at, append) = (self.at.clone(), calls::Append::from(self.message.clone()));
+        if self.message.files.is_empty() {
+            return context.client.retrying(client::Retry::never()).call(at, append).await;
+        }
+        attached::call(context, at, append).await
+    }
+}
+
+impl What {
+    async fn append(self, context: &mut Context, thread: ThreadId, retry: Retry) -> Result<(), Failure> {
+        match self {
+            Self::Lines(like) => lines::append(context, thread, &like, retry).await,
+            Self::One(one) => {
+                let appended = retry.until_there(async || one.append(context).await).await?;
+                appended.messages.iter().try_for_each(|message| print(context, message))
+            }
+        }
+    }
+}
+
+/// Keys that nobody else uses: what is tried again under the same key is kept once.
+pub(crate) struct Keys {
+    run: u128,
+    given: u64,
+}
+
+impl Keys {
+    pub(crate) fn new() -> Self {
+        Self { run: SystemWorld.chance(), given: 0 }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<IdempotencyKey, Invalid> {
+        self.given += 1;
+        IdempotencyKey::new(format!("{:032x}-{}", self.run, self.given))
+    }
+}
+
+/// Log an event that is not a message, and print the version at which it stands
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  threadkeep append-event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
+pub(crate) struct AppendEvent {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// tool_use, assistant_text or result
+    #[arg(value_name = "TYPE")]
+    kind: EventKind,
+    /// What it carries: a JSON object, or - for stdin
+    #[arg(value_name = "JSON")]
+    data: String,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl AppendEvent {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let data = Json::parse("data", &or_stdin(&self.data)?)?;
+        let thread = context.thread(&self.thread).await?;
+        let event = calls::AppendEvent::from(Event { kind: self.kind, data });
+        let logged = context.client.call(self.conditions.at(thread.id), event).await?;
+        if context.json { context.out.json(&logged) } else { context.out.line(logged.version.to_string()) }
+    }
+}
+
+/// Put a message before another one; nothing is renumbered
+#[derive(Debug, Args)]
+pub(crate) struct Insert {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The id of the message before which it shall stand
+    #[arg(long, value_name = "MESSAGE")]
+    before: MessageName,
+    #[command(flatten)]
+    message: MessageArgs,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Insert {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let (message, at) = (self.message.read()?, self.conditions.at(thread.id));
+        let has_files = !message.files.is_empty();
+        let insert = calls::Append::before(message, self.before);
+        let inserted = if has_files {
+            attached::call(context, at, insert).await?
+        } else {
+            context.client.call(at, insert).await?
+        };
+        inserted.messages.iter().try_for_each(|message| print(context, message))
+    }
+}
+
+/// A message: its id alone for people and scripts, whole for programs.
+pub(crate) fn print(context: &mut Context, message: &calls::Message<'_>) -> Result<(), Failure> {
+    if context.json { context.out.json(message) } else { context.out.line(message.id.to_string()) }
+}
+
+/// `text`, or all of stdin if it is `-`, less its last line break.
+pub(crate) fn or_stdin(text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let max = Limits::default().message_bytes_max;
+    // One byte for a last line break, and one to notice that there is more.
+    let bytes = read_at_most(&mut std::io::stdin().lock(), max + 2).map_err(|error| cannot_read("stdin", &error))?;
+    if bytes.len() > max + 1 {
+        return Err(too_large("content", format!("a message has at most {max} bytes of JSON; this one has more")));
+    }
+    let mut text =
+        String::from_utf8(bytes).map_err(|_| Invalid::body("content", "what stdin gives is not UTF-8 text"))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
+    let max = Limits::default().attachment_bytes_max;
+    let shown = path.display().to_string();
+    let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, max + 1));
+    let bytes = bytes.map_err(|error| cannot_read(&shown, &error))?;
+    if bytes.len() > max {
+        return Err(too_large("attachments", format!("{shown} is too large: an attachment has at most {max} bytes")));
+    }
+    let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
+    Ok(NewAttachment { mime_type: mime_type(&name).to_owned(), name, bytes })
+}
+
+fn read_at_most(from: &mut impl Read, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_large(field: &str, rule: String) -> Failure {
+    Invalid::new(Code::TooLarge, field, rule).into()
+}
+
+/// The media type by the end of a file's name.
+fn mime_type(name: &str) -> &'static str {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("txt" | "log") => "text/plain",
+        Some("md") => "text/markdown",
+        Some("html" | "htm") => "text/html",
+        Some("csv") => "text/csv",
+        Some("json") => "application/json",
+        Some("pdf") => "application/pdf",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,198 @@
+//! Threads as such: `create`, `update`, `delete`.
+
+use clap::Args;
+use threadkeep::model::FieldChanges;
+use threadkeep::{Invalid, Json, MessageBody, ThreadName};
+use threadkeep_calls as calls;
+use threadkeep_calls::{At, Thread};
+
+use crate::context::{Conditions, Context};
+use crate::failure::Failure;
+use crate::plain::{Face, Line};
+use crate::text::{brief, counted, visible};
+
+/// Characters of a title in a list.
+pub(crate) const TITLE_SHOWN_MAX: usize = 48;
+
+/// Make a thread, and a store if there is none; print its id
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep create \"My first thread\"
+  T=$(threadkeep create \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
+pub(crate) struct Create {
+    /// A name for people
+    title: Option<String>,
+    /// The agent it belongs to
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// The task it belongs to
+    #[arg(long, value_name = "ID")]
+    task_id: Option<String>,
+    /// The project it belongs to
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+    /// A JSON object of your own
+    #[arg(long, value_name = "JSON", value_parser = metadata)]
+    metadata: Option<Json>,
+    /// A first message of the user; may be given several times
+    #[arg(long = "message", value_name = "TEXT")]
+    messages: Vec<String>,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut create = calls::Create::new();
+        let texts = [
+            ("title", self.title),
+            ("agentId", self.agent_id),
+            ("taskId", self.task_id),
+            ("projectId", self.project_id),
+        ];
+        for (name, value) in texts {
+            if let Some(value) = value {
+                create = create.field(name, Json::string(&value));
+            }
+        }
+        if let Some(metadata) = self.metadata {
+            create = create.field("metadata", metadata);
+        }
+        create.messages = self.messages.iter().map(|text| MessageBody::user(text).into()).collect();
+        let thread = context.client.call(At::none(), create).await?;
+        print_new(context, &thread)?;
+        let next = context.hints.command(&format!("say {} \"Hello!\"", thread.id.short()));
+        context.note(format!("created {}; say something: {next}", named(&thread)));
+        Ok(())
+    }
+}
+
+/// Change fields of a thread's record
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep update 4e36 --title \"A better title\"
+  threadkeep update 4e36 --archived true
+  threadkeep update 4e36 --set maxTokens=2000 --clear draft")]
+pub(crate) struct Update {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// A name for people
+    #[arg(long)]
+    title: Option<String>,
+    /// A JSON object of your own; replaces the one that is there
+    #[arg(long, value_name = "JSON", value_parser = metadata)]
+    metadata: Option<Json>,
+    /// Whether the main list hides it
+    #[arg(long, value_name = "true|false")]
+    archived: Option<bool>,
+    /// Any other field, by its name on the wire; may be given several times
+    #[arg(long, value_name = "FIELD=JSON", value_parser = assignment)]
+    set: Vec<(String, Json)>,
+    /// A field to clear; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Update {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut fields = FieldChanges::default();
+        for field in &self.clear {
+            fields.0.insert(field.clone(), Json::parse(field, "null")?);
+        }
+        fields.0.extend(self.set);
+        if let Some(title) = &self.title {
+            fields.0.insert("title".into(), Json::string(title));
+        }
+        if let Some(metadata) = self.metadata {
+            fields.0.insert("metadata".into(), metadata);
+        }
+        if let Some(archived) = self.archived {
+            fields.0.insert("archived".into(), Json::from_value("archived", &archived)?);
+        }
+        if fields.0.is_empty() {
+            return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
+        }
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
+        context.client.call(thread.id, calls::Update { fields }).await?.print(context)
+    }
+}
+
+/// Delete a thread for good; forks of it keep what they share
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Delete {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        // One whose id is well-formed, and which is not there, is no error: deleting twice is none.
+        let name = match self.thread.parse::<ThreadName>() {
+            Ok(name) => name,
+            Err(_) => context.thread(&self.thread).await?.id.into(),
+        };
+        let done = context.client.call(self.conditions.at(name), calls::Delete {}).await?;
+        if context.json {
+            return context.out.json(&done);
+        }
+        let thread = visible(&self.thread);
+        context.note(if done.deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") });
+        Ok(())
+    }
+}
+
+/// The title, or what stands for one.
+pub(crate) fn title(thread: &Thread) -> &str {
+    or_untitled(thread.title.as_deref())
+}
+
+pub(crate) fn or_untitled(title: Option<&str>) -> &str {
+    title.filter(|title| !title.is_empty()).unwrap_or("Untitled")
+}
+
+/// A thread in a sentence.
+pub(crate) fn named(thread: &Thread) -> String {
+    format!("\"{}\"", brief(title(thread), TITLE_SHOWN_MAX))
+}
+
+/// A new thread: its id, alone, so that a script can take it.
+pub(crate) fn print_new(context: &mut Context, thread: &Thread) -> Result<(), Failure> {
+    if context.json {
+        context.out.json(thread)?;
+    } else {
+        context.out.line(thread.id.to_string())?;
+    }
+    context.out.flush()
+}
+
+/// `4e36442142ee  version 12  3 messages  "Release notes"`
+impl Line for Thread {
+    const NONE: &'static str = "there are no threads";
+
+    fn line(&self) -> String {
+        let messages = counted(self.message_count, "message", "messages");
+        format!("{}  version {}  {messages}  {}", self.id.short(), self.v, named(self))
+    }
+}
+
+/// Checked JSON for `--metadata`, where null clears it.
+pub(crate) fn metadata(text: &str) -> Result<Json, Invalid> {
+    Json::parse("metadata", text)
+}
+
+/// A JSON object for `field`. On the wire null would be nothing at all.
+pub(crate) fn object(field: &str, text: &str) -> Result<Json, Invalid> {
+    let json = Json::parse(field, text)?;
+    if json.is_object() { Ok(json) } else { Err(Invalid::body(field, "must be a JSON object")) }
+}
+
+fn assignment(text: &str) -> Result<(String, Json), Invalid> {
+    let Some((field, value)) = text.split_once('=') else {
+        return Err(Invalid::parameter("set", format!("'{text}' is not FIELD=JSON, such as maxTokens=2000")));
+    };
+    Ok((field.to_owned(), Json::parse(field, value)?))
+}

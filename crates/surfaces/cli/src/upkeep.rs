@@ -1,0 +1,108 @@
+//! Keeping a store in order: `gc`, `doctor`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use threadkeep::Engine;
+use threadkeep_calls as calls;
+use threadkeep_calls::At;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::text::counted;
+
+/// Free what no thread reaches any more
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Give the space back to the file system too
+    #[arg(long)]
+    vacuum: bool,
+}
+
+impl Gc {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let gc = match context.own_engine() {
+            Some(engine) => {
+                let bar = Bar::new();
+                threadkeep::gc_shown(engine.gc(self.vacuum, bar.as_progress()).await?)
+            }
+            None => context.client.call(At::none(), calls::RunGc { vacuum: self.vacuum }).await?,
+        };
+        if context.json {
+            return context.out.json(&gc);
+        }
+        let freed = [
+            counted(gc.segments, "segment", "segments"),
+            counted(gc.entries, "entry", "entries"),
+            counted(gc.blobs, "blob", "blobs"),
+        ];
+        let given_back = if self.vacuum { format!("; gave {} bytes back", gc.bytes) } else { String::new() };
+        context.out.line(format!("freed {}{given_back}", freed.join(", ")))
+    }
+}
+
+/// Compare what is derived with the log, and large values with their hashes
+#[derive(Debug, Args)]
+#[command(after_help = "Exits with 0 if nothing is wrong (any more), and with 1 if something is.")]
+pub(crate) struct Doctor {
+    /// Build anew from the log what is derived and wrong
+    #[arg(long)]
+    repair: bool,
+}
+
+impl Doctor {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
+        let report = match context.own_engine() {
+            Some(engine) => self.look(&engine).await?,
+            None => context.client.call(At::none(), calls::RunDoctor { repair: self.repair }).await?,
+        };
+        if context.json {
+            context.out.json(&report)?;
+        } else {
+            print(context, &report)?;
+        }
+        Ok(if report.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// What is wrong with the store that is open here, shown as it is looked at.
+    async fn look(&self, engine: &Engine) -> Result<calls::Doctor, Failure> {
+        let bar = Bar::new();
+        let mut report = engine.doctor(bar.as_progress()).await?;
+        let mut repaired = false;
+        if self.repair && !report.derived.is_empty() {
+            engine.repair(bar.as_progress()).await?;
+            let after = engine.doctor(bar.as_progress()).await?;
+            repaired = after.derived.is_empty();
+            report.damage = after.damage;
+            if !repaired {
+                report.derived = after.derived;
+            }
+        }
+        let told = calls::Doctor::from(report);
+        let healthy = told.damage.is_empty() && (repaired || told.derived.is_empty());
+        Ok(calls::Doctor { healthy, repaired, ..told })
+    }
+}
+
+fn print(context: &mut Context, report: &calls::Doctor) -> Result<(), Failure> {
+    let looked_at = [
+        counted(report.threads, "thread", "threads"),
+        counted(report.entries, "entry", "entries"),
+        counted(report.blobs, "blob", "blobs"),
+    ];
+    context.out.line(format!("looked at {}", looked_at.join(", ")))?;
+    let derived = if report.repaired { "repaired" } else { "derived, can be rebuilt" };
+    for finding in &report.derived {
+        context.out.line(format!("{derived}: {finding}"))?;
+    }
+    for finding in &report.damage {
+        context.out.line(format!("damaged: {finding}"))?;
+    }
+    context.out.line(if report.healthy { "healthy" } else { "not healthy" })?;
+    if !report.healthy && !report.derived.is_empty() && !report.repaired {
+        context.out.flush()?;
+        context.note(format!("hint: {}", context.hints.command("doctor --repair")));
+    }
+    Ok(())
+}

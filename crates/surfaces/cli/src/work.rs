@@ -1,0 +1,302 @@
+//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and what a model is given.
+
+use std::time::Duration;
+
+use clap::Args;
+use threadkeep::model::Code;
+use threadkeep::{ExecutionStatus, Invalid, NewMessage, QueuedId, Uuid, Version};
+use threadkeep_calls as calls;
+use threadkeep_calls::{Progressed, Queued};
+
+use crate::attached;
+use crate::context::{Conditions, Context};
+use crate::duration::{duration, milliseconds};
+use crate::failure::Failure;
+use crate::message::NewContent;
+use crate::plain::{Face, Line, plain};
+use crate::say::MessageArgs;
+use crate::show::{body, in_brief};
+use crate::text::{brief, counted, moment, visible};
+
+/// Characters of a message in a list.
+const MESSAGE_SHOWN_MAX: usize = 100;
+
+/// Begin an execution: print its id, and take up what waits in the queue
+#[derive(Debug, Args)]
+#[command(after_help = "\
+While an execution is open, others queue their messages (threadkeep queue); each step takes them up. Calls of tools that \
+were left without a result are closed. With --json it prints {executionId, version, delivered, injections, messages}, where \
+messages is the conversation as a model is given it, and injections what others put before whoever works on it.
+
+Examples:
+  RUN=$(threadkeep begin 4e36)
+  threadkeep step 4e36 $RUN \"I am looking into it.\" --role assistant
+  threadkeep end 4e36 $RUN")]
+pub(crate) struct Begin {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Take over from an execution that is still open
+    #[arg(long)]
+    take_over: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Begin {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
+        let begin = calls::Begin { ttl: self.ttl.map(milliseconds), take_over: self.take_over };
+        let begun = context.client.call(thread, begin).await?;
+        if context.json {
+            return context.out.json(&begun);
+        }
+        context.out.line(begun.execution_id.to_string())?;
+        context.out.flush()?;
+        tell(context, &begun)
+    }
+}
+
+/// Go one step further in an execution: add what you say, then take up what waits in the queue
+#[derive(Debug, Args)]
+pub(crate) struct Step {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The execution, as begin printed it
+    execution: Uuid,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// How long it may rest until the next step, such as 30s, 5m or 1h [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    ttl: Option<Duration>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Step {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        refuse_expected(&self.conditions)?;
+        let thread = context.thread(&self.thread).await?.id;
+        let (execution, messages) = (self.execution, read_some(self.message)?);
+        let (has_files, at) = (has_files(&messages), self.conditions.at(thread));
+        let step = calls::Step { execution, ttl: self.ttl.map(milliseconds), messages };
+        let stepped =
+            if has_files { attached::call(context, at, step).await? } else { context.client.call(at, step).await? };
+        print(context, &stepped)
+    }
+}
+
+/// End an execution; anybody may cancel whichever is open
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep end 4e36 $RUN \"Done: the tests pass.\" --role assistant
+  threadkeep end 4e36 $RUN --status failed
+  threadkeep end 4e36 --cancel                 stop whoever is working on it")]
+pub(crate) struct End {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The execution, as begin printed it
+    #[arg(required_unless_present = "cancel")]
+    execution: Option<Uuid>,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// completed, failed or cancelled
+    #[arg(long, default_value = "completed", conflicts_with = "cancel")]
+    status: ExecutionStatus,
+    /// Cancel; without an execution, whichever is open
+    #[arg(long)]
+    cancel: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl End {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        refuse_expected(&self.conditions)?;
+        let thread = context.thread(&self.thread).await?;
+        let messages = read_some(self.message)?;
+        let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
+        let open = thread.execution.as_ref().map(|open| open.execution_id);
+        let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
+        let ended = match self.execution.or(open.filter(|_| !messages.is_empty())) {
+            Some(execution) if has_files => {
+                attached::call(context, at, calls::End { execution, status, messages }).await?
+            }
+            Some(execution) => context.client.call(at, calls::End { execution, status, messages }).await?,
+            None => context.client.call(at, calls::Cancel {}).await?,
+        };
+        print(context, &ended)
+    }
+}
+
+/// Queue a message until an execution takes it up; without a message, list what waits
+#[derive(Debug, Args)]
+#[command(after_help = "\
+At most 5 messages wait on a thread; silent ones have a bound of their own. They are delivered in order when an execution \
+begins or goes a step further, and keep their id and number.
+
+Examples:
+  threadkeep queue 4e36 \"Use tabs, please.\"
+  threadkeep queue 4e36                          what waits
+  threadkeep edit-queued 4e36 queued-… \"Use spaces, please.\"
+  threadkeep remove-queued 4e36 queued-…")]
+pub(crate) struct Queue {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    #[command(flatten)]
+    message: MessageArgs,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Queue {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        if self.message.is_empty() {
+            let waiting = context.client.call(thread, calls::ListQueue {}).await?;
+            return list(context, &waiting.items);
+        }
+        let (message, at) = (self.message.read()?, self.conditions.at(thread));
+        let queued = if message.files.is_empty() {
+            context.client.call(at, calls::Queue { message }).await?
+        } else {
+            attached::call(context, at, calls::Queue { message }).await?
+        };
+        print_queued(context, &queued)
+    }
+}
+
+/// Give a message that waits new content or metadata; its place in the queue stays
+#[derive(Debug, Args)]
+pub(crate) struct EditQueued {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The message that waits: queued-…
+    item: QueuedId,
+    #[command(flatten)]
+    new: NewContent,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl EditQueued {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let (content, metadata) = self.new.read()?;
+        let edit = calls::EditQueued { item: self.item, content, metadata };
+        let queued = context.client.call(self.conditions.at(thread), edit).await?;
+        print_queued(context, &queued)
+    }
+}
+
+/// Withdraw a message that waits
+#[derive(Debug, Args)]
+pub(crate) struct RemoveQueued {
+    /// The thread: its id, its short id, or the beginning of either
+    thread: String,
+    /// The message that waits: queued-…
+    item: QueuedId,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl RemoveQueued {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let Self { item, conditions, .. } = self;
+        let done = context.client.call(conditions.at(thread), calls::RemoveQueued { item }).await?;
+        if context.json {
+            return context.out.json(&done);
+        }
+        context.note(if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") });
+        Ok(())
+    }
+}
+
+plain! {
+    /// Show the conversation as a model is given it: no call without its result
+    ModelMessages: GetModelMessages under Read {
+        /// As the thread was at this version
+        #[arg(long, value_name = "VERSION")]
+        as_of: Option<Version>,
+    }
+}
+
+impl Face for Vec<calls::ModelMessage> {
+    fn print(&self, context: &mut Context) -> Result<(), Failure> {
+        if context.json {
+            return context.out.json(self);
+        }
+        for message in self {
+            let said = threadkeep::MessageBody::with_content(message.role, message.content.clone());
+            context.out.line(in_brief(&said, MESSAGE_SHOWN_MAX))?;
+        }
+        Ok(())
+    }
+}
+
+/// What was appended: each message's id alone for people and scripts, everything for programs.
+fn print(context: &mut Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(progressed);
+    }
+    for message in &progressed.delivered {
+        context.out.line(message.id.to_string())?;
+    }
+    context.out.flush()?;
+    tell(context, progressed)
+}
+
+fn tell(context: &Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
+    for message in &progressed.delivered {
+        context.note(in_brief(&body(message)?, MESSAGE_SHOWN_MAX));
+    }
+    for injection in &progressed.injections {
+        context.note(injection.line());
+    }
+    Ok(())
+}
+
+fn list(context: &mut Context, waiting: &[Queued]) -> Result<(), Failure> {
+    if context.json {
+        return context.out.json(&waiting);
+    }
+    if waiting.is_empty() {
+        context.note("nothing waits");
+    }
+    for queued in waiting {
+        let silent = if queued.queued_message.silent { "  (silent)" } else { "" };
+        let said = in_brief(&queued.queued_message, MESSAGE_SHOWN_MAX);
+        let (id, by) = (queued.id, brief(&visible(&queued.actor.name), MESSAGE_SHOWN_MAX));
+        context.out.line(format!("{id}  {}  {by}  {said}{silent}", moment(queued.created_at)))?;
+    }
+    if !waiting.is_empty() {
+        context.note(counted(waiting.len() as u64, "message waits", "messages wait"));
+    }
+    Ok(())
+}
+
+fn print_queued(context: &mut Context, queued: &Queued) -> Result<(), Failure> {
+    if context.json { context.out.json(queued) } else { context.out.line(queued.id.to_string()) }
+}
+
+/// The message, if one was given.
+fn read_some(message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
+    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read()?]) }
+}
+
+fn has_files(messages: &[NewMessage]) -> bool {
+    messages.iter().any(|message| !message.files.is_empty())
+}
+
+/// A step belongs to its execution, which keeps others out; it needs no expected version.
+fn refuse_expected(conditions: &Conditions) -> Result<(), Failure> {
+    if conditions.expected_version.is_none() {
+        return Ok(());
+    }
+    let rule = "an execution needs none: it is refused by itself once it is over";
+    Err(Invalid::new(Code::InvalidParameter, "expectedVersion", rule).into())
+}

@@ -1,0 +1,114 @@
+//! The server itself: whether it is there, signing in, and for keys with scope `admin` exports, imports and backups.
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use threadkeep_calls as calls;
+use threadkeep_model::Invalid;
+
+use crate::ask::Ask;
+use crate::client::Client;
+use crate::error::Error;
+use crate::transport::Body;
+
+/// An export or a backup as it comes. An export is whole only if its last line is there: the reader checks that.
+pub struct Export {
+    server: String,
+    body: Body,
+}
+
+impl Export {
+    /// The next bytes; none at the end.
+    ///
+    /// # Errors
+    /// If it is broken off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        while let Some(frame) = self.body.frame().await {
+            let broken =
+                |error: crate::BoxError| Error::Broken { server: self.server.clone(), what: error.to_string() };
+            if let Ok(bytes) = frame.map_err(broken)?.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Client {
+    /// Whether the server is there.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub async fn is_alive(&self) -> Result<(), Error> {
+        self.answer(Ask::get("/healthz".to_owned())).await.map(drop)
+    }
+
+    /// Whether the server can read its store, and is not about to stop.
+    ///
+    /// # Errors
+    /// If it cannot, or is.
+    pub async fn is_ready(&self) -> Result<(), Error> {
+        self.answer(Ask::get("/readyz".to_owned())).await.map(drop)
+    }
+
+    /// A link that signs a browser in with this key, once.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn sign_in(&self) -> Result<calls::SignIn, Error> {
+        self.bare().ask(Ask::act("/v1/sign-in".to_owned()).json("{}").repeatable()).await
+    }
+
+    /// Makes a ticket for one opening of one stream.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn ticket(&self, new: &calls::NewTicket) -> Result<calls::Ticket, Error> {
+        let json = serde_json::to_string(new).map_err(|error| Invalid::body("path", error.to_string()))?;
+        self.bare().ask(Ask::act("/v1/tickets".to_owned()).json(json).repeatable()).await
+    }
+
+    /// How far the search index follows the log, and how large it is for the account.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn search_status(&self) -> Result<calls::SearchStatus, Error> {
+        self.ask(Ask::get("/v1/search/status".to_owned())).await
+    }
+
+    /// Every thread of every account, as JSON lines.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn export(&self) -> Result<Export, Error> {
+        let ask = Ask::get("/v1/admin/export".to_owned()).accepting("application/x-ndjson");
+        let response = self.open(&ask, &[]).await.map_err(|(error, _)| error)?;
+        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+    }
+
+    /// Takes in what was exported, as it comes; what is there already is left alone.
+    ///
+    /// # Errors
+    /// As the server refuses it. An export that is cut off brings nothing.
+    pub async fn import(&self, export: Body) -> Result<calls::Imported, Error> {
+        self.bare().pour(Ask::act("/v1/admin/import".to_owned()), export).await
+    }
+
+    /// Everything as it was at one moment: a store in one file.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn backup(&self) -> Result<Export, Error> {
+        let ask = Ask::act("/v1/admin/backup".to_owned()).accepting("application/vnd.sqlite3").unhurried();
+        let response = self.bare().open(&ask, &[]).await.map_err(|(error, _)| error)?;
+        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+    }
+
+    /// What the server counts, as Prometheus reads it.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn metrics(&self) -> Result<String, Error> {
+        let answer = self.answer(Ask::get("/metrics".to_owned()).accepting("text/plain")).await?;
+        Ok(answer.text())
+    }
+}

@@ -1,0 +1,98 @@
+//! The application: what all handlers share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::Engine;
+use tokio::sync::watch;
+
+use crate::guard::Guard;
+use crate::keys::Keys;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::sessions::Sessions;
+use crate::tickets::Tickets;
+use crate::validate::{ValidationSettings, Validator};
+use crate::webhooks::WebhookSettings;
+
+/// What all handlers share.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) engine: Engine,
+    pub(crate) keys: Keys,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// Sizes and times, with their defaults.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Most bytes of a body: 32 MiB.
+    pub body_bytes_max: usize,
+    /// How long a client may be silent within a body: 30 s.
+    pub body_idle_max: Duration,
+    /// How long a client may take for a body of JSON in all: 5 min.
+    pub body_time_max: Duration,
+    /// How often a stream says that it is still there: 15 s.
+    pub heartbeat: Duration,
+    /// How often a stream makes sure that its reader may still read: 2 s.
+    pub recheck: Duration,
+    /// Whether only this machine is served. Then requests that name another host, or come from the page of another one,
+    /// are refused: a web page must not reach it by a name that was made to point here.
+    pub loopback: bool,
+    /// A folder for files that are there for a moment; the system's unless it is set.
+    pub scratch: PathBuf,
+    /// Where people reach it, such as https://keep.example, for links that it gives; where it listens unless it is set.
+    pub public_url: Option<String>,
+    /// Where webhooks may lead.
+    pub webhooks: WebhookSettings,
+    /// How merges are checked.
+    pub validation: ValidationSettings,
+    /// Whether the search index follows the log by itself, beside requests; else it is filled by backfills alone.
+    pub search_index: bool,
+    /// Whether a line about each request goes to stderr.
+    pub log: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 32 << 20,
+            body_idle_max: Duration::from_secs(30),
+            body_time_max: Duration::from_secs(300),
+            heartbeat: Duration::from_secs(15),
+            recheck: Duration::from_secs(2),
+            loopback: true,
+            scratch: std::env::temp_dir(),
+            public_url: None,
+            webhooks: WebhookSettings::default(),
+            validation: ValidationSettings::default(),
+            search_index: true,
+            log: true,
+        }
+    }
+}
+
+impl App {
+    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as the
+    /// settings say.
+    pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
+        Self {
+            engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
+            keys,
+            log: Arc::new(Log::new(settings.log)),
+            settings: Arc::new(settings),
+            guard: Arc::default(),
+            tickets: Arc::default(),
+            sessions: Arc::default(),
+            metrics: Arc::default(),
+            stopping,
+        }
+    }
+}

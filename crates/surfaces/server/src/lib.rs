@@ -1,0 +1,43 @@
+//! Threads over HTTP: routes, streams, and who may do what.
+//!
+//! One handler serves every call of the list ([`calls`]): it reads the key, the envelope and the parameters, has the engine
+//! carry the call out, and writes the answer down. Streams, file contents, exports and sign-in have handlers of their own.
+//! None of them decides anything: rules are in the engine, JSON shapes in the calls.
+
+mod access;
+mod answer;
+mod app;
+mod calls;
+mod conditions;
+mod edge;
+mod folder;
+mod following;
+mod guard;
+mod input;
+mod jwt;
+mod keys;
+mod leftover;
+mod local;
+mod log;
+mod metrics;
+mod patient;
+mod ranges;
+mod router;
+mod routes;
+mod serve;
+mod sessions;
+mod start;
+mod stream;
+mod table;
+mod tickets;
+mod validate;
+mod webhooks;
+
+pub use app::{App, Settings};
+pub use jwt::JwtSettings;
+pub use keys::Keys;
+pub use local::Local;
+pub use serve::Connections;
+pub use start::{Start, Started};
+pub use validate::ValidationSettings;
+pub use webhooks::WebhookSettings;
