@@ -3,7 +3,7 @@
 use serde::Serialize;
 use threadkeep_calls as calls;
 use threadkeep_calls::Page;
-use threadkeep_model::{Account, Damaged, Message, Thread, Version};
+use threadkeep_model::{Account, Damaged, Message, MessageBody, Thread, Version};
 use threadkeep_store::{GcReport, StoreError};
 
 use crate::files::{FileRecord, FileVersion};
@@ -17,6 +17,8 @@ use crate::{
 pub struct AppendedMessages {
     /// The messages.
     pub messages: Vec<Message>,
+    /// Their bodies, where they are at hand; else they are read from the messages.
+    pub(crate) bodies: Vec<MessageBody>,
     /// Whether they are told as a single one.
     pub(crate) single: bool,
 }
@@ -27,7 +29,12 @@ impl Show for AppendedMessages {
         struct Several<'a> {
             messages: Vec<calls::Message<'a>>,
         }
-        let shown = self.messages.iter().map(calls::Message::new).collect::<Result<Vec<_>, _>>()?;
+        let shown = if self.bodies.len() == self.messages.len() {
+            let pairs = self.messages.iter().zip(&self.bodies);
+            pairs.map(|(message, body)| calls::Message::with_body(message, body)).collect()
+        } else {
+            self.messages.iter().map(calls::Message::new).collect::<Result<Vec<_>, _>>()?
+        };
         let last = self.messages.last().ok_or(Error::broken("an append has at least one message"))?.version;
         match &shown[..] {
             [one] if self.single => Shown::at(last, one),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use threadkeep_calls::{At, Call};
 use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, ThreadId, ThreadName, Version};
 
+use tracing::Instrument;
+
 use crate::ground::show::{Show, Shown};
 use crate::{Engine, Error, Result};
 
@@ -57,7 +59,10 @@ impl Engine {
         let hash = |key: &IdempotencyKey| Idempotency { key: key.clone(), hash: hash_of(&call) };
         let idempotency = at.key.as_ref().map(hash);
         let engine = self.under(&at, thread, idempotency);
-        call.carry(&engine, thread.unwrap_or(NO_THREAD)).await
+        let thread = thread.unwrap_or(NO_THREAD);
+        // Neither what is said nor any secret is part of a span.
+        let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
+        call.carry(&engine, thread).instrument(span).await
     }
 
     /// The same engine for one call that is no struct of its own: `request` is what a key stands for.

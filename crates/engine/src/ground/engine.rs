@@ -234,7 +234,7 @@ impl Engine {
                 ThreadCommit::Delete { thread, expect } => (Some((*thread, expect)), &mut []),
             };
             if let Some((thread, expect)) = expect {
-                // Invariant: a version that the caller expects is checked by the store, in the commit itself.
+                // Invariant: the store checks the expected version and the lease, inside the commit.
                 expect.version = self.expects_of(thread).or(expect.version);
                 expect.lease = self.lease_on(thread);
             }
@@ -295,7 +295,9 @@ impl Engine {
     ) -> Result<Committed> {
         for _ in 0..TRIED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
-            passes(gate.lifecycle, Change::Content)?;
+            if let Err(refused) = passes(gate.lifecycle, Change::Content) {
+                return self.repeated(thread).await?.ok_or(refused);
+            }
             let write = threadkeep_model::Write {
                 thread,
                 expect: Expect::at(gate.era, None),

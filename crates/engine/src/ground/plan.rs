@@ -78,6 +78,8 @@ pub(crate) struct Told {
     pub(crate) by: Arc<Actor>,
     /// The threads that were created with it.
     pub(crate) made: Vec<Thread>,
+    /// Whether it was told before, under the same key.
+    pub(crate) repeated: bool,
 }
 
 impl Told {
@@ -152,14 +154,21 @@ impl Engine {
         let Settled { committed, kept } = settled;
         let mut places = committed.threads.into_iter();
         let place = places.next().ok_or(Error::broken("a commit tells where its first thread is"))?;
+        tracing::Span::current().record("version", place.head.version.0);
         let Some((mut after, entries, births)) = kept else {
             let (entries, by) = self.entries_at(&place).await?;
-            let after = self.thread(place.thread).await?;
             let mut made = Vec::new();
             for place in places {
                 made.push(self.thread(place.thread).await?);
             }
-            return Ok(Told { thread: after, place, entries, by, made });
+            let after = if made.is_empty() {
+                self.thread(place.thread).await?
+            } else {
+                // The answer is the new thread. Where a visitor made it, the first one is not the caller's.
+                let found = self.shared.stores.store.thread(place.thread.into()).await?;
+                found.ok_or(Error::ThreadNotFound { thread: place.thread.into() })?
+            };
+            return Ok(Told { thread: after, place, entries, by, made, repeated: true });
         };
         after.head = place.head;
         let made = births.into_iter().map(|mut child: Thread| {
@@ -169,7 +178,7 @@ impl Engine {
             child
         });
         let (made, by) = (made.collect(), Arc::new(self.caller.actor.clone()));
-        Ok(Told { thread: after, place, entries, by, made })
+        Ok(Told { thread: after, place, entries, by, made, repeated: false })
     }
 
     /// The commit of a plan, the thread with its record after it, and the threads that it creates.
@@ -224,6 +233,7 @@ impl Engine {
             match self.shared.stores.store.commit(commit).await {
                 Ok(committed) => {
                     forget();
+                    // Invariant: a repeated call writes nothing, and its answer comes from the first commit.
                     let kept = Some(kept).filter(|_| !committed.replayed);
                     return Ok(Settled { committed, kept });
                 }
@@ -248,8 +258,21 @@ impl Engine {
         }
     }
 
+    /// What `checks` give, which come before the decision. Where they refuse what was done already, under the same key,
+    /// they give nothing: the first result counts, and the commit finds it.
+    pub(crate) async fn unless_repeated<T: Default>(
+        &self,
+        thread: ThreadId,
+        checks: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match checks.await {
+            Ok(checked) => Ok(checked),
+            Err(refused) => self.repeated(thread).await?.map(|_| T::default()).ok_or(refused),
+        }
+    }
+
     /// The result that the call's key stands for, if it was carried out before.
-    async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
+    pub(crate) async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
         let Some(idempotency) = self.idempotency() else { return Ok(None) };
         let (account, key) = (self.caller.account.clone(), idempotency.key.clone());
         let query = KeyQuery { account, thread, key, now: self.shared.world.now() };

@@ -46,6 +46,7 @@ pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb:
         return Some(Standing::Owner);
     }
     match (visibility, verb) {
+        // Invariant: a private thread of another account answers like an unknown id.
         (Visibility::Private, _) => None,
         (Visibility::Public, Verb::Read | Verb::Stream | Verb::Fork | Verb::Reference | Verb::ReadFile) => {
             Some(Standing::Visitor)

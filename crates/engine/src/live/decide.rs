@@ -78,7 +78,7 @@ impl Deciding<'_> {
         match step {
             DraftStep::Update(_) => {}
             DraftStep::Append(append) => {
-                let Prepared { entries, blobs } = self.engine.prepare(append.messages.clone())?;
+                let Prepared { entries, blobs, .. } = self.engine.prepare(append.messages.clone())?;
                 self.entries.extend(entries);
                 self.blobs.extend(blobs);
             }

@@ -42,19 +42,25 @@ impl Carry for Merge {
 
     async fn carry(self, engine: &Engine, target: ThreadId) -> Result<MergeTold> {
         let plan = plan::checked(self.plan()?)?;
-        let mut sources = Vec::with_capacity(self.sources.len());
-        for source in &self.sources {
-            sources.push(engine.seen(*source, Verb::ReadFile).await?.0.id);
-        }
-        check_sources(target, &sources)?;
-        if plan.validation != Validation::None {
-            engine.authorize(target, Capability::ExecuteCommand).await?;
-        }
+        let checks = async {
+            let mut sources = Vec::with_capacity(self.sources.len());
+            for source in &self.sources {
+                sources.push(engine.seen(*source, Verb::ReadFile).await?.0.id);
+            }
+            check_sources(target, &sources)?;
+            if plan.validation != Validation::None {
+                engine.authorize(target, Capability::ExecuteCommand).await?;
+            }
+            if !self.dry_run {
+                engine.authorize(target, Capability::CodeEdit).await?;
+            }
+            Ok(sources)
+        };
+        let sources = engine.unless_repeated(target, checks).await?;
         let sources: Vec<(ThreadId, Option<Version>)> = sources.into_iter().map(|source| (source, None)).collect();
         if self.dry_run {
             return engine.try_merge(target, &sources, plan).await;
         }
-        engine.authorize(target, Capability::CodeEdit).await?;
         let id = Uuid::from_chance(engine.shared.world.chance());
         let told = engine
             .tell(target, || async {

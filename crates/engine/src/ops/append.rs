@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_calls::{Append, AppendEvent, At, Logged, NewMessage, SaidMessage};
 use threadkeep_model::{
-    Attachment, BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName,
-    NewEntry, Position, ThreadId,
+    BlobId, Code, Derived, Entry, Inserted, Invalid, Message, MessageBody, MessageId, MessageName, NewEntry, Position,
+    ThreadId,
 };
 use threadkeep_store::{EntryQuery, Order};
 
@@ -21,6 +21,8 @@ use crate::{Engine, Error, Result};
 pub(crate) struct Prepared {
     pub(crate) entries: Vec<NewEntry>,
     pub(crate) blobs: Vec<(BlobId, Bytes)>,
+    /// What they say.
+    pub(crate) bodies: Vec<MessageBody>,
 }
 
 impl Carry for Append {
@@ -31,9 +33,12 @@ impl Carry for Append {
         match before {
             Some(before) => {
                 let messages = vec![engine.insert_before(thread, before, messages).await?];
-                Ok(AppendedMessages { messages, single })
+                Ok(AppendedMessages { messages, bodies: Vec::new(), single })
             }
-            None => Ok(AppendedMessages { messages: engine.append_all(thread, messages).await?, single }),
+            None => {
+                let (messages, bodies) = engine.append_all(thread, messages).await?;
+                Ok(AppendedMessages { messages, bodies, single })
+            }
         }
     }
 }
@@ -68,12 +73,17 @@ impl Engine {
         Ok(self.call(at, append.into()).await?.messages)
     }
 
-    async fn append_all(&self, thread: ThreadId, messages: Vec<NewMessage>) -> Result<Vec<Message>> {
+    /// Appends messages, and gives them with their bodies; without those if the call is a repetition.
+    async fn append_all(
+        &self,
+        thread: ThreadId,
+        messages: Vec<NewMessage>,
+    ) -> Result<(Vec<Message>, Vec<MessageBody>)> {
         if messages.is_empty() {
             return Err(Invalid::body("messages", "has at least one message").into());
         }
-        let Prepared { entries, blobs } = self.prepare(messages)?;
-        let bodies: Vec<Bytes> = entries.iter().filter_map(inline).collect();
+        let Prepared { entries, blobs, bodies } = self.prepare(messages)?;
+        let stored: Vec<Bytes> = entries.iter().filter_map(inline).collect();
         let committed = self.append_entries(thread, entries, blobs).await?;
         let place = committed.threads.first().ok_or(Error::broken("an append tells its place"))?;
         if committed.replayed {
@@ -84,10 +94,10 @@ impl Engine {
                 let json = self.body(&entry).await?;
                 messages.push(message(&entry, json)?);
             }
-            return Ok(messages);
+            return Ok((messages, Vec::new()));
         }
         let actor = Arc::new(self.caller.actor.clone());
-        let appended = (place.first.0..).zip(bodies).map(|(position, json)| Message {
+        let appended = (place.first.0..).zip(stored).map(|(position, json)| Message {
             id: MessageId { segment: place.segment, position: Position(position) },
             queued: None,
             number: position,
@@ -96,7 +106,7 @@ impl Engine {
             created: place.time,
             version: Position(position),
         });
-        Ok(appended.collect())
+        Ok((appended.collect(), bodies))
     }
 
     /// Puts a message before another one. Nothing is renumbered.
@@ -132,13 +142,18 @@ impl Engine {
     /// Checks and encodes messages that will be appended.
     pub(crate) fn prepare(&self, messages: Vec<NewMessage>) -> Result<Prepared> {
         self.refuse_many(messages.len())?;
-        let mut prepared = Prepared { entries: Vec::with_capacity(messages.len()), blobs: Vec::new() };
+        let mut prepared =
+            Prepared { entries: Vec::with_capacity(messages.len()), blobs: Vec::new(), bodies: Vec::new() };
         for message in messages {
             let (body, blobs) = self.prepare_one(message)?;
-            let entry = NewEntry::new(&Entry::MessageAppended(body));
+            let appended = Entry::MessageAppended(body);
+            let entry = NewEntry::new(&appended);
             self.refuse_large(entry.bytes)?;
             prepared.blobs.extend(blobs);
             prepared.entries.push(entry);
+            if let Entry::MessageAppended(body) = appended {
+                prepared.bodies.push(body);
+            }
         }
         Ok(prepared)
     }
@@ -151,10 +166,9 @@ impl Engine {
             if file.bytes.len() > max {
                 return Err(too_large("attachments", format!("an attachment has at most {max} bytes")));
             }
-            let id = BlobId::of(&file.bytes);
-            let size = file.bytes.len() as u64;
-            body.attachments.push(Attachment { id, name: file.name, mime_type: file.mime_type, size, path: None });
-            blobs.push((id, file.bytes.into()));
+            let attachment = file.kept();
+            blobs.push((attachment.id, file.bytes.into()));
+            body.attachments.push(attachment);
         }
         let size = body.content.as_json().as_str().len() as u64;
         self.refuse_large(size)?;

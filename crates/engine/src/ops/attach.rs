@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use threadkeep_model::{
     Attachment, Code, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, MessageBody, Space,
-    Tally, ThreadId,
+    Tally, ThreadId, Version,
 };
 
 use crate::files::{FileRecord, record};
@@ -58,14 +58,19 @@ impl Received {
 
 impl Engine {
     /// The files that `sender` shows at `paths`, for whoever may read them.
-    pub(crate) async fn sent_files(&self, sender: ThreadId, paths: &[FilePath]) -> Result<Vec<Sent>> {
+    pub(crate) async fn sent_files(
+        &self,
+        sender: ThreadId,
+        paths: &[FilePath],
+        as_of: Option<Version>,
+    ) -> Result<Vec<Sent>> {
         if paths.len() > ATTACHED_MAX {
             let rule = format!("names at most {ATTACHED_MAX} files");
             return Err(Invalid::new(Code::TooLarge, "attachments", rule).into());
         }
         let mut sent = Vec::with_capacity(paths.len());
         for path in paths {
-            let found = self.file(sender, path, None).await?;
+            let found = self.file(sender, path, as_of).await?;
             let Some(file) = found.as_ref().and_then(FileRecord::file) else {
                 return Err(Error::FileNotFound { path: path.clone() });
             };

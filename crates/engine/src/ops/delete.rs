@@ -41,22 +41,24 @@ impl Carry for DeleteMessage {
     type Made = Deleted;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
-        let deleted = engine
+        let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
-                let message = engine.message_id(self.message).await?;
                 let view = engine.view(thread.id, &thread.head, None).await?;
-                let root = engine.locate(&view, message).await?.root;
-                let entry = Entry::MessagesDeleted(MessagesDeleted { targets: vec![message], root });
-                Ok(Plan::new(thread, vec![entry]))
+                let found = async {
+                    let message = engine.message_id(self.message).await?;
+                    Ok((message, engine.locate(&view, message).await?.root))
+                };
+                let targets = match found.await {
+                    Ok((message, root)) => Some(MessagesDeleted { targets: vec![message], root }),
+                    Err(Error::MessageNotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                Ok(Plan::new(thread, targets.map(Entry::MessagesDeleted).into_iter().collect()))
             })
-            .await;
-        match deleted {
-            Ok(_) => Ok(Deleted { deleted: true }),
-            Err(Error::MessageNotFound { .. }) => Ok(Deleted { deleted: false }),
-            Err(error) => Err(error),
-        }
+            .await?;
+        Ok(Deleted { deleted: !told.entries.is_empty() })
     }
 }
 

@@ -74,6 +74,9 @@ impl Carry for Acknowledge {
                 Ok(Plan::new(thread, vec![taken]))
             })
             .await?;
+        if let Some(Entry::InjectionTaken(taken)) = told.entries.first() {
+            return engine.taken_injection(taken, &told.by, told.place.time).await;
+        }
         let taken = engine.found_taken(&told.thread, id).await?;
         taken.ok_or(Error::InjectionNotFound { injection: id })
     }

@@ -12,7 +12,7 @@ impl Carry for Mention {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Relationship> {
         let comment = self.comment.map(strip_nulls);
-        engine
+        let told = engine
             .tell(thread, || async {
                 let named_in = engine.thread(thread).await?;
                 let target = engine.thread(self.target).await?.id;
@@ -21,6 +21,11 @@ impl Carry for Mention {
                 decide(named_in, target, comment.clone(), holds, place)
             })
             .await?;
+        if let Some(Entry::Related(related)) = told.entries.into_iter().next() {
+            let Related { child, kind, index, anchor: _, comment } = related;
+            let (role, created_at) = (RelationshipRole::Parent, told.place.time);
+            return Ok(Relationship { thread_id: child, kind, role, message_index: index, created_at, comment });
+        }
         let target = engine.thread(self.target).await?.id;
         engine.mention_of(thread, target).await?.ok_or(Error::ThreadNotFound { thread: target.into() })
     }

@@ -150,19 +150,18 @@ impl Engine {
     }
 
     pub(crate) async fn remove_observer(&self, thread: ThreadId, id: Uuid, reason: Option<String>) -> Result<bool> {
-        let removed = self
+        let told = self
             .tell(thread, || async {
                 let own = self.thread(thread).await?;
-                self.observer(thread, id).await?;
-                let removed = ObserverRemoved { id, reason: reason.clone() };
-                Ok(Plan::new(own, vec![Entry::ObserverRemoved(removed)]))
+                let removed = match self.observer(thread, id).await {
+                    Ok(_) => Some(ObserverRemoved { id, reason: reason.clone() }),
+                    Err(Error::ObserverNotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                Ok(Plan::new(own, removed.map(Entry::ObserverRemoved).into_iter().collect()))
             })
-            .await;
-        match removed {
-            Ok(_) => Ok(true),
-            Err(Error::ObserverNotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+            .await?;
+        Ok(!told.entries.is_empty())
     }
 
     pub(crate) async fn read_observer(&self, thread: ThreadId, head: &Head, item: &Item) -> Result<Observer> {

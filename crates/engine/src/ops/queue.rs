@@ -68,20 +68,19 @@ impl Carry for RemoveQueued {
     type Made = Deleted;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Deleted> {
-        let removed = engine
+        let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
-                let silent = engine.find_queued(&thread, self.item).await?.queued_message.silent;
-                let entry = Entry::QueuedRemoved(QueuedRemoved { item: self.item, silent });
-                Ok(Plan::new(thread, vec![entry]))
+                let removed = match engine.find_queued(&thread, self.item).await {
+                    Ok(queued) => Some(QueuedRemoved { item: self.item, silent: queued.queued_message.silent }),
+                    Err(Error::QueuedNotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                Ok(Plan::new(thread, removed.map(Entry::QueuedRemoved).into_iter().collect()))
             })
-            .await;
-        match removed {
-            Ok(_) => Ok(Deleted { deleted: true }),
-            Err(Error::QueuedNotFound { .. }) => Ok(Deleted { deleted: false }),
-            Err(error) => Err(error),
-        }
+            .await?;
+        Ok(Deleted { deleted: !told.entries.is_empty() })
     }
 }
 

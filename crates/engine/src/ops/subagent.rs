@@ -11,7 +11,7 @@ use threadkeep_calls::{
 };
 use threadkeep_model::{
     Attachment, Capability, Child, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry,
-    NewSegment, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    NewSegment, Position, Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
@@ -36,7 +36,7 @@ impl Carry for Subagent {
     type Made = SubagentThread;
 
     async fn carry(mut self, engine: &Engine, thread: ThreadId) -> Result<SubagentThread> {
-        let sent = engine.sent_files(thread, &self.attachments).await?;
+        let sent = engine.unless_repeated(thread, engine.sent_files(thread, &self.attachments, None)).await?;
         let received = engine.receive(None, &Tally::default(), &sent).await?;
         let mut messages = std::mem::take(&mut self.messages);
         messages.iter_mut().try_for_each(|message| received.repoint(&mut message.body))?;
@@ -59,7 +59,15 @@ impl Carry for Subagent {
                 Ok(decide(parent, child, birth)?.bringing(prepared.blobs.iter().cloned()))
             })
             .await?;
-        Ok(SubagentThread { thread: told.only_made()?, attachments: received.attachments })
+        let given = if told.repeated {
+            // What was given then, whatever became of the files.
+            let before = Some(Position(told.place.first.0.saturating_sub(1)));
+            let sent = engine.sent_files(thread, &self.attachments, before).await?;
+            engine.receive(None, &Tally::default(), &sent).await?
+        } else {
+            received
+        };
+        Ok(SubagentThread { thread: told.only_made()?, attachments: given.attachments })
     }
 }
 
@@ -130,11 +138,14 @@ impl Carry for NotifyParent {
         let sent = if self.attachments.is_empty() {
             Vec::new()
         } else {
-            engine.refuse_queueing(&parent, message.silent).await?;
-            let sent = engine.sent_files(thread, &self.attachments).await?;
-            // Nobody is asked to allow what is refused anyway.
-            engine.authorize(parent.id, Capability::CodeEdit).await?;
-            sent
+            let checks = async {
+                engine.refuse_queueing(&parent, message.silent).await?;
+                let sent = engine.sent_files(thread, &self.attachments, None).await?;
+                // Nobody is asked to allow what is refused anyway.
+                engine.authorize(parent.id, Capability::CodeEdit).await?;
+                Ok(sent)
+            };
+            engine.unless_repeated(parent.id, checks).await?
         };
         // The key lies under the parent, which gets the message; this thread is only looked at.
         let told = engine

@@ -351,6 +351,7 @@ impl Asking<'_> {
         }
         for (thread, _) in self.readers(place).into_iter().take(SHARED_MAX) {
             let Some(seen) = self.seen(thread).await? else { continue };
+            // Invariant: a candidate counts only if a thread of the caller shows it now.
             if seen.shows(self.shelf, place) {
                 return Ok(self.count(matches, place, seen, false));
             }

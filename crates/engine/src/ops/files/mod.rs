@@ -153,8 +153,8 @@ impl Engine {
         if files.is_empty() || paths.len() != files.len() {
             return Err(Invalid::body("files", "must name at least one path, and each once").into());
         }
-        let request: Vec<String> =
-            files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path)).collect();
+        let written = files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path));
+        let request: Vec<String> = written.chain([format!("{over:?}")]).collect();
         let request: Vec<&[u8]> = request.iter().map(String::as_bytes).collect();
         let (engine, thread) = self.enter(at.into(), "write-file", &request).await?;
         let happened = engine.change_files(thread, Wanted::Write(&files, &cells, over)).await;
@@ -246,9 +246,12 @@ impl Engine {
 
     /// Decides and commits a change of files. Nothing changes where nothing is decided.
     async fn change_files(&self, thread: ThreadId, wanted: Wanted<'_>) -> Result<Happened> {
-        // Nobody is asked to allow what is refused anyway.
-        open_for(&self.thread(thread).await?, Change::Content)?;
-        self.authorize(thread, wanted.needs()).await?;
+        let checks = async {
+            // Nobody is asked to allow what is refused anyway.
+            open_for(&self.thread(thread).await?, Change::Content)?;
+            self.authorize(thread, wanted.needs()).await
+        };
+        self.unless_repeated(thread, checks).await?;
         let (blobs, restored): (Vec<(BlobId, Bytes)>, _) = match &wanted {
             Wanted::Write(files, ..) => {
                 let contents = files.iter().flat_map(|file| file.content.whole().into_iter().chain(&file.thumbnail));

@@ -1,0 +1,169 @@
+//! From a request to a call, and back: fields of the path, the query and the body are one struct.
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use threadkeep_model::{Code, Invalid, Json};
+
+use crate::{BodyIs, Call, Declaration};
+
+/// The parts of a request, before the call is read from them.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Fields that the path or a header names, as text.
+    pub fields: Vec<(&'static str, String)>,
+    /// The query, without its question mark.
+    pub query: String,
+    /// The text of the body.
+    pub body: String,
+}
+
+impl Asked {
+    /// Reads the call.
+    ///
+    /// # Errors
+    /// Names the field and the rule it breaks.
+    pub fn read<C: Call>(&self) -> Result<C, Invalid> {
+        let declaration = &C::DECLARATION;
+        if declaration.method.has_body() { self.read_body(declaration) } else { self.read_query() }
+    }
+
+    fn read_body<T: DeserializeOwned>(&self, declaration: &Declaration) -> Result<T, Invalid> {
+        let body = if self.body.trim().is_empty() { "{}" } else { self.body.as_str() };
+        let within = match declaration.body {
+            BodyIs::Fields if self.fields.is_empty() => return read_object(body),
+            BodyIs::Fields => {
+                let Some(rest) = body.trim_start().strip_prefix('{') else { return Err(no_object()) };
+                // A field that the body repeats is found below, as any key that occurs twice.
+                let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+                format!("{{{}{comma}{rest}", self.named_fields())
+            }
+            BodyIs::Field(field) => {
+                // An empty body is no JSON: a field that is missing is told as such.
+                if self.body.trim().is_empty() {
+                    return Err(Invalid::body(field, "is missing: the body is its JSON"));
+                }
+                let value = Json::parse(field, &self.body)?;
+                let comma = if self.fields.is_empty() { "" } else { "," };
+                format!("{{{}{comma}\"{field}\":{}}}", self.named_fields(), value.as_str())
+            }
+        };
+        read_object(&within)
+    }
+
+    /// `"name":"text"` for each field of the path.
+    fn named_fields(&self) -> String {
+        let quoted = |text: &str| Json::string(text).as_str().to_owned();
+        let fields = self.fields.iter().map(|(name, text)| format!("\"{name}\":{}", quoted(text)));
+        fields.collect::<Vec<_>>().join(",")
+    }
+
+    fn read_query<T: DeserializeOwned>(&self) -> Result<T, Invalid> {
+        let mut query = String::new();
+        for (name, text) in &self.fields {
+            let mut pair = serde_urlencoded::to_string([(name, text)]).unwrap_or_default();
+            pair.push('&');
+            query.push_str(&pair);
+        }
+        query.push_str(&self.query);
+        serde_urlencoded::from_str(&query).map_err(|error| {
+            let said = error.to_string();
+            carried(&said).unwrap_or_else(|| {
+                // Serde names the parameter in quotes, or before a colon.
+                let quoted = said.split('`').nth(1);
+                let field = quoted.or_else(|| said.split_once(':').map(|(field, _)| field)).unwrap_or("query");
+                Invalid::parameter(field, said.clone())
+            })
+        })
+    }
+}
+
+/// Reads a `T` from JSON that came from outside. The whole text is checked first: how deep it nests, lone surrogates, keys
+/// that occur twice; null bytes are stripped. `T` refuses unknown fields itself.
+///
+/// # Errors
+/// [`json_too_deep`](Code::JsonTooDeep), or [`invalid_body`](Code::InvalidBody) with what is wrong and where.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    serde_json::from_str(&Json::check("body", text)?).map_err(|error| wrong(&error))
+}
+
+/// The same for an object; an empty text is an empty object. Derived readers would also accept an array as a struct,
+/// field by field, and the schema does not allow that.
+///
+/// # Errors
+/// As [`parse`].
+pub fn read_object<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    let text = Json::check("body", if text.trim().is_empty() { "{}" } else { text })?;
+    if !text.trim_start().starts_with('{') {
+        return Err(no_object());
+    }
+    serde_json::from_str(&text).map_err(|error| wrong(&error))
+}
+
+fn no_object() -> Invalid {
+    Invalid::body("body", "must be a JSON object")
+}
+
+/// What is wrong with a body, and with which field, as far as that is said.
+fn wrong(error: &serde_json::Error) -> Invalid {
+    let said = error.to_string();
+    if let Some(invalid) = carried(&said) {
+        return invalid;
+    }
+    let named = ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|kind| {
+        let rest = said.strip_prefix(kind)?;
+        rest.split_once('`').map(|(field, _)| field.to_owned())
+    });
+    Invalid::body(named.as_deref().unwrap_or("body"), said)
+}
+
+/// Begins a refusal that travels through serde as text: serde keeps neither its code nor its field.
+const MARK: char = '\u{1}';
+
+/// A refusal as an error of serde.
+pub(crate) fn refuse<E: serde::de::Error>(invalid: &Invalid) -> E {
+    E::custom(format!("{MARK}{}{MARK}{}{MARK}{}{MARK}", invalid.code.as_str(), invalid.field, invalid.rule))
+}
+
+/// The refusal that an error of serde carries.
+fn carried(said: &str) -> Option<Invalid> {
+    let (_, rest) = said.split_once(MARK)?;
+    let mut parts = rest.split(MARK);
+    let (code, field, rule) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Invalid::new(Code::named(code)?, field, rule))
+}
+
+/// The fields of a call as they go over the wire, in their order.
+///
+/// # Errors
+/// A call that is no JSON object.
+pub fn fields_of(call: &impl Call) -> Result<Vec<(String, Box<RawValue>)>, Invalid> {
+    let wrong = |error: serde_json::Error| Invalid::body("body", error.to_string());
+    let text = serde_json::to_string(call).map_err(wrong)?;
+    serde_json::from_str::<Fields>(&text).map(|fields| fields.0).map_err(wrong)
+}
+
+/// The members of an object, each as its text.
+struct Fields(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}

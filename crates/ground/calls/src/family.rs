@@ -1,0 +1,100 @@
+//! Relations between threads on the wire: one thread's, and a whole family's.
+
+use serde::{Deserialize, Serialize};
+use threadkeep_model::{Child, RelationKind, ThreadId, Timestamp};
+
+use crate::Thread;
+
+/// A relation as one of its two threads sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Relationship {
+    /// The thread at the other end.
+    pub thread_id: ThreadId,
+    /// The kind of relation.
+    #[serde(rename = "type")]
+    pub kind: RelationKind,
+    /// The role of the thread that sees it: `parent` or `child`.
+    pub role: RelationshipRole,
+    /// The index of the message where it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_index: Option<u64>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// A comment of the actor that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// The end of a relation at which a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RelationRole")]
+#[serde(rename_all = "snake_case")]
+pub enum RelationshipRole {
+    /// The relation was made on it.
+    Parent,
+    /// It is at the other end.
+    Child,
+}
+
+/// A relation, seen from neither end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Relation {
+    /// The thread it was made on.
+    pub parent_id: ThreadId,
+    /// The thread at the other end.
+    pub child_id: ThreadId,
+    /// The kind of relation.
+    #[serde(rename = "type")]
+    pub kind: RelationKind,
+    /// The index of the message where it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_index: Option<u64>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// A comment of the actor that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+impl From<&threadkeep_model::Relation> for Relation {
+    fn from(relation: &threadkeep_model::Relation) -> Self {
+        Self {
+            parent_id: relation.parent,
+            child_id: relation.child,
+            kind: relation.kind,
+            message_index: relation.index,
+            created_at: relation.created,
+            comment: relation.comment.clone(),
+        }
+    }
+}
+
+/// A subagent, and the thread it works for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Subagent")]
+pub struct FamilySubagent {
+    /// The thread it works for.
+    pub parent_id: ThreadId,
+    /// The entry of the subagent in the registry of that thread.
+    #[serde(flatten)]
+    pub child: Child,
+}
+
+/// A thread with all it is related to, directly or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Family {
+    /// The thread that was asked for.
+    pub thread_id: ThreadId,
+    /// The threads, that one first.
+    pub threads: Vec<Thread>,
+    /// The relations among them.
+    pub relations: Vec<Relation>,
+    /// The subagents among them, as the registry of the thread they work for knows them.
+    pub subagents: Vec<FamilySubagent>,
+    /// Whether there are more threads than were read.
+    pub cut_off: bool,
+}

@@ -1,0 +1,575 @@
+//! Other ways through a history: fork, handoff, mention, rollback, truncate, checkpoints; the family of a thread.
+
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use threadkeep_model::{Invalid, MessageName, ThreadName, Timestamp, Version};
+
+use crate::call::Declaration;
+use crate::group::{MESSAGES, TREE};
+use crate::object::{object, thread};
+use crate::shape::{Carried, reads, shaped};
+use crate::{ArtifactVersion, ErrorCode};
+
+/// The point at which a thread is forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForkPoint {
+    /// As the thread is now.
+    #[default]
+    Now,
+    /// After the message with this index, inclusive.
+    Index(u64),
+    /// After this message, inclusive.
+    Message(MessageName),
+    /// As the thread was at this version.
+    Version(Version),
+}
+
+/// A new thread that shares the history up to a point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ForkShape", into = "ForkShape")]
+pub struct Fork {
+    /// The point of the fork.
+    pub at: ForkPoint,
+    /// A title; without one it is `Forked: X`, then `Forked(2): X`, and so on.
+    pub title: Option<String>,
+}
+
+impl Fork {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("fork", "forkThread"), "/v1/threads/{thread}/fork", TREE)
+            .about("Forks a thread: the new one shares its history up to a point.")
+            .creates("The new thread.")
+            .versioned()
+            .fails(&[
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::VersionInFuture,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::MessageNotFound,
+            ])
+            .example(r#"{"messageIndex":0,"title":"Another way"}"#);
+
+    /// After the message with this index, inclusive.
+    pub fn at_index(index: u64) -> Self {
+        Self { at: ForkPoint::Index(index), title: None }
+    }
+
+    /// After this message, inclusive.
+    pub fn at_message(message: impl Into<MessageName>) -> Self {
+        Self { at: ForkPoint::Message(message.into()), title: None }
+    }
+
+    /// As the thread was at this version.
+    pub fn at_version(version: Version) -> Self {
+        Self { at: ForkPoint::Version(version), title: None }
+    }
+
+    /// Gives the fork a title.
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Self {
+        self.title = Some(title.to_owned());
+        self
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct ForkShape {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<MessageName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Version>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+}
+
+impl TryFrom<ForkShape> for Fork {
+    type Error = Carried;
+
+    fn try_from(shape: ForkShape) -> Result<Self, Carried> {
+        let at = match (shape.message_index, shape.message_id, shape.version) {
+            (None, None, None) => ForkPoint::Now,
+            (Some(index), None, None) => ForkPoint::Index(index),
+            (None, Some(message), None) => ForkPoint::Message(message),
+            (None, None, Some(version)) => ForkPoint::Version(version),
+            _ => return Err(Invalid::body("messageIndex", "name one of messageIndex, messageId and version").into()),
+        };
+        Ok(Self { at, title: shape.title })
+    }
+}
+
+impl From<Fork> for ForkShape {
+    fn from(Fork { at, title }: Fork) -> Self {
+        let shape = Self { title, ..Self::default() };
+        match at {
+            ForkPoint::Now => shape,
+            ForkPoint::Index(index) => Self { message_index: Some(index), ..shape },
+            ForkPoint::Message(message) => Self { message_id: Some(message), ..shape },
+            ForkPoint::Version(version) => Self { version: Some(version), ..shape },
+        }
+    }
+}
+
+/// Where to fork: now, or at one of these.
+#[derive(JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
+#[allow(dead_code, reason = "its variants are the documentation")]
+enum ForkAt {
+    /// As the thread is now.
+    Now {
+        /// The title of the fork.
+        title: Option<String>,
+    },
+    /// A fork after the message with an index.
+    Index {
+        /// After the message with this index.
+        message_index: u64,
+        /// The title of the fork.
+        title: Option<String>,
+    },
+    /// A fork after a message.
+    Message {
+        /// The last message that the fork shares.
+        message_id: MessageName,
+        /// The title of the fork.
+        title: Option<String>,
+    },
+    /// A fork at a version.
+    Version {
+        /// As the thread was at this version.
+        version: Version,
+        /// The title of the fork.
+        title: Option<String>,
+    },
+}
+
+/// A new thread that goes on from a summary of this one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Handoff {
+    /// The purpose of the new thread.
+    #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub goal: String,
+    /// A summary for the new thread. Default: the built-in summary of the conversation so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub summary: Option<String>,
+    /// A description of the relation; without it, the goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub comment: Option<String>,
+    /// The agent of the new thread; without it, the same agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub agent_id: Option<String>,
+}
+
+impl Handoff {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("handoff", "handOff"), "/v1/threads/{thread}/handoff", TREE)
+            .about("Goes on in a new thread, from a summary of this one.")
+            .creates("The new thread.")
+            .versioned()
+            .example(r#"{"goal":"Write the tests"}"#);
+
+    /// For this goal, with the built-in summary.
+    pub fn to(goal: &str) -> Self {
+        Self { goal: goal.to_owned(), ..Self::default() }
+    }
+}
+
+/// Records that a thread mentions another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Mention {
+    /// The thread that is mentioned.
+    #[serde(deserialize_with = "thread")]
+    pub target: ThreadName,
+    /// A description of the relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+impl Mention {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("mention", "mentionThread"), "/v1/threads/{thread}/mention", TREE)
+            .about("Records that a thread mentions another one.")
+            .creates("The relation that it made.")
+            .example(r#"{"target":"T-5928a90d-d53b-488f-a829-4e36442142ee"}"#);
+
+    /// A mention of `target`.
+    pub fn of(target: impl Into<ThreadName>) -> Self {
+        Self { target: target.into(), comment: None }
+    }
+}
+
+/// Where to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RollbackTo {
+    /// The state at this version.
+    Version(Version),
+    /// The last entry at or before this time.
+    Timestamp(Timestamp),
+    /// The version with this name.
+    Checkpoint(String),
+    /// One file alone, as it was at a version. Everything else stays.
+    ArtifactVersion(ArtifactVersion),
+    /// Just after this step: a message of the assistant with the results of its calls.
+    Step(StepName),
+    /// Before the last rollback or truncation.
+    Undo,
+}
+
+/// A step: a message of the assistant, by its index or its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StepName {
+    /// By its index, counted from 0.
+    Index(u64),
+    /// The message with this id.
+    Message(MessageName),
+}
+
+impl<'de> Deserialize<'de> for StepName {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Step;
+        impl serde::de::Visitor<'_> for Step {
+            type Value = StepName;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an index or the id of a message")
+            }
+
+            fn visit_u64<E>(self, index: u64) -> Result<StepName, E> {
+                Ok(StepName::Index(index))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<StepName, E> {
+                MessageName::from_str(text).map(StepName::Message).map_err(E::custom)
+            }
+        }
+        from.deserialize_any(Step)
+    }
+}
+
+/// Goes back to an earlier state. Nothing is lost: undone entries stay readable as of their version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RollbackShape", into = "RollbackShape")]
+pub struct Rollback {
+    /// The state to go back to.
+    pub to: RollbackTo,
+}
+
+impl From<RollbackTo> for Rollback {
+    fn from(to: RollbackTo) -> Self {
+        Self { to }
+    }
+}
+
+impl Rollback {
+    pub(crate) const DECLARATION: Declaration = Declaration::post(
+        ("rollback", "rollBack"),
+        "/v1/threads/{thread}/rollback",
+        TREE,
+    )
+    .about(
+        "Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last time.",
+    )
+    .gives("The thread as it is now.")
+    .versioned()
+    .fails(&[
+        ErrorCode::BeforeBirth,
+        ErrorCode::VersionInFuture,
+        ErrorCode::CheckpointNotFound,
+        ErrorCode::IndexOutOfRange,
+        ErrorCode::InvalidMessageId,
+        ErrorCode::MessageNotFound,
+        ErrorCode::NothingToUndo,
+        ErrorCode::FileNotFound,
+        ErrorCode::IsADirectory,
+        ErrorCode::NotADirectory,
+        ErrorCode::ThreadClosed,
+        ErrorCode::ThreadSuspended,
+        ErrorCode::ApprovalRequired,
+    ])
+    .example(r#"{"version":1}"#);
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct RollbackShape {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<StepName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Version>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    artifact_version: Option<ArtifactVersion>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    undo: bool,
+}
+
+impl TryFrom<RollbackShape> for Rollback {
+    type Error = Carried;
+
+    fn try_from(shape: RollbackShape) -> Result<Self, Carried> {
+        let RollbackShape { checkpoint, step, timestamp, version, artifact_version, undo } = shape;
+        let named = [
+            checkpoint.map(RollbackTo::Checkpoint),
+            step.map(RollbackTo::Step),
+            timestamp.map(RollbackTo::Timestamp),
+            version.map(RollbackTo::Version),
+            artifact_version.map(RollbackTo::ArtifactVersion),
+            undo.then_some(RollbackTo::Undo),
+        ];
+        let mut named = named.into_iter().flatten();
+        match (named.next(), named.next()) {
+            (Some(to), None) => Ok(Self { to }),
+            _ => {
+                let rule = "name one of checkpoint, step, timestamp, version, artifactVersion and undo";
+                Err(Invalid::body("version", rule).into())
+            }
+        }
+    }
+}
+
+impl From<Rollback> for RollbackShape {
+    fn from(Rollback { to }: Rollback) -> Self {
+        let shape = Self::default();
+        match to {
+            RollbackTo::Checkpoint(name) => Self { checkpoint: Some(name), ..shape },
+            RollbackTo::Step(step) => Self { step: Some(step), ..shape },
+            RollbackTo::Timestamp(time) => Self { timestamp: Some(time), ..shape },
+            RollbackTo::Version(version) => Self { version: Some(version), ..shape },
+            RollbackTo::ArtifactVersion(file) => Self { artifact_version: Some(file), ..shape },
+            RollbackTo::Undo => Self { undo: true, ..shape },
+        }
+    }
+}
+
+/// Where to go back to.
+#[derive(JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
+#[allow(dead_code, reason = "its variants are the documentation")]
+enum Back {
+    /// Back to a checkpoint.
+    Checkpoint {
+        /// To the version with this name.
+        checkpoint: String,
+    },
+    /// Back to a step.
+    Step {
+        /// To just after this message of the assistant, with the results of its calls: its id or its index.
+        step: StepName,
+    },
+    /// Back to a time.
+    Timestamp {
+        /// To how it was at this time.
+        timestamp: Timestamp,
+    },
+    /// Back to a version.
+    Version {
+        /// The version to go back to.
+        version: Version,
+    },
+    /// Only one file goes back.
+    ArtifactVersion {
+        /// To what this file was at a version; everything else stays.
+        artifact_version: ArtifactVersion,
+    },
+    /// The last rollback or truncation is undone.
+    Undo {
+        /// To before the last rollback or truncation.
+        #[schemars(extend("const" = true))]
+        undo: True,
+    },
+}
+
+/// The JSON value `true`.
+struct True;
+
+impl JsonSchema for True {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "True".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "const": true })
+    }
+}
+
+/// From where on to drop messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TruncateFrom {
+    /// From the message with this index on, inclusive.
+    Index(u64),
+    /// From this message on, inclusive.
+    Message(MessageName),
+}
+
+/// Drops all messages from a point on. Files and values stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "TruncateShape", into = "TruncateShape")]
+pub struct Truncate {
+    /// The first message to drop.
+    pub from: TruncateFrom,
+}
+
+impl Truncate {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("truncate", "truncateThread"), "/v1/threads/{thread}/truncate", MESSAGES)
+            .about("Drops messages from a place on; a rollback brings them back.")
+            .gives("The thread as it is now.")
+            .versioned()
+            .fails(&[
+                ErrorCode::IndexOutOfRange,
+                ErrorCode::InvalidMessageId,
+                ErrorCode::MessageNotFound,
+                ErrorCode::ThreadClosed,
+            ])
+            .example(r#"{"fromIndex":0}"#);
+
+    /// From the message with this index on.
+    pub fn from_index(index: u64) -> Self {
+        Self { from: TruncateFrom::Index(index) }
+    }
+
+    /// From this message on.
+    pub fn from_message(message: impl Into<MessageName>) -> Self {
+        Self { from: TruncateFrom::Message(message.into()) }
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct TruncateShape {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_message_id: Option<MessageName>,
+}
+
+impl TryFrom<TruncateShape> for Truncate {
+    type Error = Carried;
+
+    fn try_from(shape: TruncateShape) -> Result<Self, Carried> {
+        match (shape.from_index, shape.from_message_id) {
+            (Some(index), None) => Ok(Self::from_index(index)),
+            (None, Some(message)) => Ok(Self::from_message(message)),
+            _ => Err(Invalid::body("fromIndex", "name either fromIndex or fromMessageId").into()),
+        }
+    }
+}
+
+impl From<Truncate> for TruncateShape {
+    fn from(Truncate { from }: Truncate) -> Self {
+        match from {
+            TruncateFrom::Index(index) => Self { from_index: Some(index), from_message_id: None },
+            TruncateFrom::Message(message) => Self { from_index: None, from_message_id: Some(message) },
+        }
+    }
+}
+
+/// From where on to drop messages.
+#[derive(JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
+#[allow(dead_code, reason = "its variants are the documentation")]
+enum DropFrom {
+    /// From an index on.
+    Index {
+        /// From this index on.
+        from_index: u64,
+    },
+    /// From a message on.
+    Message {
+        /// From this message on.
+        from_message_id: MessageName,
+    },
+}
+
+shaped! {
+    Fork as ForkAt, "Fork";
+    Rollback as Back, "Rollback";
+    Truncate as DropFrom, "Truncate";
+}
+
+/// Gives the present version a name. Setting a name again moves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetCheckpoint {
+    /// The name: 1 to 255 bytes, not blank.
+    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub name: String,
+}
+
+impl SetCheckpoint {
+    /// Longest name, in bytes.
+    pub const NAME_BYTES_MAX: usize = 255;
+
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("checkpoint", "setCheckpoint"), "/v1/threads/{thread}/checkpoint", TREE)
+            .about("Gives the present version a name.")
+            .creates("The checkpoint.")
+            .example(r#"{"name":"before the change"}"#);
+
+    /// Names the present version.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+}
+
+/// A version with a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Checkpoint {
+    /// The name of the checkpoint.
+    pub name: String,
+    /// The version it names.
+    pub version: Version,
+    /// When the name was set.
+    pub created_at: Timestamp,
+}
+
+impl From<threadkeep_model::Checkpoint> for Checkpoint {
+    fn from(checkpoint: threadkeep_model::Checkpoint) -> Self {
+        let threadkeep_model::Checkpoint { name, version, created } = checkpoint;
+        Self { name, version, created_at: created }
+    }
+}
+
+reads! {
+    /// Lists the checkpoints of a thread.
+    ListCheckpoints = Declaration::get(("checkpoints", "listCheckpoints"), "/v1/threads/{thread}/checkpoints", TREE)
+        .about("Lists the checkpoints of a thread.")
+        .gives("All of them.");
+    /// Shows a thread with all it is related to.
+    GetFamily = Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
+        .about("Shows a thread with all it is related to, directly or not.")
+        .gives("The family.");
+    /// Lists the relations of a thread.
+    ListRelationships =
+        Declaration::get(("relationships", "listRelationships"), "/v1/threads/{thread}/relationships", TREE)
+            .about("Lists the relations of a thread.")
+            .gives("All of them.");
+    /// Shows the built-in summary of a thread.
+    GetSummary = Declaration::get(("summary", "getSummary"), "/v1/threads/{thread}/summary", TREE)
+        .about("Shows the built-in summary of a thread.")
+        .gives("The summary.");
+}
+
+/// The built-in summary of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// The text of the summary.
+    pub summary: String,
+}

@@ -1,0 +1,106 @@
+//! Upkeep: garbage collection, the doctor, and what copies and imports report.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Declaration, Honours, Needs};
+use crate::group::UPKEEP;
+
+/// Frees what no thread reaches any more.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunGc {
+    /// Give the space back to the file system too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vacuum: bool,
+}
+
+impl RunGc {
+    pub(crate) const DECLARATION: Declaration = Declaration::post(("gc", "collectGarbage"), "/v1/admin/gc", UPKEEP)
+        .about("Frees what no thread reaches any more.")
+        .gives("What was freed.")
+        .needs(Needs::Admin)
+        .honours(Honours::NOTHING)
+        .repeats()
+        .example(r#"{"vacuum":false}"#);
+}
+
+/// Compares everything with the log.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunDoctor {
+    /// Rebuild from the log what is derived and wrong.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
+}
+
+impl RunDoctor {
+    pub(crate) const DECLARATION: Declaration = Declaration::post(("doctor", "runDoctor"), "/v1/admin/doctor", UPKEEP)
+        .about("Compares everything with the log, and builds anew what is derived if it shall.")
+        .gives("What was found.")
+        .needs(Needs::Admin)
+        .honours(Honours::NOTHING)
+        .repeats()
+        .example(r#"{"repair":false}"#);
+}
+
+/// The report of the doctor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Doctor {
+    /// Whether nothing is wrong, or nothing is wrong any more.
+    pub healthy: bool,
+    /// Whether what is derived was built anew.
+    pub repaired: bool,
+    /// Threads that were looked at.
+    pub threads: u64,
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// Blobs that were looked at.
+    pub blobs: u64,
+    /// Derived data that differs from the log; a repair rebuilds it.
+    pub derived: Vec<String>,
+    /// Damage to the log or to blobs, which nothing can rebuild.
+    pub damage: Vec<String>,
+}
+
+/// The result of a garbage collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Gc {
+    /// Freed segments.
+    pub segments: u64,
+    /// Freed entries.
+    pub entries: u64,
+    /// Freed blobs.
+    pub blobs: u64,
+    /// Bytes given back to the file system.
+    pub bytes: u64,
+}
+
+/// The result of an import: `{"threads": …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Imported {
+    /// Number of imported threads.
+    pub threads: u64,
+}
+
+/// The size of a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Copied {
+    /// Threads, of all accounts.
+    pub threads: u64,
+    /// Number of segments.
+    pub segments: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Number of blobs.
+    pub blobs: u64,
+    /// Deleted threads, whose ids stay refused.
+    pub deleted: u64,
+    /// How many of the entries the target had already.
+    pub already_there: u64,
+    /// The BLAKE3 hash of everything, which both stores have: 64 hex digits.
+    pub hash: String,
+}

@@ -1,0 +1,384 @@
+//! Work on a thread: the queue, executions, agents, skills, custom events.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use threadkeep_model::{
+    Actor, Content, ExecutionStatus, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp, Uuid, Version,
+};
+
+use crate::call::{Declaration, Honours};
+use crate::group::WORK;
+use crate::message_calls::{Edit, NewMessage};
+use crate::object::{Object, objects, parsed};
+use crate::shape::{reads, shaped};
+use crate::{ErrorCode, Injection, Message};
+
+reads! {
+    /// Lists the messages that wait.
+    ListQueue = Declaration::get(("queued", "listQueue"), "/v1/threads/{thread}/queue", WORK)
+        .about("Lists the messages that wait.")
+        .gives("All of them, in order.");
+    /// Cancels the execution that is open.
+    Cancel = Declaration::post(("cancel", "cancelExecution"), "/v1/threads/{thread}/cancel", WORK)
+        .about("Cancels whatever execution is open.")
+        .gives("What was appended.")
+        .versioned()
+        .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
+    /// Ends the work on a thread for good: nothing is queued or begun on it any more.
+    Terminate = Declaration::post(("terminate", "terminateThread"), "/v1/threads/{thread}/terminate", WORK)
+        .about("Ends the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more.")
+        .gives("The thread as it is now.")
+        .versioned()
+        .repeats();
+}
+
+/// A message that waits until an execution takes it up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Queue {
+    /// The message to queue.
+    pub message: NewMessage,
+}
+
+impl Queue {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("queue", "queueMessage"), "/v1/threads/{thread}/queue", WORK)
+            .about("Puts a message in the queue; the next begin or step of an execution takes it up.")
+            .creates("The message that waits.")
+            .fails(&[ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
+            .example(r#"{"role":"user","content":"And the weather?"}"#);
+}
+
+impl<T: Into<NewMessage>> From<T> for Queue {
+    fn from(message: T) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Queue {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        NewMessage::deserialize(from).map(|message| Self { message })
+    }
+}
+
+impl JsonSchema for Queue {
+    fn schema_name() -> Cow<'static, str> {
+        NewMessage::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        NewMessage::json_schema(generator)
+    }
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    /// Its name, which it keeps when it is delivered.
+    pub id: QueuedId,
+    /// Its number, which it keeps too.
+    pub number: u64,
+    /// The waiting message.
+    pub queued_message: MessageBody,
+    /// The actor that queued it.
+    pub actor: Actor,
+    /// When it was queued, or last edited.
+    pub created_at: Timestamp,
+}
+
+/// New content or metadata for a message that waits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EditQueued {
+    /// The message that waits.
+    #[serde(deserialize_with = "parsed")]
+    pub item: QueuedId,
+    /// The new content; without it, the content stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// Fields of the metadata to set; null clears one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+impl EditQueued {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::patch(("edit-queued", "editQueued"), "/v1/threads/{thread}/queue/{item}", WORK)
+            .about("Changes a message that waits.")
+            .gives("The message as it is now.")
+            .repeats()
+            .fails(&[ErrorCode::ThreadClosed])
+            .example(r#"{"content":"And the weather in May?"}"#);
+}
+
+/// Takes a message out of the queue.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveQueued {
+    /// The message that waits.
+    #[serde(deserialize_with = "parsed")]
+    #[schemars(skip)]
+    pub item: QueuedId,
+}
+
+impl RemoveQueued {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::delete(("remove-queued", "removeQueued"), "/v1/threads/{thread}/queue/{item}", WORK)
+            .about("Takes a message out of the queue.")
+            .gives("Whether there was one.")
+            .fails(&[ErrorCode::ThreadClosed])
+            .never(ErrorCode::QueuedNotFound);
+}
+
+/// Begins an execution: calls that were left open are closed, and what waits is delivered.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Begin {
+    /// How long it may rest between two steps, in milliseconds. Default: ten minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000, max = 86_400_000))]
+    pub ttl: Option<u64>,
+    /// Takes over from an execution that is still open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub take_over: bool,
+}
+
+impl Begin {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("begin", "beginExecution"), "/v1/threads/{thread}/executions", WORK)
+            .about("Begins an execution: somebody works on the thread from now on.")
+            .creates("The execution, and the conversation as a model is given it.")
+            .versioned()
+            .fails(&[
+                ErrorCode::ExecutionOpen,
+                ErrorCode::ThreadClosed,
+                ErrorCode::ThreadSuspended,
+                ErrorCode::ThreadTerminated,
+            ])
+            .example(r#"{"ttl":600000}"#);
+}
+
+/// Takes one step: appends messages of the executor, then delivers the queue.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// The id of the execution.
+    #[serde(deserialize_with = "parsed")]
+    #[schemars(skip)]
+    pub execution: Uuid,
+    /// How long it may rest until the next one, in milliseconds. Default: ten minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000, max = 86_400_000))]
+    pub ttl: Option<u64>,
+    /// Messages to append first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    #[schemars(length(max = 1_000))]
+    pub messages: Vec<NewMessage>,
+}
+
+impl Step {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("step", "stepExecution"), "/v1/threads/{thread}/executions/{execution}/step", WORK)
+            .about("Goes a step further, and takes up what waits.")
+            .gives("What was appended.")
+            .versioned()
+            .fails(&[ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
+            .example(r#"{"messages":[{"role":"assistant","content":"Sunny."}]}"#);
+
+    /// A step of `execution` that says nothing.
+    pub fn of(execution: Uuid) -> Self {
+        Self { execution, messages: Vec::new(), ttl: None }
+    }
+
+    /// The same step, saying `message`.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<NewMessage>) -> Self {
+        self.messages.push(message.into());
+        self
+    }
+}
+
+/// Ends the execution of a thread.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct End {
+    /// The id of the execution.
+    #[serde(deserialize_with = "parsed")]
+    #[schemars(skip)]
+    pub execution: Uuid,
+    /// The outcome of the execution.
+    #[serde(default)]
+    pub status: ExecutionStatus,
+    /// Messages to append first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    #[schemars(length(max = 1_000))]
+    pub messages: Vec<NewMessage>,
+}
+
+impl End {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("end", "endExecution"), "/v1/threads/{thread}/executions/{execution}/end", WORK)
+            .about("Ends an execution.")
+            .gives("What was appended.")
+            .versioned()
+            .fails(&[ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
+            .example(r#"{"status":"completed"}"#);
+
+    /// The end of `execution`.
+    pub fn of(execution: Uuid, status: ExecutionStatus) -> Self {
+        Self { execution, status, messages: Vec::new() }
+    }
+}
+
+/// An execution that is open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Execution {
+    /// The id of the execution.
+    pub execution_id: Uuid,
+    /// The name of the executor.
+    pub by: String,
+    /// When the execution began.
+    pub began_at: Timestamp,
+    /// From when on others may take over, unless it goes a step further.
+    pub expires_at: Timestamp,
+    /// How many steps it went.
+    pub steps: u64,
+}
+
+impl From<threadkeep_model::Execution> for Execution {
+    fn from(execution: threadkeep_model::Execution) -> Self {
+        let threadkeep_model::Execution { id, by, fence: _, began, until, steps } = execution;
+        Self { execution_id: id, by, began_at: began, expires_at: until, steps }
+    }
+}
+
+/// The result of a begin, a step or an end. After a begin, `messages` are the messages for a model; else the appended
+/// ones.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Progressed<'a> {
+    /// The id of the execution.
+    pub execution_id: Uuid,
+    /// The version of the thread.
+    pub version: Version,
+    /// The messages that were appended to the conversation, in order.
+    pub delivered: Vec<Message<'a>>,
+    /// The injections that were delivered, immediate ones first. They are not part of the conversation.
+    #[serde(default)]
+    pub injections: Vec<Injection>,
+    /// The conversation as a model is given it, for a begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<ModelMessage>>,
+}
+
+/// A message as a model is given it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelMessage {
+    /// The message of the thread it is; absent for one that only answers calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<MessageId>,
+    /// The role of the speaker.
+    pub role: Role,
+    /// The name of the speaker or the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The content: a string, or typed parts.
+    pub content: Content,
+}
+
+/// Hands a thread to another agent. Its history stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Assign {
+    /// The name of the agent.
+    #[schemars(regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub agent_id: String,
+}
+
+impl Assign {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("assign", "assignThread"), "/v1/threads/{thread}/assign", WORK)
+            .about("Hands a thread to another agent.")
+            .gives("The thread as it is now.")
+            .versioned()
+            .repeats()
+            .fails(&[ErrorCode::ThreadClosed])
+            .example(r#"{"agentId":"writer"}"#);
+
+    /// Assigns the thread to `agent_id`.
+    pub fn to(agent_id: &str) -> Self {
+        Self { agent_id: agent_id.to_owned() }
+    }
+}
+
+/// Activates a skill, once for each name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct ActivateSkill {
+    /// The skill to activate.
+    pub skill: Skill,
+}
+
+impl ActivateSkill {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("skill", "activateSkill"), "/v1/threads/{thread}/skills", WORK)
+            .about("Activates a skill.")
+            .gives("The thread as it is now.")
+            .versioned()
+            .repeats()
+            .fails(&[ErrorCode::ThreadClosed])
+            .example(r#"{"name":"pdf","arguments":{"pages":3}}"#);
+}
+
+impl<'de> Deserialize<'de> for ActivateSkill {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Object(skill) = Object::<Skill>::deserialize(from)?;
+        Ok(Self { skill })
+    }
+}
+
+impl JsonSchema for ActivateSkill {
+    fn schema_name() -> Cow<'static, str> {
+        Skill::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Skill::json_schema(generator)
+    }
+}
+
+/// Tells subscribers of an event that is not logged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Emit {
+    /// The name of the event.
+    #[schemars(length(max = 100), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    pub event: String,
+    /// The data of the event: any JSON.
+    pub data: Json,
+}
+
+impl Emit {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::post(("emit", "emitEvent"), "/v1/threads/{thread}/emit", WORK)
+            .about("Tells whoever listens of an event that is not logged.")
+            .gives("How many heard it.")
+            .honours(Honours::NOTHING)
+            .example(r#"{"event":"progress","data":{"percent":40}}"#);
+}
+
+/// How many subscribers heard an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmitTold {
+    /// Subscribers that listened at that moment.
+    pub listeners: usize,
+}
+
+shaped! {
+    EditQueued as Edit, "EditMessage";
+}

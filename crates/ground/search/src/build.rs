@@ -1,0 +1,315 @@
+//! Making a volume of messages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ::bytes::Bytes;
+use rust_stemmers::Stemmer;
+use threadkeep_model::{MessageId, Role, SegmentId, Timestamp};
+
+use crate::bytes::{put, put_bytes, put_signed};
+use crate::postings::{Posting, encode};
+use crate::volume::{MAGIC, Strand, TERMS_A_BLOCK};
+use crate::words::{each_word, stem, stemmer};
+
+/// How many characters of a message count for its neighbours.
+const HEAD_CHARS: usize = 300;
+/// Most bytes of a message that are indexed word by word.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// How a text came into the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An appended message.
+    Appended,
+    /// Put before another message.
+    Inserted,
+    /// As the new content of a message.
+    Edited,
+}
+
+/// A message as it is indexed.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    /// The id of the message.
+    pub message: MessageId,
+    /// The entry that says what it says: the message's first, or an edit.
+    pub carrier: MessageId,
+    /// How the text came into the log.
+    pub form: Form,
+    /// User or assistant; others are not indexed.
+    pub role: Role,
+    /// When it was written.
+    pub time: Timestamp,
+    /// The name of the speaker, if it has one.
+    pub name: Option<&'a str>,
+    /// The text of the message.
+    pub text: &'a str,
+}
+
+/// A row of a volume: where a message is, and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) message: MessageId,
+    pub(crate) carrier: MessageId,
+    /// Bit 0: the assistant speaks. Bit 1: it was inserted.
+    pub(crate) form: u8,
+    pub(crate) time: i64,
+    pub(crate) length: u32,
+    pub(crate) head: u32,
+}
+
+impl Row {
+    /// The order of documents: along the conversation.
+    pub(crate) fn order(&self) -> (SegmentId, u64, MessageId) {
+        (self.message.segment, self.message.position.0, self.carrier)
+    }
+}
+
+/// Collects messages for a volume.
+pub struct Builder {
+    strands: BTreeMap<SegmentId, Strand>,
+    rows: Vec<Row>,
+    /// Words that were seen, and their terms: most words come again, and need no stemming then.
+    words: HashMap<String, u32>,
+    terms: HashMap<String, u32>,
+    postings: Vec<Vec<Posting>>,
+    vectors: Vec<Box<[u8]>>,
+    text_bytes: u64,
+    stemmer: Stemmer,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            strands: BTreeMap::new(),
+            rows: Vec::new(),
+            words: HashMap::new(),
+            terms: HashMap::new(),
+            postings: Vec::new(),
+            vectors: Vec::new(),
+            text_bytes: 0,
+            stemmer: stemmer(),
+        }
+    }
+}
+
+impl Builder {
+    /// Makes a segment known. Every segment that a document names has to be.
+    pub fn strand(&mut self, strand: Strand) {
+        self.strands.insert(strand.segment, strand);
+    }
+
+    /// Bytes of the texts that were added.
+    pub fn text_bytes(&self) -> u64 {
+        self.text_bytes
+    }
+
+    /// Adds a message. Its vector, a signed byte a dimension, is empty where there is none; in one volume all have one,
+    /// or none has.
+    pub fn add(&mut self, document: &Document<'_>, vector: Box<[u8]>) {
+        let doc = self.rows.len() as u32;
+        let (mut length, mut head_length) = (0, 0);
+        let date = date_words(document.time);
+        let text = &document.text[..document.text.floor_char_boundary(TEXT_BYTES_MAX)];
+        let head_end = text.char_indices().nth(HEAD_CHARS).map_or(text.len(), |(at, _)| at);
+        // Questions name people. A name above a message says more than the same name in it: it counts twice.
+        let speaker = document.name.map_or([document.role.as_str(), ""], |name| [name, name]);
+        for (text, is_text) in [(speaker[0], false), (speaker[1], false), (date.as_str(), false), (text, true)] {
+            each_word(text, |folded, span, _| {
+                let term = match self.words.get(folded) {
+                    Some(term) => *term,
+                    None => self.new_word(folded),
+                };
+                let in_head = u32::from(is_text && span.start < head_end);
+                length += 1;
+                head_length += in_head;
+                let postings = &mut self.postings[term as usize];
+                match postings.last_mut() {
+                    Some(last) if last.doc == doc => {
+                        last.count += 1;
+                        last.head += in_head;
+                    }
+                    _ => postings.push(Posting { doc, count: 1, head: in_head }),
+                }
+            });
+        }
+        let form = u8::from(document.role == Role::Assistant) | (u8::from(document.form == Form::Inserted) << 1);
+        let (message, carrier, time) = (document.message, document.carrier, document.time.as_micros());
+        self.rows.push(Row { message, carrier, form, time, length, head: head_length });
+        self.vectors.push(vector);
+        self.text_bytes += document.text.len() as u64;
+    }
+
+    fn new_word(&mut self, folded: &str) -> u32 {
+        let stem = stem(&self.stemmer, folded);
+        let term = match self.terms.get(&stem) {
+            Some(term) => *term,
+            None => {
+                let term = self.postings.len() as u32;
+                self.postings.push(Vec::new());
+                self.terms.insert(stem, term);
+                term
+            }
+        };
+        self.words.insert(folded.to_owned(), term);
+        term
+    }
+
+    /// The volume, with vectors of `model`.
+    pub fn finish(self, model: &str) -> Bytes {
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        order.sort_by_key(|at| self.rows[*at as usize].order());
+        let mut new_of = vec![0u32; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            new_of[*old as usize] = new as u32;
+        }
+        let rows: Vec<Row> = order.iter().map(|at| self.rows[*at as usize]).collect();
+        let strands: Vec<Strand> = self.strands.into_values().collect();
+        let mut encoder = Encoder::new(&strands, &rows, self.text_bytes);
+        let mut terms: Vec<(String, u32)> = self.terms.into_iter().collect();
+        terms.sort_unstable();
+        let mut postings = self.postings;
+        for (name, term) in terms {
+            let postings = &mut postings[term as usize];
+            for posting in postings.iter_mut() {
+                posting.doc = new_of[posting.doc as usize];
+            }
+            postings.sort_unstable_by_key(|posting| posting.doc);
+            encoder.term(name.as_bytes(), postings);
+        }
+        let dimensions = self.vectors.first().map_or(0, |vector| vector.len());
+        let vectors = order.iter().map(|at| &*self.vectors[*at as usize]);
+        encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, vectors)
+    }
+}
+
+/// The day of a message in the words in which people ask for it.
+fn date_words(time: Timestamp) -> String {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let day = jiff::Timestamp::from_microsecond(time.as_micros()).map(|time| time.to_zoned(jiff::tz::TimeZone::UTC));
+    day.map_or_else(
+        |_| String::new(),
+        |day| format!("{} {} {}", day.day(), MONTHS[day.month() as usize - 1], day.year()),
+    )
+}
+
+/// Writes a volume: first the documents, then term by term.
+pub(crate) struct Encoder {
+    front: Vec<u8>,
+    documents: usize,
+    blocks: Vec<u32>,
+    terms: Vec<u8>,
+    postings: Vec<u8>,
+    count: usize,
+    last: Vec<u8>,
+}
+
+impl Encoder {
+    /// Rows have to be in their order, strands in that of their segments.
+    pub(crate) fn new(strands: &[Strand], rows: &[Row], text_bytes: u64) -> Self {
+        let mut front = MAGIC.to_vec();
+        put(&mut front, rows.len() as u64);
+        put(&mut front, text_bytes);
+        put(&mut front, strands.len() as u64);
+        for strand in strands {
+            put(&mut front, strand.segment.bits());
+            front.extend_from_slice(&strand.thread.bits().to_be_bytes());
+            put_signed(&mut front, strand.created.as_micros());
+            put(&mut front, strand.parent.map_or(0, SegmentId::bits));
+            if strand.parent.is_some() {
+                put(&mut front, strand.messages.0);
+                put(&mut front, strand.changes.0);
+            }
+        }
+        let strand_at = |segment: SegmentId| strands.partition_point(|strand| strand.segment < segment) as u64;
+        for run in rows.chunk_by(|one, next| one.message.segment == next.message.segment) {
+            put(&mut front, strand_at(run[0].message.segment));
+            put(&mut front, run.len() as u64);
+        }
+        for run in rows.chunk_by(|one, next| one.message.segment == next.message.segment) {
+            let mut before = 0;
+            for row in run {
+                put(&mut front, row.message.position.0 - before);
+                before = row.message.position.0;
+            }
+        }
+        let carried: Vec<_> = rows.iter().enumerate().filter(|(_, row)| row.carrier != row.message).collect();
+        put(&mut front, carried.len() as u64);
+        for (doc, row) in carried {
+            put(&mut front, doc as u64);
+            put(&mut front, strand_at(row.carrier.segment));
+            put(&mut front, row.carrier.position.0);
+        }
+        front.extend(rows.iter().map(|row| row.form));
+        let mut before = 0;
+        for row in rows {
+            put_signed(&mut front, row.time.wrapping_sub(before));
+            before = row.time;
+        }
+        for row in rows {
+            put(&mut front, u64::from(row.length));
+            put(&mut front, u64::from(row.head));
+        }
+        let (blocks, terms, postings, last) = Default::default();
+        Self { front, documents: rows.len(), blocks, terms, postings, count: 0, last }
+    }
+
+    /// Adds a term; terms have to come in their order.
+    pub(crate) fn term(&mut self, name: &[u8], postings: &[Posting]) {
+        if postings.is_empty() {
+            return;
+        }
+        let begins_block = self.count.is_multiple_of(TERMS_A_BLOCK);
+        if begins_block {
+            self.blocks.push(self.terms.len() as u32);
+            self.last.clear();
+        }
+        self.count += 1;
+        let shared = self.last.iter().zip(name).take_while(|(one, other)| one == other).count();
+        let from = self.postings.len();
+        encode(postings, &mut self.postings);
+        put(&mut self.terms, shared as u64);
+        put_bytes(&mut self.terms, &name[shared..]);
+        put(&mut self.terms, postings.len() as u64);
+        put(&mut self.terms, (self.postings.len() - from) as u64);
+        if begins_block {
+            put(&mut self.terms, from as u64);
+        }
+        self.last.clear();
+        self.last.extend_from_slice(name);
+    }
+
+    pub(crate) fn finish<'a>(self, model: &str, dimensions: usize, vectors: impl Iterator<Item = &'a [u8]>) -> Bytes {
+        let mut bytes = self.front;
+        put(&mut bytes, self.blocks.len() as u64);
+        let mut before = 0;
+        for block in self.blocks {
+            put(&mut bytes, u64::from(block - before));
+            before = block;
+        }
+        put(&mut bytes, self.terms.len() as u64);
+        put(&mut bytes, self.postings.len() as u64);
+        bytes.reserve(self.terms.len() + self.postings.len() + self.documents * dimensions + model.len() + 8);
+        bytes.extend_from_slice(&self.terms);
+        bytes.extend_from_slice(&self.postings);
+        put_bytes(&mut bytes, model.as_bytes());
+        put(&mut bytes, dimensions as u64);
+        for vector in vectors {
+            bytes.extend_from_slice(vector);
+        }
+        bytes.into()
+    }
+}

@@ -1,0 +1,32 @@
+//! Finding conversations: messages become terms and vectors, which lie in *volumes*, and a question is ranked over
+//! them. Pure: no I/O, no clock, no knowledge of access rights.
+//!
+//! - [`words`](mod@words): from text to words and terms.
+//! - [`Builder`] makes a volume of messages, [`merge`] one of several, [`Volume`] reads it.
+//! - A [`Shelf`] is the volumes of one account; a [`Question`] is the parsed query; [`Matches`] are the candidates. The
+//!   reader, who knows what a thread shows, computes the final scores with them.
+
+mod build;
+mod bytes;
+mod merge;
+mod postings;
+mod question;
+mod rank;
+mod shelf;
+mod spans;
+mod vectors;
+mod volume;
+pub mod words;
+
+pub use build::{Builder, Document, Form};
+pub use merge::merge;
+pub use question::{Phrase, Question};
+pub use rank::{Matches, Scored, Wants, thread_score};
+pub use shelf::{Place, Shelf};
+pub use spans::{highlights, holds_phrases};
+pub use volume::{Strand, Volume};
+
+/// A volume that cannot be read. It is derived, so it can be made anew.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a volume of the search index is damaged: {0}; make the index anew with `threadkeep index rebuild`")]
+pub struct Damaged(pub String);

@@ -1,0 +1,140 @@
+//! Thumbnails, decoded within bounds.
+
+use std::io::Cursor;
+
+use image::codecs::gif::GifDecoder;
+use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
+use image::codecs::png::{PngDecoder, PngEncoder};
+use image::codecs::webp::WebPDecoder;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageError, Limits};
+use thiserror::Error;
+
+use super::head::bytes_per_pixel;
+use super::{Format, Probe, probe};
+
+/// The longer edge of a thumbnail in pixels, unless the caller asks for another.
+pub const EDGE_DEFAULT: u32 = 256;
+/// How long the longer edge of a thumbnail may be.
+pub const EDGE_MAX: u32 = 2_048;
+/// How many pixels a picture may have to be decoded.
+pub const PIXELS_MAX: u64 = 64_000_000;
+/// How much memory decoding may take.
+const DECODED_BYTES_MAX: u64 = 256 << 20;
+/// How many times smaller a picture becomes at once, on each edge: 16 bits a colour of the square of it fit in 32.
+const STEP_MAX: u32 = 128;
+/// How good a JPEG thumbnail is, of 100.
+const JPEG_QUALITY: u8 = 80;
+
+/// A picture made small, in a format of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thumbnail {
+    /// PNG if something of the picture is transparent or could be, else JPEG.
+    pub format: Format,
+    /// How many pixels it is wide.
+    pub width: u32,
+    /// How many pixels it is high.
+    pub height: u32,
+    /// The encoded thumbnail.
+    pub bytes: Vec<u8>,
+}
+
+/// Why there is no thumbnail.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Refused {
+    /// It is no picture of a known format.
+    #[error("the file is not a PNG, JPEG, GIF or WebP picture: there are thumbnails of those only")]
+    NotAnImage,
+    /// It has more pixels than are decoded, or takes more memory.
+    #[error(
+        "the picture has {width}x{height} pixels, which is too large for a thumbnail: at most 64 million pixels, and 256 \
+         MiB decoded"
+    )]
+    TooLarge {
+        /// How many pixels it is wide.
+        width: u32,
+        /// How many pixels it is high.
+        height: u32,
+    },
+    /// It cannot be decoded.
+    #[error("the picture is broken or uses something unknown, and cannot be decoded: {reason}")]
+    Broken {
+        /// The error of the decoder.
+        reason: String,
+    },
+}
+
+/// The picture with its longer edge at most `max_edge` pixels (clamped to 1 through [`EDGE_MAX`]), upright, and never
+/// larger than it was. Of several frames the first.
+///
+/// # Errors
+/// [`Refused`], before much is allocated, if the file is no picture or too large a one.
+pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
+    let head = probe(bytes).ok_or(Refused::NotAnImage)?;
+    let too_large = Refused::TooLarge { width: head.width, height: head.height };
+    let pixels = u64::from(head.width) * u64::from(head.height);
+    if pixels > PIXELS_MAX || pixels * bytes_per_pixel(bytes, head.format) > DECODED_BYTES_MAX {
+        return Err(too_large);
+    }
+    let (picture, orientation) = decode(bytes, head).map_err(|error| match error {
+        ImageError::Limits(_) => too_large,
+        other => Refused::Broken { reason: other.to_string() },
+    })?;
+    let edge = max_edge.clamp(1, EDGE_MAX);
+    let mut small = reduced(picture, edge);
+    // Turned when it is small, as that makes a copy.
+    small.apply_orientation(orientation);
+    encode(small).map_err(|error| Refused::Broken { reason: error.to_string() })
+}
+
+/// The picture with its longer edge at most `edge` pixels. In steps: the sum that the library builds for one pixel of
+/// the result overflows if it covers too many pixels.
+fn reduced(mut picture: DynamicImage, edge: u32) -> DynamicImage {
+    loop {
+        let longer = picture.width().max(picture.height());
+        if longer <= edge {
+            return picture;
+        }
+        let next = edge.max(longer.div_ceil(STEP_MAX));
+        picture = picture.thumbnail(next, next);
+    }
+}
+
+/// The picture as it is in the file, and how it is to be turned to be seen upright.
+fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), ImageError> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(DECODED_BYTES_MAX);
+    limits.max_image_width = Some(head.width);
+    limits.max_image_height = Some(head.height);
+    let source = Cursor::new(bytes);
+    match head.format {
+        Format::Png => within(PngDecoder::with_limits(source, limits.clone())?, limits),
+        Format::Jpeg => within(JpegDecoder::new(source)?, limits),
+        Format::Gif => within(GifDecoder::new(source)?, limits),
+        Format::WebP => within(WebPDecoder::new(source)?, limits),
+    }
+}
+
+fn within(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<(DynamicImage, Orientation), ImageError> {
+    // The decoded picture is taken off the limit; the decoder may use the rest while it works.
+    limits.reserve(decoder.total_bytes())?;
+    decoder.set_limits(limits)?;
+    let orientation = decoder.orientation()?;
+    Ok((DynamicImage::from_decoder(decoder)?, orientation))
+}
+
+fn encode(picture: DynamicImage) -> Result<Thumbnail, ImageError> {
+    let (width, height) = (picture.width(), picture.height());
+    let mut bytes = Vec::new();
+    let format = match picture.color().has_alpha() {
+        true => {
+            picture.to_rgba8().write_with_encoder(PngEncoder::new(&mut bytes))?;
+            Format::Png
+        }
+        false => {
+            picture.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
+            Format::Jpeg
+        }
+    };
+    Ok(Thumbnail { format, width, height, bytes })
+}

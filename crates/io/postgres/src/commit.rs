@@ -1,0 +1,328 @@
+//! How a commit is written that is more than a plain append: lock the threads in the order of their ids, check, write.
+//! Every commit takes two round trips. The rules are those of the model, as in every store.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::Object;
+use threadkeep_model::{
+    Account, Advanced, BlobId, Commit, Committed, Create, Head, Kind, Lease, NewEntry, ThreadCommit, ThreadId,
+    Timestamp, Write, advance, born,
+};
+use threadkeep_store::{KeyQuery, KeyRow, Result, SegmentRow, StoreError};
+use tokio_postgres::Row;
+
+use crate::codec::{
+    self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, segment_key, thread_id,
+};
+use crate::connect::{key_lock, thread_lock};
+use crate::error::{from_commit, from_postgres};
+use crate::keys;
+use crate::tables::{EntryRow, Place, Rows, Statement, clash, put_blobs};
+use crate::{Clock, Shared};
+
+/// The change of one thread by a commit, decided before the first write.
+enum Step<'a> {
+    Create(&'a Create, Advanced),
+    Write(&'a Write, Advanced),
+    Delete(ThreadId),
+}
+
+/// The data that the checks need.
+struct Found {
+    heads: HashMap<i64, (ThreadId, Head, Option<Lease>)>,
+    /// Whose each thread is, and when it was born.
+    owners: HashMap<ThreadId, (Account, Timestamp)>,
+    taken: Vec<i64>,
+    segments: Vec<i64>,
+    blobs: Vec<BlobId>,
+    earlier: Option<Row>,
+    lease_now: Timestamp,
+}
+
+/// A transaction that was begun. If it is dropped, its connection goes with it, and the server takes all back.
+pub(crate) struct Transaction(Option<Object>);
+
+impl Transaction {
+    pub(crate) fn begun(client: Object) -> Self {
+        Self(Some(client))
+    }
+
+    pub(crate) fn client(&self) -> &Object {
+        self.0.as_ref().expect("it is there until it ends")
+    }
+
+    /// It was ended by a statement of its own: the connection goes back.
+    pub(crate) fn ended(mut self) {
+        drop(self.0.take());
+    }
+
+    /// Ends it, and gives the connection back.
+    pub(crate) async fn end(mut self, how: &str) -> Result<(), tokio_postgres::Error> {
+        if let Some(client) = self.0.take() {
+            match client.batch_execute(how).await {
+                Ok(()) => {}
+                Err(error) => {
+                    drop(Object::take(client));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(client) = self.0.take() {
+            drop(Object::take(client));
+        }
+    }
+}
+
+/// Checks and writes `commit`, in one transaction.
+pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed> {
+    let client = shared.connections.get().await?;
+    let actor = shared.actors.id(&client, &commit.caller).await?;
+    let transaction = Transaction::begun(client);
+    let asked = KeyQuery::of(commit);
+    let found = look(transaction.client(), shared, commit, asked.as_ref()).await?;
+    if let (Some(idempotency), Some(asked), Some(earlier)) = (&commit.idempotency, &asked, &found.earlier) {
+        let told = keys::told(transaction.client(), asked.thread, earlier).await;
+        transaction.end("ROLLBACK").await.map_err(from_postgres)?;
+        return told?.answer(&idempotency.hash);
+    }
+    let steps = match plan(&found, commit) {
+        Ok(steps) => steps,
+        Err(refused) => {
+            transaction.end("ROLLBACK").await.map_err(from_postgres)?;
+            return Err(refused);
+        }
+    };
+    let committed = write(transaction.client(), commit, &found, steps, actor).await;
+    match committed {
+        Ok(committed) => {
+            transaction.ended();
+            Ok(committed)
+        }
+        Err(error) => Err(clash(&error).unwrap_or_else(|| from_commit(error))),
+    }
+}
+
+/// Begins, locks, and reads all that the checks need, in one round trip.
+async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&KeyQuery>) -> Result<Found> {
+    let mut locks = Vec::new();
+    let (mut heads, mut created, mut opened) = (Vec::new(), Vec::new(), Vec::new());
+    let mut named: Vec<BlobId> = Vec::new();
+    for thread in &commit.threads {
+        let (id, segment, entries): (_, _, &[NewEntry]) = match thread {
+            ThreadCommit::Create(create) => (create.thread, Some(&create.segment), &create.entries),
+            ThreadCommit::Write(write) => (write.thread, write.branch.as_ref(), &write.entries),
+            ThreadCommit::Delete { thread, .. } => (*thread, None, &[]),
+        };
+        let is_new = matches!(thread, ThreadCommit::Create(_));
+        if is_new { &mut created } else { &mut heads }.push(key(id));
+        locks.push(thread_lock(key(id)));
+        opened.extend(segment.map(|segment| segment_key(segment.id)));
+        named.extend(entries.iter().flat_map(|entry| &entry.blobs));
+    }
+    // Threads that are created have a lock each, so two creations under one key need another one in common.
+    if let Some(asked) = asked.filter(|asked| asked.thread == KeyQuery::NEW) {
+        locks.push(key_lock(asked));
+    }
+    locks.sort_unstable();
+    let blobs: Vec<&[u8]> = named.iter().map(|blob| &blob.as_bytes()[..]).collect();
+    let (first, since) = (asked.map(|asked| key(asked.thread)), asked.map(|asked| asked.since().as_micros()));
+    let (account, retry) = (asked.map(|asked| asked.account.as_str()), asked.map(|asked| asked.key.as_str()));
+    let sql_heads = format!(
+        "SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS}, t.account, t.created
+         FROM heads h JOIN threads t ON t.id = h.thread WHERE h.thread = ANY($1)"
+    );
+    let sql_taken = "SELECT id FROM threads WHERE id = ANY($1) UNION ALL SELECT id FROM tombstones WHERE id = ANY($1)";
+    let sql_now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    let prepare = async || -> Result<_, tokio_postgres::Error> {
+        Ok((
+            client.prepare_cached("SELECT lock_all($1, $2)").await?,
+            client.prepare_cached(&sql_heads).await?,
+            client.prepare_cached(sql_taken).await?,
+            client.prepare_cached("SELECT id FROM segments WHERE id = ANY($1)").await?,
+            client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
+            client.prepare_cached(keys::FIND).await?,
+            client.prepare_cached(sql_now).await?,
+        ))
+    };
+    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, now) =
+        prepare().await.map_err(from_postgres)?;
+    let (begun, locked, heads, taken, segments, blobs, earlier, now) = tokio::join!(
+        biased;
+        async { client.batch_execute("BEGIN").await },
+        async { client.query(&lock, &[&shared.upkeep_lock, &locks]).await },
+        async { client.query(&find_heads, &[&heads]).await },
+        async { client.query(&find_taken, &[&created]).await },
+        async { client.query(&find_segments, &[&opened]).await },
+        async { client.query(&find_blobs, &[&blobs]).await },
+        async { client.query_opt(&find_earlier, &[&first, &account, &retry, &since]).await },
+        async { client.query_one(&now, &[]).await },
+    );
+    begun.map_err(from_postgres)?;
+    locked.map_err(from_postgres)?;
+    let (mut known, mut owners) = (HashMap::new(), HashMap::new());
+    for row in heads.map_err(from_postgres)? {
+        let id: i64 = get(&row, 0)?;
+        let found = (thread_id(id, get(&row, 1)?)?, head(&row, 2)?, lease(&row, 2 + HEAD_WIDTH)?);
+        let owner = codec::account(get(&row, 2 + HEAD_WIDTH + LEASE_WIDTH)?)?;
+        let created = Timestamp::from_micros(get(&row, 3 + HEAD_WIDTH + LEASE_WIDTH)?);
+        owners.insert(found.0, (owner, created));
+        known.insert(id, found);
+    }
+    let ids = |rows: Vec<Row>| rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>();
+    let hash = |row: &Row| -> Result<BlobId> {
+        let hash: &[u8] = get(row, 0)?;
+        Ok(BlobId::from_bytes(hash.try_into().map_err(|_| StoreError::corrupt("a blob has no full hash"))?))
+    };
+    let lease_now = match shared.clock {
+        Clock::Server => Timestamp::from_micros(get(&now.map_err(from_postgres)?, 0)?),
+        Clock::Caller => commit.time,
+    };
+    Ok(Found {
+        heads: known,
+        owners,
+        taken: ids(taken.map_err(from_postgres)?)?,
+        segments: ids(segments.map_err(from_postgres)?)?,
+        blobs: blobs.map_err(from_postgres)?.iter().map(hash).collect::<Result<_>>()?,
+        earlier: earlier.map_err(from_postgres)?,
+        lease_now,
+    })
+}
+
+impl Found {
+    fn living(&self, id: ThreadId) -> Result<&(ThreadId, Head, Option<Lease>)> {
+        let found = self.heads.get(&key(id)).filter(|(found, ..)| *found == id);
+        found.ok_or(StoreError::ThreadNotFound { thread: id })
+    }
+}
+
+fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+    let mut steps = Vec::with_capacity(commit.threads.len());
+    for thread in &commit.threads {
+        let admit = |id: ThreadId, expect: &threadkeep_model::Expect| -> Result<Head> {
+            let (_, head, lease) = found.living(id)?;
+            Lease::admit(lease.as_ref(), thread, found.lease_now)
+                .map_err(|refusal| StoreError::refused(id, expect, refusal))?;
+            Ok(*head)
+        };
+        let step = match thread {
+            ThreadCommit::Create(create) => {
+                if found.taken.contains(&key(create.thread)) {
+                    return Err(StoreError::ThreadTaken { thread: create.thread });
+                }
+                Step::Create(create, born(create, commit.time))
+            }
+            ThreadCommit::Write(write) => {
+                let head = admit(write.thread, &write.expect)?;
+                let advanced = advance(&head, write, commit.time)
+                    .map_err(|refusal| StoreError::refused(write.thread, &write.expect, refusal))?;
+                Step::Write(write, advanced)
+            }
+            ThreadCommit::Delete { thread, expect } => {
+                let head = admit(*thread, expect)?;
+                expect.check(&head).map_err(|refusal| StoreError::refused(*thread, expect, refusal))?;
+                Step::Delete(*thread)
+            }
+        };
+        let (opened, entries): (_, &[NewEntry]) = match &step {
+            Step::Create(create, advanced) => (advanced.opened.as_ref(), &create.entries),
+            Step::Write(write, advanced) => (advanced.opened.as_ref(), &write.entries),
+            Step::Delete(_) => (None, &[]),
+        };
+        if opened.is_some_and(|opened| found.segments.contains(&segment_key(opened.id))) {
+            return Err(StoreError::SegmentTaken);
+        }
+        for blob in entries.iter().flat_map(|entry| &entry.blobs) {
+            if !found.blobs.contains(blob) && !commit.blobs.iter().any(|(id, _)| id == blob) {
+                return Err(StoreError::BlobMissing { blob: *blob });
+            }
+        }
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+async fn write(
+    client: &Object,
+    commit: &Commit,
+    found: &Found,
+    steps: Vec<Step<'_>>,
+    actor: i64,
+) -> Result<Committed, tokio_postgres::Error> {
+    let mut rows = Rows::default();
+    let mut threads = Vec::with_capacity(steps.len());
+    for step in steps {
+        match step {
+            Step::Create(create, advanced) => {
+                rows.thread(create.thread, &create.account, advanced.head.updated, &advanced.head, &create.record);
+                if let Some(segment) = &advanced.opened {
+                    let origin = Some((create.account.clone(), create.record.clone()));
+                    rows.segment(&SegmentRow { segment: segment.clone(), origin });
+                }
+                push_entries(&mut rows, commit, create.thread, actor, &advanced, &create.entries);
+                threads.push(advanced.committed(create.thread));
+            }
+            Step::Write(write, advanced) => {
+                if let Some(segment) = &advanced.opened {
+                    rows.segment(&SegmentRow { segment: segment.clone(), origin: None });
+                }
+                push_entries(&mut rows, commit, write.thread, actor, &advanced, &write.entries);
+                rows.head(write.thread, &advanced.head);
+                if let (Some(record), Some((account, created))) = (&write.record, found.owners.get(&write.thread)) {
+                    let owner = write.owner.as_ref().unwrap_or(account);
+                    rows.record(write.thread, owner, *created, &advanced.head, record);
+                }
+                threads.push(advanced.committed(write.thread));
+            }
+            Step::Delete(thread) => rows.bury(thread, commit.time),
+        }
+    }
+    put_blobs(client, commit.blobs.iter()).await?;
+    match (KeyQuery::of(commit), KeyRow::of(commit, &threads)) {
+        (Some(asked), Some(row)) => {
+            let (thread, segment) = (key(asked.thread), segment_key(row.first.segment));
+            let (at, count, time) = (row.first.first.0 as i64, row.first.count as i64, row.first.time.as_micros());
+            let (account, retry) = (asked.account.as_str(), asked.key.as_str());
+            let (hash, made) = (&row.hash.as_bytes()[..], row.encode_made());
+            let remember = Statement::new(
+                "INSERT INTO idempotency VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                 ON CONFLICT (thread, account, key) DO UPDATE SET hash = excluded.hash, segment = excluded.segment,
+                     first = excluded.first, count = excluded.count, time = excluded.time, made = excluded.made",
+                vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made],
+            );
+            rows.write(client, vec![remember, Statement::commit()]).await?;
+        }
+        _ => rows.write(client, vec![Statement::commit()]).await?,
+    }
+    Ok(Committed { threads, replayed: false })
+}
+
+fn push_entries(
+    rows: &mut Rows,
+    commit: &Commit,
+    thread: ThreadId,
+    actor: i64,
+    advanced: &Advanced,
+    entries: &[NewEntry],
+) {
+    for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
+        let place = Place { thread, segment: advanced.head.segment, position: *position };
+        let row = EntryRow {
+            kind: entry.kind,
+            format: Kind::FORMAT,
+            time: advanced.head.updated,
+            actor,
+            cause: commit.caller.cause.as_deref(),
+            tally,
+            body: &entry.body,
+            derived: &entry.derived,
+            blobs: &entry.blobs,
+        };
+        rows.entry(&place, &row);
+    }
+}

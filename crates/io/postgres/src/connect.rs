@@ -1,0 +1,143 @@
+//! Connections: the first one, which looks at the server, and the pool.
+
+use std::future::Future;
+use std::task::Poll;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use futures_util::future::maybe_done;
+use threadkeep_store::{KeyQuery, Result, StoreError};
+use tokio_postgres::{AsyncMessage, Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, silent};
+use crate::schema;
+use crate::url::PostgresUrl;
+
+/// Settings of every connection. Nothing of ours takes long: what does is a fault, and must not hold up others.
+const SETTINGS: [(&str, &str); 10] = [
+    ("statement_timeout", "30s"),
+    ("lock_timeout", "10s"),
+    ("idle_in_transaction_session_timeout", "30s"),
+    ("default_transaction_isolation", "read committed"),
+    ("client_min_messages", "error"),
+    // Statements keep the plan that goes by an index, however full the tables were when they were first used.
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("jit", "off"),
+];
+
+/// Connections to one server.
+pub(crate) struct Connections {
+    pub(crate) url: PostgresUrl,
+    config: Config,
+    tls: MakeRustlsConnect,
+    pool: Pool,
+}
+
+impl Connections {
+    /// Looks at the server, makes or migrates the tables, and opens the pool.
+    pub(crate) async fn open(url: PostgresUrl) -> Result<Self> {
+        let mut settings = SETTINGS.to_vec();
+        settings.push(("search_path", &url.schema));
+        let config = url.with_settings(&settings);
+        let tls = url.tls.connector().map_err(|what| StoreError::CannotOpen { path: url.to_string(), what })?;
+        let connecting = tokio::time::timeout(url.entry_timeout(), config.connect(tls.clone()));
+        let connected = connecting.await.map_err(|_| silent(&url))?;
+        let (mut client, connection) = connected.map_err(|error| cannot_open(&error, &url))?;
+        schema::check_server(connection.parameter("server_version"), &url)?;
+        let connection = tokio::spawn(connection);
+        let lock = upkeep_lock(&url.schema);
+        schema::migrate(&mut client, &url, lock).await?;
+        schema::keep_feed_rising(&mut client, &url, lock).await?;
+        // Commits stay durable even if the server is configured otherwise.
+        let durable = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await;
+        let durable: String = durable.map_err(|error| cannot_open(&error, &url))?.get(0);
+        if durable == "off" {
+            settings.push(("synchronous_commit", "on"));
+        }
+        drop(client);
+        drop(connection.await);
+
+        let config = url.with_settings(&settings);
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
+            .max_size(url.pool())
+            .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
+            .create_timeout(Some(url.entry_timeout()))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;
+        Ok(Self { url, config, tls, pool })
+    }
+
+    /// A connection of the pool.
+    pub(crate) async fn get(&self) -> Result<Object> {
+        self.pool.get().await.map_err(|error| from_pool(error, &self.url))
+    }
+
+    /// Why no connection of its own could be had.
+    pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
+        from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
+    }
+
+    /// A connection of its own, beside the pool. Notices of the server go to `told`.
+    pub(crate) async fn apart(
+        &self,
+        mut told: impl FnMut(AsyncMessage) + Send + 'static,
+    ) -> Result<(Client, tokio::task::JoinHandle<()>), tokio_postgres::Error> {
+        let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
+        let alive = tokio::spawn(async move {
+            // It ends with the connection, for any reason; the holder of the client notices.
+            while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+                told(message);
+            }
+        });
+        Ok((client, alive))
+    }
+}
+
+/// The key of the lock under which a store's tables are changed as a whole.
+pub(crate) fn upkeep_lock(schema: &str) -> i64 {
+    UPKEEP_TAG | number(schema.as_bytes())
+}
+
+/// The key of the lock on an idempotency key.
+pub(crate) fn key_lock(query: &KeyQuery) -> i64 {
+    KEY_TAG | number(format!("{}\n{}", query.account.as_str(), query.key.as_str()).as_bytes())
+}
+
+/// 48 bits that tell one text from another.
+fn number(text: &[u8]) -> i64 {
+    blake3::hash(text).as_bytes()[..6].iter().fold(0, |all, byte| all << 8 | i64::from(*byte))
+}
+
+/// The key of the lock on a thread.
+pub(crate) fn thread_lock(key: i64) -> i64 {
+    THREAD_TAG | key
+}
+
+/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH", "TI" and "TK" in ASCII.
+const THREAD_TAG: i64 = 0x5448 << 48;
+const UPKEEP_TAG: i64 = 0x5449 << 48;
+const KEY_TAG: i64 = 0x544b << 48;
+
+/// Runs requests one after the other without waiting in between: each is sent when it is first polled.
+pub(crate) async fn in_order<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut requests: Vec<_> = requests.map(|request| Box::pin(maybe_done(request))).collect();
+    std::future::poll_fn(|context| {
+        for request in &mut requests {
+            let _ = request.as_mut().poll(context);
+        }
+        Poll::Ready(())
+    })
+    .await;
+    let mut answers = Vec::with_capacity(requests.len());
+    for mut request in requests {
+        request.as_mut().await;
+        answers.extend(request.as_mut().take_output());
+    }
+    answers
+}

@@ -1,0 +1,326 @@
+//! Threads shared by many servers: the PostgreSQL store.
+//!
+//! Any number of processes may use one database at once, with the same promises as the store in one file. A plain
+//! append is one function call (`append.sql`), and all that wait at that moment share it; anything else is a
+//! transaction of two round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes
+//! to. Only what cannot change is remembered between calls: who wrote entries.
+//!
+//! The store has a runtime of its own for its connections, so it can be used from any other; or it is lent one
+//! ([`PostgresStore::open_here`]).
+
+mod append;
+mod blobs;
+mod call;
+mod cells;
+mod codec;
+mod commit;
+mod connect;
+mod derived;
+mod error;
+mod feed;
+mod import;
+mod items;
+mod keys;
+mod lease;
+mod lists;
+mod quick;
+mod read;
+mod rebuild;
+mod registry;
+mod schema;
+mod shelves;
+mod tables;
+mod terms;
+mod tls;
+mod upkeep;
+mod url;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use threadkeep_model::{
+    Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
+    ThreadCommit, ThreadId, ThreadName,
+};
+use threadkeep_store::{
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
+    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry,
+};
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::mpsc;
+
+use crate::append::{Append, Appends};
+use crate::codec::Actors;
+use crate::connect::{Connections, upkeep_lock};
+use crate::quick::{Lines, Listed};
+pub use crate::url::PostgresUrl;
+
+/// How often a process that follows threads looks for news, beside being told: the most by which a lost notification
+/// delays them.
+pub const POLL_MS: u64 = 250;
+/// Threads of the store's own runtime.
+const WORKERS: usize = 2;
+/// How often a read is tried again that met a connection on which the server hung up.
+const READ_AGAIN_MAX: usize = 3;
+/// News that may wait to be told to other processes.
+const NEWS_MAX: usize = 4_096;
+
+/// Whose clock says whether a lease has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The server's, so that it does not matter when the clocks of the machines differ.
+    #[default]
+    Server,
+    /// The caller's, for simulated time.
+    Caller,
+}
+
+/// A store in a PostgreSQL database.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    /// There unless it was lent one.
+    _runtime: Option<OwnRuntime>,
+}
+
+/// A runtime that may be dropped inside another one, where waiting for its end is not allowed.
+struct OwnRuntime(Option<Runtime>);
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct Shared {
+    runtime: Handle,
+    connections: Connections,
+    actors: Actors,
+    appends: Appends,
+    lines: Lines,
+    listed: Listed,
+    signals: Signals,
+    clock: Clock,
+    /// The lock of which every writer has a share.
+    upkeep_lock: i64,
+    news: mpsc::Sender<ThreadId>,
+    /// Tells our own notifications from those of others.
+    process: u64,
+    /// The last place in the feed that the poll saw.
+    polled: AtomicI64,
+}
+
+impl PostgresStore {
+    /// Opens the store at `url`, and makes its tables if they are not there. Blocks until the server answered.
+    ///
+    /// # Errors
+    /// [`StoreError::Unauthorized`], [`StoreError::NotFound`] and [`StoreError::Forbidden`] if the server refuses the
+    /// user, has no such database, or does not let the user make tables; [`StoreError::Unavailable`] if it cannot be
+    /// reached; [`StoreError::Newer`] if a newer program made the store; [`StoreError::CannotOpen`] for anything else.
+    pub fn open(url: PostgresUrl) -> Result<Self> {
+        Self::open_with(url, Clock::Server)
+    }
+
+    /// The same, with leases judged by `clock`.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub fn open_with(url: PostgresUrl, clock: Clock) -> Result<Self> {
+        let shown = url.to_string();
+        let cannot = |what: String| StoreError::CannotOpen { path: shown.clone(), what };
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(WORKERS).thread_name("threadkeep-postgres").enable_all().build();
+        let runtime = runtime.map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
+        let handle = runtime.handle().clone();
+        let runtime = OwnRuntime(Some(runtime));
+        // On a thread of its own: the caller may be inside another runtime.
+        let opening = std::thread::scope(|scope| scope.spawn(|| handle.block_on(Shared::open(url, clock))).join());
+        let shared = opening.map_err(|_| cannot("opening it panicked".into()))??;
+        Ok(Self { shared, _runtime: Some(runtime) })
+    }
+
+    /// The same, on the runtime in which it is awaited, which needs its I/O and its time enabled. That saves the
+    /// switches between that runtime and one of the store's own. The store can be used while the runtime lives.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_here(url: PostgresUrl) -> Result<Self> {
+        Ok(Self { shared: Shared::open(url, Clock::Server).await?, _runtime: None })
+    }
+
+    /// Which server, database and schema; shown without the password.
+    pub fn url(&self) -> &PostgresUrl {
+        &self.shared.connections.url
+    }
+
+    /// Runs `work` on the store's own runtime, to its end.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let running = self.shared.runtime.spawn(work);
+        Box::pin(
+            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
+        )
+    }
+}
+
+impl Shared {
+    /// Opens the store on the runtime in which it is awaited.
+    async fn open(url: PostgresUrl, clock: Clock) -> Result<Arc<Self>> {
+        let upkeep_lock = upkeep_lock(&url.schema);
+        let connections = Connections::open(url).await?;
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
+        let shared = Arc::new(Self {
+            runtime: Handle::current(),
+            appends: Appends::in_calls(connections.url.lines()),
+            connections,
+            actors: Actors::default(),
+            lines: Lines::default(),
+            listed: Listed::default(),
+            signals: Signals::default(),
+            clock,
+            upkeep_lock,
+            news,
+            process: u64::from(std::process::id()) << 32 | u64::from(nanos),
+            polled: AtomicI64::new(-1),
+        });
+        feed::start(&shared, heard);
+        Ok(shared)
+    }
+}
+
+/// Runs a read on a connection of the pool; again on another one if the server hung up meanwhile.
+macro_rules! reading {
+    ($store:expr, |$client:ident, $shared:ident| $read:expr) => {{
+        let $shared = Arc::clone(&$store.shared);
+        $store.run(async move {
+            let mut again = $crate::READ_AGAIN_MAX;
+            loop {
+                let $client = $shared.connections.get().await?;
+                match $read.await {
+                    Err(_) if again > 0 && $client.is_closed() => again -= 1,
+                    done => return done,
+                }
+            }
+        })
+    }};
+}
+pub(crate) use reading;
+
+impl Store for PostgresStore {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed>> {
+        if Append::is_one(&commit) {
+            return self.shared.append(Append(commit));
+        }
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let committed = commit::apply(&shared, &commit).await?;
+            for thread in &commit.threads {
+                shared.tell(match thread {
+                    ThreadCommit::Create(create) => create.thread,
+                    ThreadCommit::Write(write) => write.thread,
+                    ThreadCommit::Delete { thread, .. } => *thread,
+                });
+            }
+            Ok(committed)
+        })
+    }
+
+    fn remembered(&self, query: KeyQuery) -> BoxFuture<'_, Result<Option<Remembered>>> {
+        reading!(self, |client, shared| keys::remembered(&client, &query))
+    }
+
+    fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        reading!(self, |client, shared| read::thread(&client, name))
+    }
+
+    fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
+        reading!(self, |client, shared| read::head(&client, thread))
+    }
+
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| lists::list(&client, query.clone()))
+    }
+
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+        reading!(self, |client, shared| lists::count(&client, query.clone()))
+    }
+
+    fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::chain(&client, segment, limit))
+    }
+
+    fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::chains(&client, &segments, limit))
+    }
+
+    fn segments(&self, thread: ThreadId, at: Position, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        reading!(self, |client, shared| read::segments(&client, thread, at, limit))
+    }
+
+    fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        reading!(self, |client, shared| read::entries(&client, &shared.actors, &query))
+    }
+
+    fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
+        reading!(self, |client, shared| read::messages(&client, &shared.actors, &query))
+    }
+
+    fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
+        reading!(self, |client, shared| read::changes(&client, &query))
+    }
+
+    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+        reading!(self, |client, shared| read::relations(&client, thread))
+    }
+
+    fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
+        reading!(self, |client, shared| read::parents(&client, &threads))
+    }
+
+    fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        reading!(self, |client, shared| read::checkpoints(&client, thread))
+    }
+
+    fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
+        reading!(self, |client, shared| items::items(&client, &shared.actors, &query))
+    }
+
+    fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::one(&client, &shared.actors, kind, &key))
+    }
+
+    fn all_items(&self, list: ItemList) -> BoxFuture<'_, Result<Vec<(ThreadId, Item)>>> {
+        reading!(self, |client, shared| items::all(&client, &shared.actors, &list))
+    }
+
+    fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
+        reading!(self, |client, shared| cells::cells(&client, &query))
+    }
+
+    fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
+        reading!(self, |client, shared| read::delivered(&client, queued))
+    }
+
+    fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| read::subagents(&client, main))
+    }
+}
+
+impl Feed for PostgresStore {
+    fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>> {
+        reading!(self, |client, shared| feed::feed(&client, &shared.actors, after, limit))
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
+        reading!(self, |client, shared| feed::latest(&client))
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.shared.signals
+    }
+}

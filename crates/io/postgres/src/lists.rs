@@ -1,0 +1,277 @@
+//! Lists: each read that a [`ListRun`] asks for is one statement. The tables behind them are in `terms`.
+
+use deadpool_postgres::Object;
+use threadkeep_model::{Thread, Timestamp};
+use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, Scan};
+use threadkeep_store::terms::{Bucket, day};
+use threadkeep_store::{ListQuery, ListSort, Result, lifecycle_code, visibility_code};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::codec::{self, get, key, limit, thread_columns};
+use crate::connect::in_order;
+use crate::read::rows;
+
+pub(crate) async fn list(client: &Object, query: ListQuery) -> Result<Vec<Thread>> {
+    Ok(run(client, ListRun::page(query)).await?.into_page())
+}
+
+pub(crate) async fn count(client: &Object, query: ListQuery) -> Result<u64> {
+    Ok(run(client, ListRun::total(query)).await?.into_total())
+}
+
+async fn run(client: &Object, mut run: ListRun) -> Result<ListRun> {
+    while let Some(ask) = run.ask() {
+        let answer = answer(client, run.query(), ask).await?;
+        run.answer(answer);
+    }
+    Ok(run)
+}
+
+async fn answer(client: &Object, query: &ListQuery, ask: Ask) -> Result<Answer> {
+    Ok(match ask {
+        Ask::Count(lanes) => {
+            let found = all(client, lanes.iter().map(|lane| fewest(query, lane)).collect()).await?;
+            Answer::Counts(found.iter().map(|rows| number(rows)).collect::<Result<_>>()?)
+        }
+        Ask::Total(scans) => {
+            let found = all(client, scans.iter().map(|scan| total(query, scan)).collect()).await?;
+            Answer::Counts(found.iter().map(|rows| number(rows)).collect::<Result<_>>()?)
+        }
+        Ask::Span => Answer::Span(span(client, query).await?),
+        Ask::Tops(terms, last) => {
+            let sql = "SELECT (SELECT w.bucket FROM terms w WHERE w.term = u.term AND w.bucket <= $2
+                               ORDER BY w.bucket DESC LIMIT 1)
+                       FROM unnest($1::integer[]) WITH ORDINALITY AS u(term, n) ORDER BY u.n";
+            let found = rows(client, sql, &[&terms, &last]).await?;
+            Answer::Tops(found.iter().map(|row| get(row, 0)).collect::<Result<_>>()?)
+        }
+        Ask::Rows(scans) => {
+            let found = all(client, scans.iter().map(|scan| scanned(query, scan)).collect()).await?;
+            let threads = |rows: Vec<Row>| rows.iter().map(codec::thread).collect::<Result<Vec<_>>>();
+            Answer::Rows(found.into_iter().map(threads).collect::<Result<_>>()?)
+        }
+    })
+}
+
+/// Runs statements one after the other without waiting in between.
+async fn all(client: &Object, statements: Vec<Sql>) -> Result<Vec<Vec<Row>>> {
+    let running = statements.iter().map(|sql| async {
+        let params: Vec<&(dyn ToSql + Sync)> = sql.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+        rows(client, &sql.text, &params).await
+    });
+    in_order(running).await.into_iter().collect()
+}
+
+/// A statement as it grows, with its values.
+#[derive(Default)]
+struct Sql {
+    text: String,
+    values: Vec<Box<dyn ToSql + Sync + Send>>,
+}
+
+impl Sql {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds text with a value after it.
+    fn bind(&mut self, text: &str, value: impl ToSql + Sync + Send + 'static) {
+        self.values.push(Box::new(value));
+        self.text.push_str(&format!("{text}${}", self.values.len()));
+    }
+
+    /// Adds the value that is asked of a column. Where the column does not lead to the threads, it is written so that
+    /// no index answers to it: the planner must not choose, since it does not know which lane is short.
+    fn bind_column(&mut self, query: &ListQuery, column: Column, leads: bool) {
+        let filter = &query.filter;
+        let (text, number) = if leads { ("", "") } else { (" || ''", " + 0::smallint") };
+        match column {
+            Column::Agent => self.bind(&format!(" AND t.agent{text} = "), filter.agent.clone()),
+            Column::Project => self.bind(&format!(" AND t.project{text} = "), filter.project.clone()),
+            Column::Lifecycle => {
+                self.bind(&format!(" AND t.lifecycle{number} = "), filter.lifecycle.map(lifecycle_code));
+            }
+            Column::Visibility => {
+                self.bind(&format!(" AND t.visibility{number} = "), filter.visibility.map(visibility_code));
+            }
+            Column::Parent => self.bind(&format!(" AND t.parent{number} = "), filter.parent.map(key)),
+            Column::Main => self.bind(&format!(" AND t.main{number} = "), filter.main.map(key)),
+        }
+    }
+}
+
+fn number(rows: &[Row]) -> Result<u64> {
+    rows.first().map_or(Ok(0), |row| Ok(get::<i64>(row, 0)? as u64))
+}
+
+/// How many threads a lane has, counted to [`COUNTED_MAX`].
+fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
+    let mut sql = Sql::default();
+    sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
+    match lane.drive {
+        Drive::Term { term, .. } => sql.bind("terms WHERE term = ", term),
+        Drive::All | Drive::Born | Drive::Column(_) => {
+            sql.push("threads t");
+            whose(&mut sql, query, lane);
+            if lane.drive == Drive::Born {
+                let (first, end) = query.filter.created.micros();
+                sql.bind(" AND t.created >= ", first);
+                sql.bind(" AND t.created < ", end);
+            }
+            if let Drive::Column(column) = lane.drive {
+                sql.bind_column(query, column, true);
+            }
+        }
+    }
+    sql.push(&format!(" LIMIT {COUNTED_MAX}) l"));
+    sql
+}
+
+fn total(query: &ListQuery, scan: &Scan) -> Sql {
+    let mut sql = Sql::default();
+    sql.push("SELECT count(*)");
+    threads(&mut sql, query, scan, None);
+    sql
+}
+
+async fn span(client: &Object, query: &ListQuery) -> Result<Option<(Timestamp, Timestamp)>> {
+    let flags: Vec<bool> = query.filter.archived.flags().to_vec();
+    let sql = "SELECT min(f.first), max(f.last) FROM (SELECT
+                   (SELECT created FROM threads WHERE account = $1 AND archived = a ORDER BY created LIMIT 1) AS first,
+                   (SELECT created FROM threads WHERE account = $1 AND archived = a ORDER BY created DESC LIMIT 1) AS last
+               FROM unnest($2::boolean[]) a) f";
+    let found = rows(client, sql, &[&query.account.as_str(), &flags]).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let ends = get::<Option<i64>>(row, 0)?.zip(get::<Option<i64>>(row, 1)?);
+    Ok(ends.map(|(first, last)| (Timestamp::from_micros(first), Timestamp::from_micros(last))))
+}
+
+fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
+    sql.bind(" WHERE t.account = ", query.account.as_str().to_owned());
+    sql.bind(" AND t.archived = ", lane.archived);
+}
+
+/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell; of one bucket only, if that is said.
+fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
+    let (filter, sort, after) = (&query.filter, query.sort, scan.after);
+    let minutes = scan.updated.minutes();
+    match scan.lane.drive {
+        Drive::All | Drive::Born | Drive::Column(_) => {
+            sql.push(" FROM threads t JOIN heads h ON h.thread = t.id");
+            whose(sql, query, &scan.lane);
+        }
+        Drive::Term { term, bucket } => {
+            sql.push(" FROM terms w JOIN threads t ON t.id = w.thread JOIN heads h ON h.thread = w.thread");
+            sql.bind(" WHERE t.account || '' = ", query.account.as_str().to_owned());
+            sql.bind(" AND t.archived IS NOT DISTINCT FROM ", scan.lane.archived);
+            sql.bind(" AND w.term = ", term);
+            if let Some(only) = only {
+                sql.push(&format!(" AND w.bucket = {only}"));
+            }
+            let bounds = match bucket {
+                Bucket::Minute => minutes,
+                Bucket::Day => (day(minutes.0), day(minutes.1)),
+                Bucket::Born => filter.created.minutes(),
+            };
+            let last = after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| bucket.of(after.time));
+            if only.is_none() {
+                sql.bind(" AND w.bucket BETWEEN ", bounds.0);
+                sql.bind(" AND ", bounds.1.min(last));
+            }
+        }
+    }
+    for column in Column::asked(filter) {
+        sql.bind_column(query, column, scan.lane.drive == Drive::Column(column));
+    }
+    // Always there for the index that gives the order, and never for another one.
+    let created = filter.created.micros();
+    match sort {
+        ListSort::Updated => {
+            let last = after.map_or(i64::MAX, |after| after.time.minute());
+            let is_born = scan.lane.drive == Drive::Born;
+            if !is_born && !matches!(scan.lane.drive, Drive::Term { .. }) {
+                sql.bind(" AND t.minute >= ", minutes.0);
+                sql.bind(" AND t.minute <= ", minutes.1.min(last));
+            }
+            if !filter.created.is_open() {
+                let hidden = if is_born { "" } else { " + 0" };
+                sql.bind(&format!(" AND t.created{hidden} >= "), created.0);
+                sql.bind(&format!(" AND t.created{hidden} < "), created.1);
+            }
+        }
+        ListSort::Created => {
+            let last = after.map_or(i64::MAX, |after| after.time.as_micros());
+            let hidden = if matches!(scan.lane.drive, Drive::Term { .. }) { " + 0" } else { "" };
+            sql.bind(&format!(" AND t.created{hidden} >= "), created.0);
+            sql.bind(&format!(" AND t.created{hidden} <= "), created.1.saturating_sub(1).min(last));
+        }
+    }
+    if !scan.updated.is_open() {
+        let micros = scan.updated.micros();
+        sql.bind(" AND h.updated >= ", micros.0);
+        sql.bind(" AND h.updated < ", micros.1);
+    }
+    if let Some(after) = after {
+        let time = if sort == ListSort::Updated { "h.updated" } else { "t.created" };
+        sql.bind(&format!(" AND ({time}, t.id) < ("), after.time.as_micros());
+        sql.bind(", ", key(after.thread));
+        sql.push(")");
+    }
+    for need in &scan.needs {
+        // Not EXISTS, which the planner may turn around, and begin with all that has the term.
+        sql.bind(" AND (SELECT true FROM terms x WHERE x.term = ANY(", need.any_of.clone());
+        sql.push(match need.bucket {
+            Bucket::Minute => ") AND x.bucket = t.minute AND x.thread = t.id LIMIT 1)",
+            Bucket::Day => ") AND x.bucket = greatest(t.minute, 0) / 1440 AND x.thread = t.id LIMIT 1)",
+            Bucket::Born => ") AND x.bucket = floor(t.created / 60000000.0)::bigint AND x.thread = t.id LIMIT 1)",
+        });
+    }
+}
+
+fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
+    let time = match query.sort {
+        ListSort::Updated => "h.updated",
+        ListSort::Created => "t.created",
+    };
+    // The index knows the bucket; within one rows are sorted exactly.
+    let bucket = match (scan.lane.drive, query.sort) {
+        (Drive::All | Drive::Column(_), ListSort::Updated) => "t.minute DESC, ",
+        (Drive::All | Drive::Column(_), ListSort::Created) => "",
+        (Drive::Term { .. }, sort) if scan.lane.is_sorted(sort) => "w.bucket DESC, ",
+        (Drive::Term { .. } | Drive::Born, _) => "",
+    };
+    let mut sql = Sql::default();
+    if let (Drive::Term { term, bucket: Bucket::Day }, true) = (scan.lane.drive, scan.lane.is_sorted(query.sort)) {
+        return by_days(query, scan, term);
+    }
+    sql.push(&format!("SELECT {}", thread_columns()));
+    threads(&mut sql, query, scan, None);
+    sql.push(&format!(" ORDER BY {bucket}{time} DESC, t.id DESC"));
+    sql.bind(" LIMIT ", limit(scan.limit));
+    sql.bind(" OFFSET ", limit(scan.skip));
+    sql
+}
+
+/// Day by day, the last one first, and sorted within each: as many days as it takes. Written so that there is no other
+/// way to do it: the planner would rather sort all days than believe that one holds enough.
+fn by_days(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
+    let mut sql = Sql::default();
+    let minutes = scan.updated.minutes();
+    let last = scan.after.map_or(i64::MAX, |after| Bucket::Day.of(after.time));
+    sql.bind("WITH RECURSIVE d(bucket) AS ((SELECT bucket FROM terms WHERE term = ", term);
+    sql.bind(" AND bucket >= ", day(minutes.0));
+    sql.bind(" AND bucket <= ", day(minutes.1).min(last));
+    sql.push(
+        " ORDER BY bucket DESC LIMIT 1) UNION ALL
+         SELECT (SELECT w.bucket FROM terms w WHERE w.term = $1 AND w.bucket < d.bucket AND w.bucket >= $2
+                 ORDER BY w.bucket DESC LIMIT 1) FROM d WHERE d.bucket IS NOT NULL)
+         SELECT x.* FROM d CROSS JOIN LATERAL (",
+    );
+    sql.push(&format!("SELECT {}", thread_columns()));
+    threads(&mut sql, query, scan, Some("d.bucket"));
+    sql.push(" ORDER BY h.updated DESC, t.id DESC) x");
+    sql.bind(" LIMIT ", limit(scan.limit));
+    sql.bind(" OFFSET ", limit(scan.skip));
+    sql
+}

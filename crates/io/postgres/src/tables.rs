@@ -1,0 +1,566 @@
+//! Rows to write, gathered by table, so that each table takes one statement however many rows there are.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::Object;
+use threadkeep_model::{
+    Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
+    strip_nulls,
+};
+use threadkeep_store::{CHUNK_BYTES, Result, SegmentRow, StoreError};
+use tokio_postgres::types::ToSql;
+
+use crate::codec::{key, rest, segment_key, tally_numbers, work_bytes};
+use crate::connect::in_order;
+use crate::derived::DerivedRows;
+use crate::terms::ListedRows;
+
+/// Where an entry goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) thread: ThreadId,
+    pub(crate) segment: SegmentId,
+    pub(crate) position: Position,
+}
+
+/// The values of the row of an entry.
+pub(crate) struct EntryRow<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) format: u8,
+    pub(crate) time: Timestamp,
+    pub(crate) actor: i64,
+    pub(crate) cause: Option<&'a str>,
+    pub(crate) tally: &'a Tally,
+    pub(crate) body: &'a Body,
+    pub(crate) derived: &'a Derived,
+    pub(crate) blobs: &'a [BlobId],
+}
+
+/// Rows to write in one transaction. Numbers in the feed count up in the order in which rows are added.
+#[derive(Default)]
+pub(crate) struct Rows {
+    told: i32,
+    segments: Segments,
+    entries: Entries,
+    derived: DerivedRows,
+    threads: Threads,
+    heads: Heads,
+    records: Records,
+    new_listed: ListedRows,
+    listed: ListedRows,
+    buried: Vec<(ThreadId, Timestamp, i32)>,
+}
+
+#[derive(Default)]
+struct Segments {
+    n: Vec<i32>,
+    id: Vec<i64>,
+    thread: Vec<i64>,
+    rest: Vec<Vec<u8>>,
+    first: Vec<i64>,
+    parent: Vec<Option<i64>>,
+    bounds: [Vec<Option<i64>>; 4],
+    birth: Vec<Vec<u8>>,
+    created: Vec<i64>,
+    account: Vec<Option<String>>,
+    record: Vec<Option<String>>,
+}
+
+#[derive(Default)]
+struct Entries {
+    n: Vec<i32>,
+    segment: Vec<i64>,
+    position: Vec<i64>,
+    time: Vec<i64>,
+    actor: Vec<i64>,
+    tally: [Vec<i64>; 7],
+    last_user: Vec<Option<i64>>,
+    work: Vec<Option<Vec<u8>>>,
+    kind: Vec<i16>,
+    format: Vec<i16>,
+    role: Vec<Option<i16>>,
+    depth: Vec<Option<i16>>,
+    silent: Vec<Option<bool>>,
+    cause: Vec<Option<String>>,
+    body: Vec<Option<Vec<u8>>>,
+    large: Vec<Option<Vec<u8>>>,
+    /// The blobs that entries name: the number of the entry, and the hash.
+    refs: (Vec<i32>, Vec<Vec<u8>>),
+}
+
+#[derive(Default)]
+struct Threads {
+    id: Vec<i64>,
+    rest: Vec<Vec<u8>>,
+    created: Vec<i64>,
+    records: Records,
+    heads: Heads,
+}
+
+#[derive(Default)]
+struct Heads {
+    thread: Vec<i64>,
+    version: Vec<i64>,
+    segment: Vec<i64>,
+    era: Vec<i64>,
+    fence: Vec<i64>,
+    updated: Vec<i64>,
+    minute: Vec<i64>,
+    tally: [Vec<i64>; 7],
+    last_user: Vec<Option<i64>>,
+    work: Vec<Option<Vec<u8>>>,
+}
+
+#[derive(Default)]
+struct Records {
+    id: Vec<i64>,
+    archived: Vec<bool>,
+    agent: Vec<Option<String>>,
+    main: Vec<Option<i64>>,
+    record: Vec<String>,
+}
+
+fn push_tally(columns: &mut [Vec<i64>; 7], last_user: &mut Vec<Option<i64>>, tally: &Tally) {
+    for (column, number) in columns.iter_mut().zip(tally_numbers(tally)) {
+        column.push(number);
+    }
+    last_user.push(tally.last_user.map(Timestamp::as_micros));
+}
+
+impl Heads {
+    fn push(&mut self, thread: ThreadId, head: &Head) {
+        self.thread.push(key(thread));
+        self.version.push(head.version.0 as i64);
+        self.segment.push(segment_key(head.segment));
+        self.era.push(head.era as i64);
+        self.fence.push(head.fence as i64);
+        self.updated.push(head.updated.as_micros());
+        self.minute.push(head.updated.minute());
+        push_tally(&mut self.tally, &mut self.last_user, &head.tally);
+        self.work.push(work_bytes(&head.tally));
+    }
+}
+
+impl Records {
+    fn push(&mut self, thread: ThreadId, record: &Record) {
+        self.id.push(key(thread));
+        self.archived.push(record.archived);
+        self.agent.push(record.agent_id.clone());
+        self.main.push(record.main_thread_id.map(key));
+        self.record.push(record.encode());
+    }
+}
+
+/// A statement with its values.
+pub(crate) struct Statement<'a> {
+    sql: std::borrow::Cow<'a, str>,
+    params: Vec<&'a (dyn ToSql + Sync)>,
+}
+
+impl<'a> Statement<'a> {
+    pub(crate) fn new(sql: impl Into<std::borrow::Cow<'a, str>>, params: Vec<&'a (dyn ToSql + Sync)>) -> Self {
+        Self { sql: sql.into(), params }
+    }
+
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    pub(crate) fn params(&self) -> &[&'a (dyn ToSql + Sync)] {
+        &self.params
+    }
+
+    /// Ends the transaction. If a statement before it failed, the server takes all back.
+    pub(crate) fn commit() -> Self {
+        Self::new("COMMIT", Vec::new())
+    }
+}
+
+/// Runs statements one after the other without waiting in between. The first that fails is told; those after it are
+/// refused by the server, as the transaction is broken.
+pub(crate) async fn run(client: &Object, statements: &[Statement<'_>]) -> Result<(), tokio_postgres::Error> {
+    let mut prepared = Vec::with_capacity(statements.len());
+    for statement in statements {
+        prepared.push(client.prepare_cached(&statement.sql).await?);
+    }
+    let running =
+        prepared.iter().zip(statements).map(|(prepared, statement)| client.execute(prepared, &statement.params));
+    for result in in_order(running).await {
+        result?;
+    }
+    Ok(())
+}
+
+impl Rows {
+    /// The next number within the feed of this transaction.
+    fn tell(&mut self) -> i32 {
+        self.told += 1;
+        self.told
+    }
+
+    pub(crate) fn segment(&mut self, row: &SegmentRow) {
+        let n = self.tell();
+        let segment = &row.segment;
+        let bounds = segment.link.map(|link| link.bounds);
+        let rows = &mut self.segments;
+        rows.n.push(n);
+        rows.id.push(segment_key(segment.id));
+        rows.thread.push(key(segment.thread));
+        rows.rest.push(rest(segment.thread));
+        rows.first.push(segment.first.0 as i64);
+        rows.parent.push(segment.link.map(|link| segment_key(link.parent)));
+        let kinds = [
+            bounds.map(|bounds| bounds.messages),
+            bounds.map(|bounds| bounds.changes),
+            bounds.map(|bounds| bounds.files),
+            bounds.map(|bounds| bounds.values),
+        ];
+        for (column, bound) in rows.bounds.iter_mut().zip(kinds) {
+            column.push(bound.map(|position| position.0 as i64));
+        }
+        rows.birth.push(segment.birth.encode());
+        rows.created.push(segment.created.as_micros());
+        rows.account.push(row.origin.as_ref().map(|(account, _)| account.as_str().to_owned()));
+        rows.record.push(row.origin.as_ref().map(|(_, record)| record.encode()));
+    }
+
+    pub(crate) fn entry(&mut self, place: &Place, entry: &EntryRow<'_>) {
+        let n = self.tell();
+        let rows = &mut self.entries;
+        rows.n.push(n);
+        rows.segment.push(segment_key(place.segment));
+        rows.position.push(place.position.0 as i64);
+        rows.time.push(entry.time.as_micros());
+        rows.actor.push(entry.actor);
+        push_tally(&mut rows.tally, &mut rows.last_user, entry.tally);
+        rows.work.push(work_bytes(entry.tally));
+        rows.kind.push(i16::from(entry.kind.code()));
+        rows.format.push(i16::from(entry.format));
+        let message = message_columns(entry.derived);
+        rows.role.push(message.0);
+        rows.depth.push(message.1);
+        rows.silent.push(message.2);
+        rows.cause.push(entry.cause.map(|cause| strip_nulls(cause.to_owned())));
+        let (body, large) = match entry.body {
+            Body::Inline(bytes) => (Some(bytes.to_vec()), None),
+            Body::Blob(id) => (None, Some(id.as_bytes().to_vec())),
+            Body::Absent => (None, None),
+        };
+        rows.body.push(body);
+        rows.large.push(large);
+        for blob in entry.blobs {
+            rows.refs.0.push(n);
+            rows.refs.1.push(blob.as_bytes().to_vec());
+        }
+        self.derived.push(place, entry.time, entry.derived, i64::from(n));
+    }
+
+    /// A thread that was not there.
+    pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
+        self.new_listed.push(key(id), account, created, head.updated.minute(), record);
+        let rows = &mut self.threads;
+        rows.id.push(key(id));
+        rows.rest.push(rest(id));
+        rows.created.push(created.as_micros());
+        rows.records.push(id, record);
+        rows.heads.push(id, head);
+    }
+
+    /// The same for one that is imported.
+    pub(crate) fn imported(&mut self, thread: &Thread) {
+        self.thread(thread.id, &thread.account, thread.created, &thread.head, &thread.record);
+    }
+
+    /// Where a thread stands now.
+    pub(crate) fn head(&mut self, thread: ThreadId, head: &Head) {
+        self.heads.push(thread, head);
+    }
+
+    /// The present record of a thread with this owner, birth and head.
+    pub(crate) fn record(
+        &mut self,
+        thread: ThreadId,
+        account: &Account,
+        created: Timestamp,
+        head: &Head,
+        record: &Record,
+    ) {
+        self.listed.push(key(thread), account, created, head.updated.minute(), record);
+        self.records.push(thread, record);
+    }
+
+    /// A thread that goes.
+    pub(crate) fn bury(&mut self, thread: ThreadId, time: Timestamp) {
+        let n = self.tell();
+        self.buried.push((thread, time, n));
+    }
+
+    /// Writes all of it within the open transaction, and runs `more` after it.
+    pub(crate) async fn write(&self, client: &Object, more: Vec<Statement<'_>>) -> Result<(), tokio_postgres::Error> {
+        let checkpoints = self.derived.checkpoints();
+        let mut statements = Vec::new();
+        self.push_segments(&mut statements);
+        self.push_entries(&mut statements);
+        statements.extend(self.derived.statements("feed_start()", &checkpoints));
+        self.push_threads(&mut statements);
+        self.push_heads(&mut statements);
+        statements.extend(self.new_listed.terms());
+        statements.extend(self.listed.new_terms());
+        let ids: Vec<i64> = self.buried.iter().map(|(id, ..)| key(*id)).collect();
+        let rests: Vec<Vec<u8>> = self.buried.iter().map(|(id, ..)| rest(*id)).collect();
+        let times: Vec<i64> = self.buried.iter().map(|(_, time, _)| time.as_micros()).collect();
+        let numbers: Vec<i32> = self.buried.iter().map(|(.., n)| *n).collect();
+        if !ids.is_empty() {
+            statements.push(Statement::new(
+                "SELECT bury(u.id, u.rest, u.time, u.n)
+                 FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::integer[]) AS u(id, rest, time, n)",
+                vec![&ids, &rests, &times, &numbers],
+            ));
+        }
+        statements.extend(more);
+        run(client, &statements).await
+    }
+
+    fn push_segments<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.segments;
+        if rows.id.is_empty() {
+            return;
+        }
+        let [messages, changes, files, values] = &rows.bounds;
+        statements.push(Statement::new(
+            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+             INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files, u.vals,
+                 u.birth, u.created, f.start + u.n, u.account, u.record
+             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bigint[], $13::text[],
+                 $14::text[]) AS u(n, id, thread, rest, first, parent, messages, changes, files, vals, birth, created,
+                 account, record)",
+            vec![
+                &rows.n,
+                &rows.id,
+                &rows.thread,
+                &rows.rest,
+                &rows.first,
+                &rows.parent,
+                messages,
+                changes,
+                files,
+                values,
+                &rows.birth,
+                &rows.created,
+                &rows.account,
+                &rows.record,
+            ],
+        ));
+    }
+
+    fn push_entries<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.entries;
+        if rows.n.is_empty() {
+            return;
+        }
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &rows.tally;
+        statements.push(Statement::new(
+            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+             INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
+                 u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
+                 u.cause, u.body, u.large, u.last_state, u.work
+             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
+                 $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
+                 $20::bytea[], $21::bigint[], $22::bytea[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
+                 last_change, steps, bytes, last_user, kind, format, role, depth, silent, cause, body, large,
+                 last_state, work)",
+            vec![
+                &rows.n,
+                &rows.segment,
+                &rows.position,
+                &rows.time,
+                &rows.actor,
+                ordinals,
+                inserted,
+                deleted,
+                last_change,
+                steps,
+                bytes,
+                &rows.last_user,
+                &rows.kind,
+                &rows.format,
+                &rows.role,
+                &rows.depth,
+                &rows.silent,
+                &rows.cause,
+                &rows.body,
+                &rows.large,
+                last_state,
+                &rows.work,
+            ],
+        ));
+        if !rows.refs.0.is_empty() {
+            statements.push(Statement::new(
+                "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+                 INSERT INTO blob_refs SELECT DISTINCT f.start + u.n, b.id
+                 FROM f, unnest($1::integer[], $2::bytea[]) AS u(n, hash) JOIN blobs b ON b.hash = u.hash",
+                vec![&rows.refs.0, &rows.refs.1],
+            ));
+        }
+    }
+
+    fn push_threads<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let rows = &self.threads;
+        if rows.id.is_empty() {
+            return;
+        }
+        let (records, heads, listed) = (&rows.records, &rows.heads, &self.new_listed);
+        statements.push(Statement::new(
+            "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
+                 visibility, parent, tagged)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::smallint[], $12::smallint[], $13::bigint[],
+                 $14::boolean[])",
+            vec![
+                &rows.id,
+                &rows.rest,
+                &listed.account,
+                &records.archived,
+                &records.agent,
+                &records.main,
+                &rows.created,
+                &heads.minute,
+                &records.record,
+                &listed.project,
+                &listed.lifecycle,
+                &listed.visibility,
+                &listed.parent,
+                &listed.tagged,
+            ],
+        ));
+        let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
+        statements.push(Statement::new(
+            "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
+                 steps, bytes, last_user, last_state, work)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+                 $14::bigint[], $15::bigint[], $16::bytea[])",
+            vec![
+                &heads.thread,
+                &rows.rest,
+                &heads.version,
+                &heads.segment,
+                &heads.era,
+                &heads.fence,
+                &heads.updated,
+                ordinals,
+                inserted,
+                deleted,
+                last_change,
+                steps,
+                bytes,
+                &heads.last_user,
+                last_state,
+                &heads.work,
+            ],
+        ));
+    }
+
+    fn push_heads<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
+        let heads = &self.heads;
+        if !heads.thread.is_empty() {
+            let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
+            statements.push(Statement::new(
+                "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
+                     updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
+                     last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user,
+                     last_state = u.last_state, work = u.work
+                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                     $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+                     $14::bigint[], $15::bytea[])
+                     AS u(thread, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps,
+                     bytes, last_user, last_state, work)
+                 WHERE h.thread = u.thread",
+                vec![
+                    &heads.thread,
+                    &heads.version,
+                    &heads.segment,
+                    &heads.era,
+                    &heads.fence,
+                    &heads.updated,
+                    ordinals,
+                    inserted,
+                    deleted,
+                    last_change,
+                    steps,
+                    bytes,
+                    &heads.last_user,
+                    last_state,
+                    &heads.work,
+                ],
+            ));
+            statements.push(Statement::new(
+                "UPDATE threads t SET minute = u.minute FROM unnest($1::bigint[], $2::bigint[]) AS u(id, minute)
+                 WHERE t.id = u.id AND t.minute <> u.minute",
+                vec![&heads.thread, &heads.minute],
+            ));
+        }
+        let records = &self.records;
+        if !records.id.is_empty() {
+            statements.push(Statement::new(
+                "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
+                     project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
+                     tagged = u.tagged, account = u.account
+                 FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
+                     $7::smallint[], $8::smallint[], $9::bigint[], $10::boolean[], $11::text[])
+                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, tagged, account)
+                 WHERE t.id = u.id",
+                vec![
+                    &records.id,
+                    &records.archived,
+                    &records.agent,
+                    &records.main,
+                    &records.record,
+                    &self.listed.project,
+                    &self.listed.lifecycle,
+                    &self.listed.visibility,
+                    &self.listed.parent,
+                    &self.listed.tagged,
+                    &self.listed.account,
+                ],
+            ));
+        }
+    }
+}
+
+/// The columns of `entries` that say what a message is: role, depth, silent.
+pub(crate) fn message_columns(derived: &Derived) -> (Option<i16>, Option<i16>, Option<bool>) {
+    match derived.message() {
+        Some((role, silent, depth)) => (Some(i16::from(role.code())), Some(i16::from(depth)), Some(silent)),
+        None => (None, None, None),
+    }
+}
+
+/// Puts blobs into the store, unless they are there. In the order of their hashes, so that two who bring the same ones
+/// never wait for each other in a circle.
+pub(crate) async fn put_blobs(
+    client: &Object,
+    blobs: impl Iterator<Item = &(BlobId, bytes::Bytes)>,
+) -> Result<(), tokio_postgres::Error> {
+    let blobs: BTreeMap<_, _> = blobs.map(|(id, bytes)| (*id, bytes)).collect();
+    let insert = "INSERT INTO blobs (hash, size) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING RETURNING id";
+    let chunk = "INSERT INTO blob_chunks VALUES ($1, $2, $3)";
+    for (id, bytes) in blobs {
+        let statement = client.prepare_cached(insert).await?;
+        let row = client.query_opt(&statement, &[&&id.as_bytes()[..], &(bytes.len() as i64)]).await?;
+        let Some(blob) = row.map(|row| row.get::<_, i64>(0)) else { continue };
+        let statement = client.prepare_cached(chunk).await?;
+        for (n, part) in bytes.chunks(CHUNK_BYTES).enumerate() {
+            client.execute(&statement, &[&blob, &(n as i32), &part]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The refusal that a violated constraint means: another commit was faster.
+pub(crate) fn clash(error: &tokio_postgres::Error) -> Option<StoreError> {
+    let constraint = error.as_db_error()?.constraint()?;
+    (constraint == "segments_pkey").then_some(StoreError::SegmentTaken)
+}

@@ -1,0 +1,340 @@
+//! The tables that lists need beside the threads: columns of `threads`, and `terms`. All of them follow from the head
+//! and the record of a thread.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
+use threadkeep_store::terms::{Terms, day};
+use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
+
+use crate::codec::{self, key, rest};
+use crate::error::from_sqlite;
+use crate::read;
+
+/// Threads read at once while all are walked.
+const WALKED_AT_ONCE: usize = 1_000;
+
+/// The tables of lists, from the third version of the schema. Tables first, then rows, then indexes.
+pub(crate) const TABLES: &str = "
+ALTER TABLE threads ADD COLUMN project TEXT;
+ALTER TABLE threads ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN parent INTEGER;
+ALTER TABLE threads ADD COLUMN tagged INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE terms (
+    term INTEGER NOT NULL,
+    bucket INTEGER NOT NULL,
+    thread INTEGER NOT NULL,
+    PRIMARY KEY (term, bucket, thread)
+) WITHOUT ROWID;
+";
+
+const INDEXES: &str = "
+DROP INDEX threads_agent;
+CREATE INDEX threads_agent_recent ON threads (account, archived, agent, minute) WHERE agent IS NOT NULL;
+CREATE INDEX threads_project_recent ON threads (account, archived, project, minute) WHERE project IS NOT NULL;
+CREATE INDEX threads_lifecycle_recent ON threads (account, archived, lifecycle, minute);
+CREATE INDEX threads_visibility_recent ON threads (account, archived, visibility, minute);
+CREATE INDEX threads_parent_recent ON threads (account, archived, parent, minute) WHERE parent IS NOT NULL;
+CREATE INDEX threads_main_recent ON threads (account, archived, main, minute) WHERE main IS NOT NULL;
+CREATE INDEX threads_created ON threads (account, archived, created);
+CREATE INDEX threads_agent_created ON threads (account, archived, agent, created) WHERE agent IS NOT NULL;
+CREATE INDEX threads_project_created ON threads (account, archived, project, created) WHERE project IS NOT NULL;
+CREATE INDEX threads_parent_created ON threads (account, archived, parent, created) WHERE parent IS NOT NULL;
+CREATE INDEX threads_main_created ON threads (account, archived, main, created) WHERE main IS NOT NULL;
+";
+
+/// The moment of the last change within its minute, as the schema's tenth version adds it. It is null for a thread that
+/// changed again in the minute, so that it is written twice a minute at the most, however often a thread changes. Lists
+/// read the others in order, without sorting a minute in which many threads changed.
+pub(crate) const MOMENTS: &str = "
+ALTER TABLE threads ADD COLUMN moment INTEGER;
+UPDATE threads SET moment = (SELECT h.updated - threads.minute * 60000000 FROM heads h WHERE h.thread = threads.id);
+DROP INDEX threads_recent;
+CREATE INDEX threads_recent ON threads (account, archived, minute, moment);
+";
+
+/// The moment within its minute, in microseconds.
+pub(crate) fn moment(time: Timestamp) -> i64 {
+    time.as_micros() - time.minute() * 60_000_000
+}
+
+/// Fills what [`TABLES`] made, within the migration's transaction.
+pub(crate) fn migrate(connection: &Connection) -> Result<()> {
+    fill(connection)?;
+    connection.execute_batch(INDEXES).map_err(from_sqlite)
+}
+
+/// Makes the rows of all threads anew.
+pub(crate) fn fill(connection: &Connection) -> Result<()> {
+    connection.execute("DELETE FROM terms", []).map_err(from_sqlite)?;
+    let mut set = connection.prepare("UPDATE threads SET minute = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    walk(connection, |row, thread| {
+        let terms = Terms::of(&thread.account, thread.created, &thread.record);
+        let minute = thread.head.updated.minute();
+        if row.minute != minute {
+            set.execute(params![key(thread.id), minute]).map_err(from_sqlite)?;
+        }
+        if row.columns != columns(&thread.record, &terms) {
+            set_columns(connection, thread.id, &thread.record, &terms)?;
+        }
+        insert(connection, key(thread.id), terms.rows(thread.created, minute))
+    })
+}
+
+/// Sets the moments of all threads, whose minutes are right, anew.
+pub(crate) fn set_moments(connection: &Connection) -> Result<()> {
+    let set = "UPDATE threads SET moment =
+                   (SELECT h.updated - threads.minute * 60000000 FROM heads h WHERE h.thread = threads.id)";
+    connection.execute(set, []).map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// The columns of a thread's row beside the thread itself.
+struct ListedRow {
+    minute: i64,
+    columns: Columns,
+}
+
+/// The columns of `threads` that follow from the record, as they are read back.
+type Columns = (bool, Option<String>, Option<i64>, Option<String>, i16, i16, Option<i64>, bool);
+
+fn columns(record: &Record, terms: &Terms) -> Columns {
+    (
+        record.archived,
+        record.agent_id.clone(),
+        record.main_thread_id.map(key),
+        record.project_id.clone(),
+        lifecycle_code(record.lifecycle),
+        visibility_code(record.visibility),
+        record.parent_id.map(key),
+        terms.is_tagged(),
+    )
+}
+
+fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, &Thread) -> Result<()>) -> Result<()> {
+    let sql = format!(
+        "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.tagged
+         FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2",
+        codec::THREAD_COLUMNS
+    );
+    let mut after = -1;
+    loop {
+        let found = read::rows(connection, &sql, params![after, WALKED_AT_ONCE as i64], |row| {
+            let read = || -> rusqlite::Result<_> {
+                let columns = (
+                    row.get(12)?,
+                    row.get(13)?,
+                    row.get(14)?,
+                    row.get(15)?,
+                    row.get(16)?,
+                    row.get(17)?,
+                    row.get(18)?,
+                    row.get(19)?,
+                );
+                Ok(ListedRow { minute: row.get(11)?, columns })
+            };
+            Ok((read().map_err(from_sqlite)?, codec::thread(row)?))
+        })?;
+        let Some((_, last)) = found.last() else { return Ok(()) };
+        after = key(last.id);
+        for (row, thread) in &found {
+            each(row, thread)?;
+        }
+    }
+}
+
+fn insert(connection: &Connection, thread: i64, rows: impl Iterator<Item = (i32, i64)>) -> Result<()> {
+    let mut insert =
+        connection.prepare_cached("INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
+    for (term, bucket) in rows {
+        insert.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
+    }
+    Ok(())
+}
+
+fn delete(connection: &Connection, thread: i64, rows: impl Iterator<Item = (i32, i64)>) -> Result<()> {
+    let mut delete = connection
+        .prepare_cached("DELETE FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
+        .map_err(from_sqlite)?;
+    for (term, bucket) in rows {
+        delete.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
+    }
+    Ok(())
+}
+
+fn set_columns(connection: &Connection, thread: ThreadId, record: &Record, terms: &Terms) -> Result<()> {
+    let (archived, agent, main, project, lifecycle, visibility, parent, tagged) = columns(record, terms);
+    connection
+        .prepare_cached(
+            "UPDATE threads SET archived = ?2, agent = ?3, main = ?4, project = ?5, lifecycle = ?6, visibility = ?7,
+                 parent = ?8, tagged = ?9
+             WHERE id = ?1",
+        )
+        .and_then(|mut statement| {
+            let key = key(thread);
+            statement.execute(params![key, archived, agent, main, project, lifecycle, visibility, parent, tagged])
+        })
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// The columns of a thread's row from which its terms follow.
+fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account, Timestamp, i64)>> {
+    let found = connection
+        .prepare_cached("SELECT account, created, minute, record FROM threads WHERE id = ?1")
+        .and_then(|mut statement| {
+            statement
+                .query_row([thread], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?))
+                })
+                .optional()
+        })
+        .map_err(from_sqlite)?;
+    let Some((account, created, minute, json)) = found else { return Ok(None) };
+    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let created = Timestamp::from_micros(created);
+    Ok(Some((Terms::of(&account, created, &codec::record(&json)?), account, created, minute)))
+}
+
+/// Writes the row of a thread that was not there, and its terms.
+pub(crate) fn insert_thread(
+    connection: &Connection,
+    id: ThreadId,
+    account: &Account,
+    created: Timestamp,
+    updated: Timestamp,
+    record: &Record,
+) -> Result<()> {
+    let terms = Terms::of(account, created, record);
+    let (archived, agent, main, project, lifecycle, visibility, parent, tagged) = columns(record, &terms);
+    connection
+        .prepare_cached(
+            "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
+                 visibility, parent, tagged, moment)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        )
+        .and_then(|mut statement| {
+            statement.execute(params![
+                key(id),
+                rest(id),
+                account.as_str(),
+                archived,
+                agent,
+                main,
+                created.as_micros(),
+                updated.minute(),
+                record.encode(),
+                project,
+                lifecycle,
+                visibility,
+                parent,
+                tagged,
+                moment(updated),
+            ])
+        })
+        .map_err(from_sqlite)?;
+    insert(connection, key(id), terms.rows(created, updated.minute()))
+}
+
+/// Replaces the terms and columns of a thread whose record is about to become `record`, owned by `owner` from now on.
+pub(crate) fn update_record(
+    connection: &Connection,
+    id: ThreadId,
+    record: &Record,
+    owner: Option<&Account>,
+) -> Result<()> {
+    let Some((before, account, created, minute)) = listed(connection, key(id))? else { return Ok(()) };
+    if let Some(owner) = owner {
+        connection
+            .prepare_cached("UPDATE threads SET account = ?2 WHERE id = ?1")
+            .and_then(|mut statement| statement.execute(params![key(id), owner.as_str()]))
+            .map_err(from_sqlite)?;
+    }
+    let after = Terms::of(owner.unwrap_or(&account), created, record);
+    if before != after {
+        delete(connection, key(id), before.rows(created, minute))?;
+        insert(connection, key(id), after.rows(created, minute))?;
+    }
+    set_columns(connection, id, record, &after)
+}
+
+/// Takes the moment out of the row of a thread that changed again in its minute.
+pub(crate) fn forget_moment(connection: &Connection, thread: i64) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE threads SET moment = NULL WHERE id = ?1")
+        .and_then(|mut statement| statement.execute([thread]))
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Moves a thread to another minute in lists. Its tags move with it, and everything else if it is another day.
+pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, updated: Timestamp) -> Result<()> {
+    let to = updated.minute();
+    let tagged: bool = connection
+        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3 WHERE id = ?1 RETURNING tagged")
+        .and_then(|mut statement| {
+            statement.query_row(params![thread, to, moment(updated)], |row| row.get(0)).optional()
+        })
+        .map_err(from_sqlite)?
+        .unwrap_or(false);
+    if !tagged && day(from) == day(to) {
+        return Ok(());
+    }
+    let Some((mut terms, _, created, _)) = listed(connection, thread)? else { return Ok(()) };
+    terms.born.clear();
+    if day(from) == day(to) {
+        terms.day.clear();
+    }
+    delete(connection, thread, terms.rows(created, from))?;
+    insert(connection, thread, terms.rows(created, to))
+}
+
+/// Removes the terms of a thread whose row is about to go.
+pub(crate) fn delete_thread(connection: &Connection, id: ThreadId) -> Result<()> {
+    let Some((terms, _, created, minute)) = listed(connection, key(id))? else { return Ok(()) };
+    delete(connection, key(id), terms.rows(created, minute))
+}
+
+/// What is wrong with the rows that serve lists.
+pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let mut expected = 0;
+    let mut find = connection
+        .prepare_cached("SELECT 1 FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
+        .map_err(from_sqlite)?;
+    walk(connection, |row, thread| {
+        let id = thread.id;
+        let terms = Terms::of(&thread.account, thread.created, &thread.record);
+        let mut missing = 0;
+        for (term, bucket) in terms.rows(thread.created, row.minute) {
+            let is_there = find.exists(params![term, bucket, key(id)]).map_err(from_sqlite)?;
+            missing += usize::from(!is_there);
+            expected += 1;
+        }
+        if row.columns != columns(&thread.record, &terms) || row.minute != thread.head.updated.minute() {
+            wrong.push(format!("thread {id}: its row in lists is not what the thread says"));
+        }
+        if missing > 0 {
+            wrong.push(format!("thread {id}: {missing} of its terms in lists are missing"));
+        }
+        wrong.truncate(limit);
+        Ok(())
+    })?;
+    let moments: i64 = connection
+        .query_row(
+            "SELECT count(*) FROM threads t JOIN heads h ON h.thread = t.id
+             WHERE t.moment <> h.updated - t.minute * 60000000",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(from_sqlite)?;
+    if wrong.is_empty() && moments > 0 {
+        wrong.push(format!("lists show {moments} threads at another moment than that of their last change"));
+    }
+    let found: i64 = connection.query_row("SELECT count(*) FROM terms", [], |row| row.get(0)).map_err(from_sqlite)?;
+    if wrong.is_empty() && found != expected {
+        wrong.push(format!("lists have {found} terms, the threads {expected}"));
+    }
+    Ok(wrong)
+}

@@ -1,0 +1,75 @@
+//! The registry: keys, projects and other small JSON documents beside the threads, each under an id.
+
+use threadkeep_model::{Account, Timestamp};
+
+use crate::{BoxFuture, Result};
+
+/// The kind of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum RegistryKind {
+    /// A key: for whom it speaks, and what it may do.
+    Key = 1,
+    /// A project: a group of threads.
+    Project = 2,
+    /// The progress of a follower of the feed of this store.
+    Follower = 3,
+    /// Something that only the service knows.
+    Secret = 4,
+}
+
+impl RegistryKind {
+    /// Every kind, by its code.
+    pub const ALL: [Self; 4] = [Self::Key, Self::Project, Self::Follower, Self::Secret];
+
+    /// The kinds that a copy of the store has, too: the feed of each store is its own.
+    pub const COPIED: [Self; 3] = [Self::Key, Self::Project, Self::Secret];
+
+    /// The code on disk.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// A document of the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The kind of the document.
+    pub kind: RegistryKind,
+    /// Its id, unique among its kind.
+    pub id: String,
+    /// The account it belongs to.
+    pub account: Account,
+    /// The document as JSON.
+    pub json: String,
+    /// When it was registered first.
+    pub created: Timestamp,
+}
+
+/// Documents of one kind.
+#[derive(Debug, Clone)]
+pub struct RegistryQuery {
+    /// The kind of documents.
+    pub kind: RegistryKind,
+    /// Only those of this account.
+    pub account: Option<Account>,
+    /// Only those after this id.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// The registry. Each change is durable before it returns.
+pub trait Registry: Send + Sync {
+    /// Registers a document, or replaces the one under its id; the time of its first registration stays.
+    fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>>;
+
+    /// The documents with these ids, in no particular order; those that are not there are left out.
+    fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>>;
+
+    /// Documents in the order of their ids.
+    fn registry(&self, query: RegistryQuery) -> BoxFuture<'_, Result<Vec<Registered>>>;
+
+    /// Takes a document out; false if there is none.
+    fn unregister(&self, kind: RegistryKind, id: String) -> BoxFuture<'_, Result<bool>>;
+}

@@ -1,0 +1,339 @@
+//! Terms: features of a thread that a store indexes for lists by tag, metadata, title and week of birth.
+//!
+//! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
+//! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
+//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its
+//! thread, but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
+
+use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
+
+use crate::list::{ListFilter, folded, tags};
+
+/// Tags of one thread that are indexed. One that has more is looked at by every list by tag.
+const TAGS_MAX: usize = 64;
+/// Values in the metadata of one thread that are indexed. One that has more is looked at by every list by metadata.
+const LEAVES_MAX: usize = 256;
+/// Runs of three letters in one title that are indexed. A title that has more is looked at by every list by title.
+const TRIGRAMS_MAX: usize = 256;
+/// Terms of one thing that is asked: more would not narrow it down.
+const ASKED_MAX: usize = 8;
+const TRIGRAM: usize = 3;
+
+/// The buckets in which a term lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bucket {
+    /// The minute of the last change.
+    Minute,
+    /// The day of the last change.
+    Day,
+    /// The minute of the birth.
+    Born,
+}
+
+impl Bucket {
+    /// The bucket of a moment.
+    pub fn of(self, time: Timestamp) -> i64 {
+        match self {
+            Self::Minute | Self::Born => time.minute(),
+            Self::Day => day(time.minute()),
+        }
+    }
+
+    /// The last moment of a bucket.
+    pub fn end(self, bucket: i64) -> Timestamp {
+        let minutes = match self {
+            Self::Minute | Self::Born => 1,
+            Self::Day => MINUTES_A_DAY,
+        };
+        let end = bucket.saturating_add(1).saturating_mul(minutes).saturating_mul(60_000_000);
+        Timestamp::from_micros(end.saturating_sub(1))
+    }
+}
+
+const MINUTES_A_DAY: i64 = 1_440;
+const DAYS_A_WEEK: i64 = 7;
+
+/// The day of a minute, as the stores compute it too: all that was before the epoch is one day.
+pub fn day(minute: i64) -> i64 {
+    minute.max(0) / MINUTES_A_DAY
+}
+
+/// The terms of one thread. Each is there once in its list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Terms {
+    /// In buckets of the minute of the last change.
+    pub minute: Vec<i32>,
+    /// In buckets of the day of the last change.
+    pub day: Vec<i32>,
+    /// In buckets of the minute of the birth.
+    pub born: Vec<i32>,
+}
+
+/// The feature that a term stands for.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Kind {
+    Tag = 1,
+    ManyTags = 2,
+    BornTag = 3,
+    BornManyTags = 4,
+    Leaf = 5,
+    ManyLeaves = 6,
+    Trigram = 7,
+    ManyTrigrams = 8,
+    Week = 9,
+    Forked = 10,
+    ForkedUntitled = 11,
+}
+
+/// Makes the terms of an account's threads that are archived, or of the others.
+struct Maker<'a> {
+    account: &'a Account,
+    archived: bool,
+}
+
+impl Maker<'_> {
+    /// FNV-1a, mixed once more and cut: quick, and the same on every machine for ever.
+    fn term(&self, kind: Kind, value: &[u8]) -> i32 {
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let account = self.account.as_str().as_bytes();
+        let length = (account.len() as u64).to_le_bytes();
+        let parts = [&length[..], account, &[u8::from(self.archived), kind as u8], value];
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        for byte in parts.into_iter().flatten() {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
+        }
+        hash ^= hash >> 32;
+        hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as u32 as i32
+    }
+
+    fn week(&self, week: i64) -> i32 {
+        self.term(Kind::Week, &week.to_le_bytes())
+    }
+
+    /// The terms of all `values`, or the one that stands for too many.
+    fn all_or(&self, many: Kind, values: Vec<i32>, max: usize) -> Vec<i32> {
+        if values.len() > max { vec![self.term(many, &[])] } else { values }
+    }
+
+    fn leaves(&self, value: &Value) -> Vec<i32> {
+        let mut terms = Vec::new();
+        value.leaves(&mut |leaf| terms.push(self.term(Kind::Leaf, leaf)));
+        distinct(terms)
+    }
+
+    /// The terms of a title. The prefix of a fork title is one term of any length: a fork costs as much as its own
+    /// title, and a fork without a title almost nothing.
+    fn title(&self, title: &str) -> Vec<i32> {
+        match unforked(title) {
+            None => self.trigrams(title),
+            Some("Untitled") => vec![self.term(Kind::ForkedUntitled, &[])],
+            Some(own) => {
+                let mut terms = self.trigrams(own);
+                terms.push(self.term(Kind::Forked, &[]));
+                terms
+            }
+        }
+    }
+
+    /// The terms of titles of forks in which `text` can stand although their own title does not hold it.
+    fn of_forks(&self, text: &str) -> impl Iterator<Item = i32> {
+        let text = folded(text);
+        let begins_within = |before: &str| {
+            (0..before.len()).any(|at| before[at..].starts_with(&text) || text.starts_with(&before[at..]))
+        };
+        let counted = text.starts_with(|first: char| first.is_ascii_digit() || first == ')');
+        let forked = counted || begins_within("forked: ") || begins_within("forked(");
+        let untitled = forked || "untitled".contains(&text);
+        let terms = [(forked, Kind::Forked), (untitled, Kind::ForkedUntitled)];
+        terms.into_iter().filter(|(can, _)| *can).map(|(_, kind)| self.term(kind, &[])).collect::<Vec<_>>().into_iter()
+    }
+
+    fn trigrams(&self, text: &str) -> Vec<i32> {
+        let text = folded(text);
+        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let runs = starts.windows(TRIGRAM + 1).map(|run| &text[run[0]..run[TRIGRAM]]);
+        distinct(runs.map(|run| self.term(Kind::Trigram, run.as_bytes())).collect())
+    }
+}
+
+fn distinct(mut terms: Vec<i32>) -> Vec<i32> {
+    terms.sort_unstable();
+    terms.dedup();
+    terms
+}
+
+/// The week of a birth.
+fn birthweek(created: Timestamp) -> i64 {
+    created.minute().div_euclid(MINUTES_A_DAY * DAYS_A_WEEK)
+}
+
+impl Terms {
+    /// The terms of a thread with this record, born at `created`.
+    pub fn of(account: &Account, created: Timestamp, record: &Record) -> Self {
+        let maker = Maker { account, archived: record.archived };
+        let tags = tags(record);
+        let tagged = |kind: Kind, many: Kind| {
+            let terms = tags.iter().map(|tag| maker.term(kind, tag.as_bytes())).collect();
+            maker.all_or(many, distinct(terms), TAGS_MAX)
+        };
+        let leaves = record.metadata.as_ref().map_or_else(Vec::new, |json| maker.leaves(&Value::of(json)));
+        let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.title(title));
+        let mut day = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
+        day.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
+        day.push(maker.week(birthweek(created)));
+        Self {
+            minute: tagged(Kind::Tag, Kind::ManyTags),
+            day: distinct(day),
+            born: tagged(Kind::BornTag, Kind::BornManyTags),
+        }
+    }
+
+    /// All of them with their buckets, for a thread that is listed under `minute`.
+    pub fn rows(&self, created: Timestamp, minute: i64) -> impl Iterator<Item = (i32, i64)> {
+        let by_minute = self.minute.iter().map(move |term| (*term, minute));
+        let by_day = self.day.iter().map(move |term| (*term, day(minute)));
+        let by_birth = self.born.iter().map(move |term| (*term, created.minute()));
+        by_minute.chain(by_day).chain(by_birth)
+    }
+
+    /// Whether any of them moves with the minute.
+    pub fn is_tagged(&self) -> bool {
+        !self.minute.is_empty()
+    }
+}
+
+/// Something asked that a thread can only meet if it has one of these terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The terms, of which a thread must have one.
+    pub any_of: Vec<i32>,
+    /// The time bucket of the terms.
+    pub bucket: Bucket,
+}
+
+impl ListFilter {
+    /// The terms for the asked tag, sorted by the last change or by the birth.
+    pub(crate) fn tag_need(&self, account: &Account, archived: bool, bucket: Bucket) -> Option<Need> {
+        let maker = Maker { account, archived };
+        let (kind, many) = match bucket {
+            Bucket::Minute | Bucket::Day => (Kind::Tag, Kind::ManyTags),
+            Bucket::Born => (Kind::BornTag, Kind::BornManyTags),
+        };
+        let tag = self.tag.as_ref()?;
+        Some(Need { any_of: vec![maker.term(kind, tag.as_bytes()), maker.term(many, &[])], bucket })
+    }
+
+    /// The terms that a thread must have for the asked metadata and title: all of these.
+    pub(crate) fn word_needs(&self, account: &Account, archived: bool) -> Vec<Need> {
+        let maker = Maker { account, archived };
+        let leaves = self.metadata.as_ref().map_or_else(Vec::new, |value| maker.leaves(value));
+        let trigrams = self.title.as_deref().map_or_else(Vec::new, |text| maker.trigrams(text));
+        let need = |many: Kind| {
+            let many = maker.term(many, &[]);
+            move |term: i32| Need { any_of: vec![term, many], bucket: Bucket::Day }
+        };
+        let leaves = leaves.into_iter().take(ASKED_MAX).map(need(Kind::ManyLeaves));
+        let of_forks: Vec<i32> = self.title.iter().flat_map(|text| maker.of_forks(text)).collect();
+        let titled = |need: Need| Need { any_of: [need.any_of, of_forks.clone()].concat(), ..need };
+        leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams)).map(titled)).collect()
+    }
+
+    /// The terms of births from `first` to `last`, week by week; none if there are more than `max` weeks.
+    pub(crate) fn birth_need(
+        &self,
+        account: &Account,
+        archived: bool,
+        (first, last): (Timestamp, Timestamp),
+        max: usize,
+    ) -> Option<Need> {
+        let maker = Maker { account, archived };
+        let weeks = birthweek(first)..=birthweek(last);
+        let few = usize::try_from(weeks.end().saturating_sub(*weeks.start())).is_ok_and(|weeks| weeks < max);
+        few.then(|| Need { any_of: weeks.map(|week| maker.week(week)).collect(), bucket: Bucket::Day })
+    }
+}
+
+/// Some of many terms, from all over them.
+fn spread(terms: Vec<i32>) -> Vec<i32> {
+    let step = terms.len().div_ceil(ASKED_MAX).max(1);
+    terms.into_iter().step_by(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use threadkeep_model::Json;
+
+    use super::*;
+
+    fn record(metadata: &str, title: &str) -> Record {
+        let metadata = Some(Json::parse("metadata", metadata).expect("json"));
+        Record { metadata, title: Some(title.into()), ..Record::default() }
+    }
+
+    fn filter(metadata: &str, title: &str) -> ListFilter {
+        let metadata = Some(Value::of(&Json::parse("metadata", metadata).expect("json")));
+        ListFilter { metadata, title: Some(title.into()), ..ListFilter::default() }
+    }
+
+    #[test]
+    fn a_thread_that_is_meant_has_every_term_that_is_needed() {
+        let many: String = (0..300).map(|n| format!(r#""k{n}":{n},"#)).collect();
+        let many = format!(r#"{{{many}"a":{{"b":[1]}}}}"#);
+        let long: String = (0..400).map(|n| format!("{n} ")).collect();
+        for (metadata, title) in
+            [(r#"{"a":{"b":[2,1]},"c":null}"#, "Some RELEASE notes"), (many.as_str(), "release"), ("{}", long.as_str())]
+        {
+            let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(metadata, title));
+            let filter = filter(if metadata == "{}" { "{}" } else { r#"{"a":{"b":[1.0]}}"# }, &title[..4]);
+            for need in filter.word_needs(&Account::local(), false) {
+                assert!(need.any_of.iter().any(|term| terms.day.contains(term)), "{title}");
+            }
+            assert!(terms.day.len() < LEAVES_MAX + TRIGRAMS_MAX);
+        }
+    }
+
+    #[test]
+    fn whatever_stands_in_the_title_of_a_fork_is_found() {
+        let titles =
+            ["Forked: Untitled", "Forked(12): Untitled", "Forked: Release notes", "Forked(2): (3): x", "forked: y"];
+        for title in titles {
+            let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", title));
+            let starts: Vec<usize> = title.char_indices().map(|(at, _)| at).collect();
+            for start in &starts {
+                for end in starts.iter().map(|at| at + 1).filter(|end| end > start) {
+                    let text = &title[*start..end];
+                    for need in filter("{}", &text.to_uppercase()).word_needs(&Account::local(), false) {
+                        assert!(need.any_of.iter().any(|term| terms.day.contains(term)), "{text:?} in {title:?}");
+                    }
+                }
+            }
+        }
+        let untitled = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", "Forked: Untitled"));
+        assert_eq!(untitled.day.len(), 2, "one for the title, one for its birth");
+    }
+
+    #[test]
+    fn terms_tell_accounts_and_archived_threads_apart() {
+        let of = |account: &str, archived| {
+            let record = Record { archived, ..record(r#"{"tags":["a"]}"#, "release") };
+            Terms::of(&Account::new(account).expect("an account"), Timestamp::from_micros(0), &record)
+        };
+        let all = [of("a", false), of("a", true), of("b", false)];
+        for (at, one) in all.iter().enumerate() {
+            for other in &all[at + 1..] {
+                assert!(one.minute.iter().chain(&one.day).all(|term| !other.day.contains(term)));
+                assert!(one.minute != other.minute && one.born != other.born);
+            }
+        }
+    }
+
+    /// These numbers are on disk.
+    #[test]
+    fn terms_stay_the_same() {
+        let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(r#"{"tags":["a"]}"#, "abc"));
+        let day = vec![-1280331438, -258327116, 1337876842];
+        assert_eq!((terms.minute, terms.born, terms.day), (vec![-2015588268], vec![1203452584], day));
+    }
+}

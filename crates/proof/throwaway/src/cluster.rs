@@ -1,0 +1,205 @@
+//! One PostgreSQL server in a temporary folder, and the watchdog that clears both away.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::installation::{Installation, run};
+use crate::{Error, random_hex};
+
+const SUPERUSER: &str = "threadkeep";
+
+/// Below the ports that systems hand out for outgoing connections, so that none of those takes a crashed server's port.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+const PORTS_TRIED_MAX: usize = 20;
+
+/// Durable against a crash of the server, which is what tests see, and not against a power cut, which is slow. A socket
+/// in the data folder itself, as `.`, is never too long a path.
+const SETTINGS: &str = "
+fsync = off
+full_page_writes = off
+max_connections = 200
+shared_buffers = 64MB
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '.'
+logging_collector = off
+";
+
+/// A private PostgreSQL server on 127.0.0.1, with a superuser and a password. Dropping it stops the server and removes
+/// its folder; so does every end of this process.
+#[derive(Debug)]
+pub struct Cluster {
+    installation: Installation,
+    folder: PathBuf,
+    port: u16,
+    password: String,
+    watchdog: Watchdog,
+}
+
+impl Cluster {
+    /// Makes a cluster and starts it. It accepts connections once this returns.
+    ///
+    /// # Errors
+    /// If PostgreSQL is missing, or one of its programs fails: the command, its exit, its stderr and the log of the
+    /// server.
+    pub fn start() -> Result<Cluster, Error> {
+        let installation = Installation::find()?;
+        let failed = |error: std::io::Error| Error::because("making a folder for PostgreSQL", &error);
+        let folder = tempfile::Builder::new().prefix("threadkeep-").tempdir_in(installation.temporary_folder());
+        let folder = folder.map_err(failed)?;
+        installation.give(folder.path())?;
+        let watchdog = Watchdog::over(&installation, folder.path())?;
+        let folder = folder.keep();
+
+        let mut cluster = Cluster { installation, folder, port: 0, password: random_hex::<16>(), watchdog };
+        cluster.init()?;
+        let mut tried = 0;
+        loop {
+            cluster.port = random_port();
+            tried += 1;
+            match cluster.launch() {
+                Err(_) if tried < PORTS_TRIED_MAX && cluster.port_was_taken() => {}
+                outcome => return outcome.map(|()| cluster),
+            }
+        }
+    }
+
+    /// `postgres://threadkeep:PASSWORD@127.0.0.1:PORT/postgres`, the same after a restart.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}/postgres", self.password, self.port)
+    }
+
+    /// Stops the server as a crash does: connections break, nothing is flushed, and the next start recovers from the
+    /// log. The server is gone once this returns.
+    ///
+    /// # Errors
+    /// If it was not running, or did not stop.
+    pub fn crash(&self) -> Result<(), Error> {
+        run(self.pg_ctl("stop")?.args(["--mode=immediate", "--wait"])).map(drop)
+    }
+
+    /// Starts the server again after a [`crash`](Cluster::crash), on the same port. It accepts connections once this
+    /// returns.
+    ///
+    /// # Errors
+    /// If it does not start, with the server's log.
+    pub fn restart(&self) -> Result<(), Error> {
+        self.launch()
+    }
+
+    fn init(&self) -> Result<(), Error> {
+        let password_file = self.folder.join("password");
+        write(&password_file, &self.password)?;
+        self.installation.give(&password_file)?;
+        run(self
+            .command("initdb")?
+            .arg("--pgdata")
+            .arg(self.data())
+            .arg("--pwfile")
+            .arg(&password_file)
+            .args(["--username", SUPERUSER, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
+            .args(["--no-sync", "--no-instructions"]))?;
+        let settings = self.data().join("postgresql.conf");
+        let defaults = std::fs::read_to_string(&settings)
+            .map_err(|error| Error::because(format_args!("reading {}", settings.display()), &error))?;
+        write(&settings, &(defaults + SETTINGS))
+    }
+
+    fn launch(&self) -> Result<(), Error> {
+        let _ = std::fs::remove_file(self.log());
+        run(self.pg_ctl("start")?.arg("--wait").arg("--log").arg(self.log()).args(["-o", &format!("-p {}", self.port)]))
+            .map(drop)
+            .map_err(|error| Error::new(format!("{error}\nThe server's log:\n{}", self.logged())))
+    }
+
+    fn port_was_taken(&self) -> bool {
+        self.logged().contains("could not create any TCP/IP sockets")
+    }
+
+    fn logged(&self) -> String {
+        std::fs::read_to_string(self.log()).unwrap_or_else(|error| format!("({}: {error})", self.log().display()))
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    fn pg_ctl(&self, action: &str) -> Result<Command, Error> {
+        let mut command = self.command("pg_ctl")?;
+        command.arg(action).arg("--pgdata").arg(self.data());
+        Ok(command)
+    }
+
+    /// Invariant: the watchdog waits for every program that works in the folder, because each holds the pipe too. Else
+    /// a server could start after the watchdog looked for one. The server itself reads from /dev/null and does not hold
+    /// it.
+    fn command(&self, program: &str) -> Result<Command, Error> {
+        let mut command = self.installation.command(self.installation.program(program));
+        command.stdin(self.watchdog.leash()?);
+        Ok(command)
+    }
+}
+
+/// A shell that waits for the end of its input, which comes when the last holder of the pipe's other end is gone; then
+/// it stops the server and removes the folder.
+#[derive(Debug)]
+struct Watchdog {
+    shell: Child,
+    /// `None` only while dropping.
+    pipe: Option<ChildStdin>,
+}
+
+impl Watchdog {
+    fn over(installation: &Installation, folder: &Path) -> Result<Watchdog, Error> {
+        const SCRIPT: &str = r#"
+            trap '' HUP INT TERM
+            read -r end
+            if [ -e "$2/data/postmaster.pid" ]; then "$1" stop --pgdata "$2/data" --mode=immediate --wait; fi
+            rm -rf "$2"
+        "#;
+        let mut command = installation.command("/bin/sh");
+        command.arg("-c").arg(SCRIPT).arg("watchdog").arg(installation.program("pg_ctl")).arg(folder);
+        // A process group of its own: Ctrl-C on the terminal ends the tests and not the watchdog. And no output, or
+        // readers of the tests' output would wait for the end of the watchdog.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut shell =
+            command.spawn().map_err(|error| Error::because("starting the watchdog with /bin/sh", &error))?;
+        let pipe = shell.stdin.take();
+        Ok(Watchdog { shell, pipe })
+    }
+
+    /// One more holder of the pipe.
+    fn leash(&self) -> Result<Stdio, Error> {
+        let pipe = self.pipe.as_ref().expect("the pipe is open until the watchdog is dropped");
+        let copy: OwnedFd = pipe
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| Error::because("copying the pipe to the watchdog", &error))?;
+        Ok(Stdio::from(copy))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.pipe = None;
+        if let Err(error) = self.shell.wait() {
+            eprintln!("waiting for the watchdog of a PostgreSQL server: {error}");
+        }
+    }
+}
+
+fn random_port() -> u16 {
+    let random = getrandom::u32().expect("the system has random bytes");
+    let below_length = random % u32::from(PORTS.end - PORTS.start);
+    PORTS.start + u16::try_from(below_length).expect("the range is shorter than 65536")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(|error| Error::because(format_args!("writing {}", path.display()), &error))
+}

@@ -1,0 +1,323 @@
+//! The edge: what every request passes on its way in, and every answer on its way out.
+//!
+//! In: an id, sizes, where the request claims to come from and to go to, what it accepts. Out: the id, problems written
+//! down, a count, and a line in the log. Neither the log nor the metrics hold queries, keys or anything that was said.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use threadkeep::{Invalid, SystemWorld, Timestamp, World};
+use threadkeep_calls::{ErrorCode, Problem, Status};
+use tracing::Instrument;
+
+use crate::access::is_stream;
+use crate::answer::Refused;
+use crate::app::App;
+use crate::leftover::lend;
+use crate::serve::Peer;
+
+/// The header with the id of a request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest id that a client may give its request, in bytes.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+/// Longest path and query, in bytes.
+const URI_BYTES_MAX: usize = 8 << 10;
+/// Most bytes of all headers together.
+const HEADER_BYTES_MAX: usize = 32 << 10;
+/// Most headers.
+const HEADERS_MAX: usize = 100;
+/// Longest path in the log, in bytes.
+const PATH_BYTES_LOGGED: usize = 256;
+
+/// A line of the log.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    time: Timestamp,
+    event: &'static str,
+    request_id: &'a str,
+    method: &'a str,
+    path: &'a str,
+    status: u16,
+    ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<std::net::IpAddr>,
+}
+
+pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    let mut path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let (request, leftover) = lend(request);
+    let response = match admit(&app, &request) {
+        Ok(()) => {
+            let span = tracing::debug_span!("request", id = %id, method = known(&method), route = %route);
+            contained(next.run(request)).instrument(span).await
+        }
+        Err(refused) => {
+            drop(request);
+            refused.into_response()
+        }
+    };
+    let mut response = told(response, &id);
+    if let Some(leftover) = leftover
+        && !leftover.read_away().await
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let (status, took) = (response.status().as_u16(), start.elapsed());
+    app.metrics.answered(known(&method), &route, status, took);
+    if app.log.is_on() {
+        hide_names(&mut path);
+        let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
+        path.truncate(end.unwrap_or(0));
+        let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+        let (request_id, method) = (id.as_str(), known(&method));
+        let line =
+            Line { time: SystemWorld.now(), event: "request", request_id, method, path: &path, status, ms, peer };
+        app.log.line(&line);
+    }
+    response
+}
+
+/// Takes what people call their files and values out of a path.
+fn hide_names(path: &mut String) {
+    let parts: Vec<&str> = path.split('/').collect();
+    if let ["", "v1", of @ ("threads" | "references"), id, kind @ ("files" | "kv"), _, ..] = parts[..] {
+        *path = format!("/v1/{of}/{id}/{kind}/…");
+    }
+}
+
+/// A panic is a broken invariant of ours: it ends one request, and nothing else.
+async fn contained(answer: impl Future<Output = Response>) -> Response {
+    let mut answer = pin!(answer);
+    let polled = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context))) {
+        Ok(Poll::Ready(response)) => Poll::Ready(Some(response)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => Poll::Ready(None),
+    });
+    polled.await.unwrap_or_else(|| unexplained(StatusCode::INTERNAL_SERVER_ERROR).into_response())
+}
+
+/// Methods that have a name of their own in counts and logs; a client can make up any number of others.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
+/// The id that the client gave, if it is short and plain, or a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let plain = |id: &&str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        !id.is_empty() && id.len() <= REQUEST_ID_BYTES_MAX && id.bytes().all(fits)
+    };
+    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
+    given.map_or_else(|| format!("{:032x}", SystemWorld.chance()), str::to_owned)
+}
+
+/// A problem that is still to be written down, or an answer that nobody explained.
+fn told(response: Response, id: &str) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let refused = match parts.extensions.remove::<Refused>() {
+        Some(refused) => refused,
+        None if parts.status.is_client_error() || parts.status.is_server_error() => {
+            let is_told = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+                let kind = kind.as_bytes();
+                kind.ends_with(b"json")
+            });
+            if is_told {
+                return Response::from_parts(parts, body);
+            }
+            unexplained(parts.status)
+        }
+        None => return Response::from_parts(parts, body),
+    };
+    let mut response = refused.render(id);
+    for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
+        if let Some(value) = parts.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}
+
+fn unexplained(status: StatusCode) -> Refused {
+    let problem = match status {
+        StatusCode::NOT_FOUND => Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such path"),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            Problem::new(Status::MethodNotAllowed, ErrorCode::MethodNotAllowed, "this path does not take that method")
+        }
+        status if status.is_client_error() => {
+            Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, "the request is malformed")
+        }
+        _ => Problem::new(Status::Internal, ErrorCode::Internal, "something went wrong here"),
+    };
+    problem.into()
+}
+
+/// Refuses what is too large, comes from or goes to somewhere else, or cannot be answered in words it accepts.
+fn admit(app: &App, request: &Request) -> Result<(), Refused> {
+    let headers = request.headers();
+    let uri = request.uri();
+    let uri_bytes = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if uri_bytes > URI_BYTES_MAX {
+        let detail = format!("path and query have at most {URI_BYTES_MAX} bytes together");
+        return Err(Problem::new(Status::UriTooLong, ErrorCode::TooLarge, detail).into());
+    }
+    let header_bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if header_bytes > HEADER_BYTES_MAX || headers.len() > HEADERS_MAX {
+        let detail = format!("at most {HEADERS_MAX} headers and {HEADER_BYTES_MAX} bytes of them are accepted");
+        return Err(Problem::new(Status::HeadersTooLarge, ErrorCode::TooLarge, detail).into());
+    }
+    for name in [header::HOST, header::AUTHORIZATION, header::CONTENT_TYPE, header::IF_MATCH] {
+        if headers.get_all(&name).iter().nth(1).is_some() {
+            return Err(Invalid::parameter(name.as_str(), "stands twice among the headers").into());
+        }
+    }
+    admit_origin(app, headers, uri.host())?;
+    admit_accept(headers, uri.path())
+}
+
+/// A request has to name this host, and to come from no page of another one.
+fn admit_origin(app: &App, headers: &HeaderMap, target: Option<&str>) -> Result<(), Refused> {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    let named = target.or(text(header::HOST));
+    let Some(named) = named else {
+        return Err(Invalid::parameter("Host", "is missing").into());
+    };
+    let elsewhere = |what: &str| -> Refused {
+        let problem = Problem::new(Status::Forbidden, ErrorCode::Forbidden, format!("{what} is not this server"));
+        problem.hint("use the address that the server printed when it started").into()
+    };
+    if app.settings.loopback && !is_loopback(named) {
+        return Err(elsewhere("the host that the request names"));
+    }
+    let Some(origin) = text(header::ORIGIN) else { return Ok(()) };
+    let from = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
+    let is_own = from.is_some_and(|from| if app.settings.loopback { is_loopback(from) } else { from == named });
+    if is_own { Ok(()) } else { Err(elsewhere("the page that the request comes from")) }
+}
+
+/// Whether an authority names this machine to itself.
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((host, port)) if port.is_empty() || is_port(port) => host,
+            _ => return false,
+        },
+        None => match authority.split_once(':') {
+            Some((host, port)) if is_port(&format!(":{port}")) => host,
+            Some(_) => return false,
+            None => authority,
+        },
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host.to_ascii_lowercase().ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// A request has to accept what the path answers with.
+fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
+    let offered = if is_stream(path) {
+        "text/event-stream"
+    } else if is_file(path) {
+        // A file is what it was written as.
+        return Ok(());
+    } else if path == "/metrics" {
+        "text/plain"
+    } else if path.ends_with("/admin/export") {
+        "application/x-ndjson"
+    } else if path.ends_with("/admin/backup") {
+        "application/vnd.sqlite3"
+    } else if matches!(path, "/" | "/docs" | "/sign-in" | "/sign-out") || path.starts_with("/docs/") {
+        "text/html"
+    } else {
+        "application/json"
+    };
+    let family = offered.split_once('/').map_or("", |(family, _)| family);
+    let mut asked = headers.get_all(header::ACCEPT).iter().peekable();
+    if asked.peek().is_none() {
+        return Ok(());
+    }
+    let fits = |range: &str| {
+        let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        range == "*/*" || range == offered || range.strip_suffix("/*") == Some(family)
+    };
+    let accepted = asked.any(|value| value.to_str().is_ok_and(|value| value.split(',').any(fits)));
+    if accepted {
+        return Ok(());
+    }
+    let detail = format!("this path answers with {offered}, which the request does not accept");
+    Err(Problem::new(Status::NotAcceptable, ErrorCode::NotAcceptable, detail).into())
+}
+
+/// Whether this is the path of a file.
+fn is_file(path: &str) -> bool {
+    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "v1", "threads" | "references", _, "files", _, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_made_to_point_here_is_not_this_machine() {
+        for host in
+            ["localhost", "localhost:8473", "127.0.0.1:1", "[::1]:80", "[::1]", "app.localhost:3000", "127.9.9.9"]
+        {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:x",
+            "[::1",
+            "10.0.0.1",
+            "localhost:1:2",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_taken_if_it_is_short_and_plain() {
+        let id = |given: &str| {
+            let value = HeaderValue::from_str(given).expect("a value");
+            request_id(&HeaderMap::from_iter([(REQUEST_ID, value)]))
+        };
+        assert_eq!(id("req-1.a:b_c"), "req-1.a:b_c");
+        for odd in ["", "a b", "<script>", &"x".repeat(129)] {
+            assert_eq!(id(odd).len(), 32, "{odd}");
+        }
+    }
+}
