@@ -473,10 +473,10 @@ fn others(house: &House) -> Vec<Sample> {
     let merged = house.talk();
     let part = id(&house.ada("fork", Some(&merged), json!({})));
     house.ada("append", Some(&part), json!({"role": "user", "content": "more"}));
-    let record = id(&house.ada("merge", Some(&merged), json!({"sources": [part]})));
-    let reference = id(&house.ada("reference", Some(&thread), json!({"target": fork})));
+    let record = house.ada("merge", Some(&merged), json!({"sources": [part]}))["mergeId"].clone();
+    let reference = house.ada("reference", Some(&thread), json!({"target": fork}))["refId"].clone();
     let observer = id(&house.ada("observe", Some(&thread), json!({"target": fork})));
-    let merge = |dry: bool| json!({"sources": [fork], "dryRun": dry});
+    let merge = |asks: bool| json!({"sources": [fork], "requiresApproval": asks});
     let target = |thread: &str| json!({"target": thread});
     vec![
         on("merge", &thread, merge(false), merge(true)),
