@@ -1,7 +1,7 @@
 //! Commands that are one call on a thread: the fields of the call are its arguments, and the answer is printed.
 //!
-//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs get
-//! its JSON.
+//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs
+//! get its JSON.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -13,8 +13,8 @@ use threadkeep_client::Error;
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 
-/// Makes commands of calls: `Command: Call under CONDITIONS { fields }`. A block after `=>` prints the answer in another
-/// way; it is given the context, the thread as it was before, the call and the answer.
+/// Makes commands of calls: `Command: Call under CONDITIONS { fields }`. A block after `=>` prints the answer in
+/// another way; it is given the context, the thread as it was before, the call and the answer.
 macro_rules! plain {
     ($(
         $(#[$meta:meta])*

@@ -189,7 +189,8 @@ plain! {
         item: QueuedId,
     } => (context, _, remove, done) {
         let item = remove.item;
-        context.note_or_show(done, if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") })
+        let note = if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") };
+        context.note_or_show(done, note)
     }
 
     /// End the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more
