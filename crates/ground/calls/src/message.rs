@@ -21,10 +21,10 @@ pub struct Message<'a> {
     /// The name of the speaker or the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
-    /// What it says: a string, or typed parts.
+    /// The content: a string, or typed parts.
     #[schemars(with = "threadkeep_model::Content")]
     pub content: Cow<'a, RawValue>,
-    /// Free-form JSON object.
+    /// Metadata of the writer: a JSON object.
     #[schemars(with = "threadkeep_model::schema::Object")]
     pub metadata: Cow<'a, RawValue>,
     /// Whether lists hide it.
@@ -36,7 +36,7 @@ pub struct Message<'a> {
     pub parent_id: Option<MessageId>,
     /// Whether it is whole.
     pub status: MessageStatus,
-    /// Who said it.
+    /// The actor that wrote it.
     pub actor: Actor,
     /// When it entered the log.
     pub created_at: Timestamp,

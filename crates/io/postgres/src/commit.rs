@@ -17,7 +17,8 @@ use crate::codec::{
 use crate::connect::{key_lock, thread_lock};
 use crate::error::{from_commit, from_postgres};
 use crate::keys;
-use crate::tables::{EntryRow, Place, Rows, Statement, clash, put_blobs};
+use crate::statement::{Place, Statement};
+use crate::tables::{EntryRow, Rows, clash, put_blobs};
 use crate::{Clock, Shared};
 
 /// The change of one thread by a commit, decided before the first write.

@@ -1,11 +1,8 @@
 //! Connections: the first one, which looks at the server, and the pool.
 
-use std::future::Future;
-use std::task::Poll;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use futures_util::future::maybe_done;
 use threadkeep_store::{KeyQuery, Result, StoreError};
 use tokio_postgres::{AsyncMessage, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -123,21 +120,3 @@ pub(crate) fn thread_lock(key: i64) -> i64 {
 const THREAD_TAG: i64 = 0x5448 << 48;
 const UPKEEP_TAG: i64 = 0x5449 << 48;
 const KEY_TAG: i64 = 0x544b << 48;
-
-/// Runs requests one after the other without waiting in between: each is sent when it is first polled.
-pub(crate) async fn in_order<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut requests: Vec<_> = requests.map(|request| Box::pin(maybe_done(request))).collect();
-    std::future::poll_fn(|context| {
-        for request in &mut requests {
-            let _ = request.as_mut().poll(context);
-        }
-        Poll::Ready(())
-    })
-    .await;
-    let mut answers = Vec::with_capacity(requests.len());
-    for mut request in requests {
-        request.as_mut().await;
-        answers.extend(request.as_mut().take_output());
-    }
-    answers
-}

@@ -7,7 +7,7 @@ use threadkeep_model::{CellIs, Derived, ItemIs, ItemKind, MessageId, QueuedId, T
 use threadkeep_store::Result;
 
 use crate::codec::{key, segment_key};
-use crate::tables::{Place, Statement, run};
+use crate::statement::{Place, Statement, run};
 
 /// Rows that follow from entries and have tables of their own.
 #[derive(Default)]

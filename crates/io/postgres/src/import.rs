@@ -11,7 +11,8 @@ use crate::Shared;
 use crate::codec::{SEGMENT_COLUMNS, get, key, position, segment_id, segment_key, segment_row, thread_id};
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
-use crate::tables::{EntryRow, Place, Rows, put_blobs};
+use crate::statement::Place;
+use crate::tables::{EntryRow, Rows, put_blobs};
 
 impl Shared {
     pub(crate) async fn import(&self, batch: &ImportBatch) -> Result<()> {

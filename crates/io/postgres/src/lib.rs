@@ -29,6 +29,7 @@ mod rebuild;
 mod registry;
 mod schema;
 mod shelves;
+mod statement;
 mod tables;
 mod terms;
 mod tls;

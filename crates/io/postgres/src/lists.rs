@@ -9,8 +9,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{self, get, key, limit, thread_columns};
-use crate::connect::in_order;
 use crate::read::rows;
+use crate::statement::in_order;
 
 pub(crate) async fn list(client: &Object, query: ListQuery) -> Result<Vec<Thread>> {
     Ok(run(client, ListRun::page(query)).await?.into_page())

@@ -15,7 +15,8 @@ use tokio_postgres::{Client, Row, Statement};
 use crate::append::Append;
 use crate::call::{Lost, inline};
 use crate::codec::{HEAD_WIDTH, head, key, rest};
-use crate::connect::{Connections, in_order, thread_lock};
+use crate::connect::{Connections, thread_lock};
+use crate::statement::in_order;
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
 

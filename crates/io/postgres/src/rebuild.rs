@@ -8,7 +8,8 @@ use crate::codec::{Actors, ENTRY_WIDTH, SEGMENT_COLUMNS, entry_columns, get, key
 use crate::derived::DerivedRows;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
-use crate::tables::{Place, Rows, message_columns};
+use crate::statement::Place;
+use crate::tables::{Rows, message_columns};
 use crate::terms;
 use crate::{Shared, cells};
 

@@ -4,24 +4,14 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    Account, BlobId, Body, Derived, Head, Kind, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
-    strip_nulls,
+    Account, BlobId, Body, Derived, Head, Kind, Record, Tally, Thread, ThreadId, Timestamp, strip_nulls,
 };
 use threadkeep_store::{CHUNK_BYTES, Result, SegmentRow, StoreError};
-use tokio_postgres::types::ToSql;
 
 use crate::codec::{key, rest, segment_key, tally_numbers, work_bytes};
-use crate::connect::in_order;
 use crate::derived::DerivedRows;
+use crate::statement::{Place, Statement, run};
 use crate::terms::ListedRows;
-
-/// Where an entry goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) thread: ThreadId,
-    pub(crate) segment: SegmentId,
-    pub(crate) position: Position,
-}
 
 /// The values of the row of an entry.
 pub(crate) struct EntryRow<'a> {
@@ -149,46 +139,6 @@ impl Records {
         self.main.push(record.main_thread_id.map(key));
         self.record.push(record.encode());
     }
-}
-
-/// A statement with its values.
-pub(crate) struct Statement<'a> {
-    sql: std::borrow::Cow<'a, str>,
-    params: Vec<&'a (dyn ToSql + Sync)>,
-}
-
-impl<'a> Statement<'a> {
-    pub(crate) fn new(sql: impl Into<std::borrow::Cow<'a, str>>, params: Vec<&'a (dyn ToSql + Sync)>) -> Self {
-        Self { sql: sql.into(), params }
-    }
-
-    pub(crate) fn sql(&self) -> &str {
-        &self.sql
-    }
-
-    pub(crate) fn params(&self) -> &[&'a (dyn ToSql + Sync)] {
-        &self.params
-    }
-
-    /// Ends the transaction. If a statement before it failed, the server takes all back.
-    pub(crate) fn commit() -> Self {
-        Self::new("COMMIT", Vec::new())
-    }
-}
-
-/// Runs statements one after the other without waiting in between. The first that fails is told; those after it are
-/// refused by the server, as the transaction is broken.
-pub(crate) async fn run(client: &Object, statements: &[Statement<'_>]) -> Result<(), tokio_postgres::Error> {
-    let mut prepared = Vec::with_capacity(statements.len());
-    for statement in statements {
-        prepared.push(client.prepare_cached(&statement.sql).await?);
-    }
-    let running =
-        prepared.iter().zip(statements).map(|(prepared, statement)| client.execute(prepared, &statement.params));
-    for result in in_order(running).await {
-        result?;
-    }
-    Ok(())
 }
 
 impl Rows {

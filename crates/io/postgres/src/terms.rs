@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::codec::{self, get, key, limit, thread_columns};
 use crate::read::rows;
-use crate::tables::Statement;
+use crate::statement::Statement;
 
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;

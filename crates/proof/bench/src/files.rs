@@ -78,7 +78,7 @@ fn filled(bench: &Bench, ours: &Ours, files: usize, bytes: usize, folder: Option
             }
             written.push(NewFile::new(&path, content)?);
         }
-        let write = WriteFiles { files: written, over: Over::Anything, expected: None };
+        let write = WriteFiles { files: written, over: Over::Anything };
         bench.runtime.block_on(ours.engine.write_files(thread, write))?;
     }
     Ok(thread)
@@ -201,7 +201,7 @@ fn searches(bench: &Bench, ours: &Ours, folder: &Path, sizes: &Sizes) -> Result<
             let output = output.map_err(|error| format!("ripgrep is needed beside us (package ripgrep): {error}"))?;
             let other = began.elapsed().as_secs_f64() * 1e3;
             let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
-            if lines != found.files.iter().map(|(_, matches)| matches.len()).sum::<usize>() {
+            if lines != found.files.iter().map(|file| file.matches.len()).sum::<usize>() {
                 return Err(format!("ripgrep found {lines} lines with {pattern}, we did not").into());
             }
             if round > 0 {

@@ -105,7 +105,7 @@ fn build(bench: &Bench, place: &Place, size: usize, later: Later) -> Result<(Thr
                 let edit = EditMessage::content(message, Content::text("Said better."));
                 ours.engine.edit_message(thread, edit).await?;
             } else {
-                ours.engine.delete_message(thread, DeleteMessage { message, expected: None }).await?;
+                ours.engine.delete_message(thread, DeleteMessage { message: message.into() }).await?;
             }
         }
         Ok::<(), crate::Error>(())

@@ -60,7 +60,7 @@ async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) 
     let edited = keep.engine.edit_queued(thread, edit).await.expect("an edit");
     assert_eq!((edited.id, edited.number, edited.queued_message.content.to_text().as_ref()), (b.id, b.number, "B"));
     let remove = RemoveQueued { item: c.id };
-    assert!(keep.engine.remove_queued(thread, remove.clone()).await.expect("a removal"));
+    assert!(keep.engine.remove_queued(thread, remove).await.expect("a removal"));
     assert!(!keep.engine.remove_queued(thread, remove).await.expect("nothing to remove"));
     assert_eq!(waits(&keep, thread).await, "B d");
     assert_eq!(keep.shows(thread).await, "a", "what waits is not said yet");
