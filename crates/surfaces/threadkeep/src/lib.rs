@@ -112,7 +112,8 @@ pub use threadkeep_calls::{
     Mention, Merge, MergeTold, ModelMessage, NewAttachment, NewMessage, NotifyParent, Observe, Project, Queue, Queued,
     Refer, Reference, References, Relationship, RelationshipRole, RemoveQueued, RevokeApproval, RevokeDelegation,
     Rollback, RollbackTo, Sandbox, Scope, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StepName, Subagent,
-    TakeWriter, ThreadEvent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update, Value,
+    TakeWriter, Terminate, ThreadEvent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update,
+    Value,
 };
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{

@@ -27,6 +27,7 @@ mod tls;
 mod tour;
 mod transfer;
 mod uploads;
+mod walk;
 mod watch;
 mod work;
 mod writer;

@@ -97,7 +97,7 @@ impl Serving {
     }
 }
 
-fn answer(mut socket: TcpStream) -> Option<(u16, Value)> {
+pub fn answer(mut socket: TcpStream) -> Option<(u16, Value)> {
     let mut said = String::new();
     socket.read_to_string(&mut said).ok()?;
     let (head, body) = said.split_once("\r\n\r\n")?;

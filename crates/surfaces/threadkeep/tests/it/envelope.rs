@@ -10,8 +10,8 @@ use threadkeep::{
     EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff, IdempotencyKey, Inject,
     InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
     NotifyParent, Observe, Position, Queue, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
-    RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Spawn, Step, Subagent, ThreadId, Transfer, Truncate,
-    Unarchive, Unobserve, Update, Uuid, Version,
+    RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Spawn, Step, Subagent, Terminate, ThreadId, Transfer,
+    Truncate, Unarchive, Unobserve, Update, Uuid, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -219,6 +219,8 @@ async fn work(walk: &mut Walk<'_>) {
     let (thread, _) = talk(keep).await;
     walk.without_parameters(thread, Archive {}).await;
     walk.without_parameters(thread, Unarchive {}).await;
+    walk.without_parameters(thread, Terminate {}).await;
+    let (thread, _) = talk(keep).await;
     let moved = |reason: &str| ChangeLifecycle { action: LifecycleAction::Suspend, reason: because(reason) };
     walk.goes(thread, thread, moved("x"), moved("y")).await;
 }

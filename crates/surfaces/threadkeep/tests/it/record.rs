@@ -109,8 +109,8 @@ async fn every_operation_is_one_verb(keep: Keep) {
         ChangeLifecycle, ChangeOwner, Content, DeleteFile, DeleteMessage, DeleteValue, Deny, EditMessage, EditQueued,
         End, Event, EventKind, ExecutionStatus, Fork, Handoff, MakeDirectory, Mention, MessageBody, MoveFile, NewFile,
         NotifyParent, Observe, Queue, Refer, RemoveDirectory, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
-        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Transfer, Truncate, TruncateFrom,
-        Unarchive, Unobserve,
+        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Terminate, Transfer, Truncate,
+        TruncateFrom, Unarchive, Unobserve,
     };
     let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
     let ids = keep.ids(thread).await;
@@ -140,6 +140,7 @@ async fn every_operation_is_one_verb(keep: Keep) {
     let names = [
         carried(&keep, thread, Archive::default()).await,
         carried(&keep, thread, Unarchive::default()).await,
+        carried(&keep, other, Terminate::default()).await,
         carried(&keep, thread, Assign::to("coder")).await,
         carried(&keep, thread, ActivateSkill { skill }).await,
         carried(&keep, thread, Queue::from(MessageBody::user("s"))).await,
