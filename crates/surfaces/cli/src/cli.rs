@@ -167,6 +167,7 @@ commands! {
         Queue(work::Queue),
         EditQueued(work::EditQueued),
         RemoveQueued(work::RemoveQueued),
+        Terminate(work::Terminate),
         ModelMessages(work::ModelMessages),
         Inject(inject::Inject),
         Injections(inject::Injections),

@@ -141,6 +141,15 @@ impl Context {
         if self.json { self.out.json(value) } else { self.out.line(said) }
     }
 
+    /// Prints `value` for programs, or tells people on stderr.
+    pub(crate) fn note_or_show(&mut self, value: &impl Serialize, note: impl AsRef<str>) -> Result<(), Failure> {
+        if self.json {
+            return self.out.json(value);
+        }
+        self.note(note);
+        Ok(())
+    }
+
     /// Who acts.
     pub(crate) fn actor(&self) -> &Actor {
         &self.caller.actor

@@ -31,10 +31,7 @@ impl Emit {
         let data = Json::parse("data", &or_stdin(&self.data)?)?;
         let thread = context.thread(&self.thread).await?.id;
         let told = context.client.call(thread, calls::Emit { event: self.event, data }).await?;
-        if context.json {
-            return context.out.json(&told);
-        }
-        context.note(format!("{} heard it", counted(told.listeners as u64, "listener", "listeners")));
-        Ok(())
+        let heard = counted(told.listeners as u64, "listener", "listeners");
+        context.note_or_show(&told, format!("{heard} heard it"))
     }
 }

@@ -325,12 +325,9 @@ impl DeleteFile {
 }
 
 pub(crate) fn deleted(context: &mut Context, done: calls::Deleted, what: &str) -> Result<(), Failure> {
-    if context.json {
-        return context.out.json(&done);
-    }
     let what = visible(what);
-    context.note(if done.deleted { format!("deleted {what}") } else { format!("there is no {what}") });
-    Ok(())
+    let note = if done.deleted { format!("deleted {what}") } else { format!("there is no {what}") };
+    context.note_or_show(&done, note)
 }
 
 /// Move a file, or a directory with all that is in it

@@ -7,6 +7,7 @@ use threadkeep_calls::{Archived, At, JsonText, ListSort, ListThreads, ThreadSumm
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::plain::words;
 use crate::text::{brief, counted, moment};
 use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
 
@@ -40,10 +41,19 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// Only those in this state: active, suspended, completed, cancelled, archived
-    #[arg(long, value_name = "STATE", value_parser = |text: &str| one_of::<Lifecycle>("lifecycle", text))]
+    #[arg(long, value_name = "STATE", hide_possible_values = true, value_parser = words::<Lifecycle>(&[
+        ("active", "Work goes on"),
+        ("suspended", "Work rests"),
+        ("completed", "The work is done"),
+        ("cancelled", "The work was given up"),
+        ("archived", "It was put away for good"),
+    ]))]
     lifecycle: Option<Lifecycle>,
     /// Only those that are private, or public
-    #[arg(long, value_name = "private|public", value_parser = |text: &str| one_of::<Visibility>("visibility", text))]
+    #[arg(long, value_name = "private|public", hide_possible_values = true, value_parser = words::<Visibility>(&[
+        ("private", "Only its account reads it"),
+        ("public", "Everybody who knows its id reads it"),
+    ]))]
     visibility: Option<Visibility>,
     /// Only those whose metadata contain this JSON object
     #[arg(long, value_name = "JSON", value_parser = metadata)]
@@ -169,16 +179,6 @@ fn row(thread: &ThreadSummary) -> [String; 4] {
         thread.message_count.to_string(),
         moment(thread.updated),
     ]
-}
-
-/// One of the words that `T` has on the wire.
-fn one_of<T: serde::de::DeserializeOwned>(field: &str, text: &str) -> Result<T, Invalid> {
-    Json::string(text).read().map_err(|error| {
-        // Serde names the words in quotes after its first sentence.
-        let said = error.to_string();
-        let words: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
-        Invalid::parameter(field, format!("'{text}' is none of: {}", words.join(", ")))
-    })
 }
 
 /// A moment, or a date for its first one.

@@ -6,6 +6,7 @@ use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::plain::plain;
 use crate::say::{or_stdin, print};
 use crate::thread;
 
@@ -58,30 +59,13 @@ impl Edit {
     }
 }
 
-/// Delete a message; earlier versions still show it
-#[derive(Debug, Args)]
-pub(crate) struct DeleteMessage {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The id of the message
-    message: MessageName,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl DeleteMessage {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let done = context.client.call(thread.id, calls::DeleteMessage { message: self.message }).await?;
-        if context.json {
-            return context.out.json(&done);
-        }
-        let message = self.message;
-        context.note(if done.deleted {
-            format!("deleted {message}")
-        } else {
-            format!("the thread shows no message {message}")
-        });
-        Ok(())
+plain! {
+    /// Delete a message; earlier versions still show it
+    DeleteMessage: DeleteMessage under Change {
+        /// The id of the message
+        message: MessageName,
+    } => (context, _, delete, done) {
+        let verb = if done.deleted { "deleted" } else { "the thread shows no message" };
+        context.note_or_show(done, format!("{verb} {}", delete.message))
     }
 }

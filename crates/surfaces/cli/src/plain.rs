@@ -1,7 +1,7 @@
 //! Commands that are one call on a thread: the fields of the call are its arguments, and the answer is printed.
 //!
-//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs get
-//! its JSON.
+//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs
+//! get its JSON.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -13,11 +13,13 @@ use threadkeep_client::Error;
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 
-/// Makes commands of calls: `Command: Call under CONDITIONS { fields }`.
+/// Makes commands of calls: `Command: Call under CONDITIONS { fields }`. A block after `=>` prints the answer in
+/// another way; it is given the context, the thread as it was before, the call and the answer.
 macro_rules! plain {
     ($(
         $(#[$meta:meta])*
         $name:ident: $call:ident under $conditions:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty),* $(,)? }
+        $(=> ($($given:pat_param),*) $print:block)?
     )*) => {$(
         #[derive(Debug, clap::Args)]
         $(#[$meta])*
@@ -34,13 +36,20 @@ macro_rules! plain {
                 self,
                 context: &mut $crate::context::Context,
             ) -> Result<(), $crate::failure::Failure> {
-                let thread = context.thread(&self.thread).await?.id;
+                let thread = context.thread(&self.thread).await?;
                 let call = threadkeep_calls::$call { $($field: self.$field),* };
-                let answer = context.client.call(self.conditions.at(thread), call).await?;
-                $crate::plain::Face::print(&answer, context)
+                let answer = context.client.call(self.conditions.at(thread.id), call.clone()).await?;
+                $crate::plain::plain!(@print (context, &thread, &call, &answer) $(($($given),*) $print)?)
             }
         }
     )*};
+    (@print ($context:expr, $thread:expr, $call:expr, $answer:expr)) => {
+        $crate::plain::Face::print($answer, $context)
+    };
+    (@print ($($all:expr),*) ($($given:pat_param),*) $print:block) => {{
+        let ($($given),*) = ($($all),*);
+        $print
+    }};
 }
 pub(crate) use plain;
 

@@ -183,12 +183,9 @@ struct Delete {
 impl Delete {
     async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let done = context.client.call(At::none(), calls::DeleteProject { project: self.id.clone() }).await?;
-        if context.json {
-            return context.out.json(&done);
-        }
         let id = visible(&self.id);
-        context.note(if done.deleted { format!("deleted {id}") } else { format!("there is no project {id}") });
-        Ok(())
+        let note = if done.deleted { format!("deleted {id}") } else { format!("there is no project {id}") };
+        context.note_or_show(&done, note)
     }
 }
 

@@ -275,24 +275,13 @@ impl Line for calls::Observer {
     }
 }
 
-/// Have a thread told no more of another one
-#[derive(Debug, Args)]
-pub(crate) struct Unobserve {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The observer, by its id
-    id: Uuid,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Unobserve {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let done = context.client.call(self.conditions.at(thread), calls::Unobserve { observer: self.id }).await?;
-        if context.json {
-            return context.out.json(&done);
-        }
-        context.out.line(if done.deleted { "removed" } else { "there is no such observer" })
+plain! {
+    /// Have a thread told no more of another one
+    Unobserve: Unobserve under Change {
+        /// The observer, by its id
+        #[arg(value_name = "ID")]
+        observer: Uuid,
+    } => (context, _, _, done) {
+        context.say_or_show(done, if done.deleted { "removed" } else { "there is no such observer" })
     }
 }

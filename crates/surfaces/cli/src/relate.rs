@@ -10,41 +10,30 @@ use crate::plain::{Face, Line, plain};
 use crate::text::{moment, visible};
 use crate::thread;
 
-/// Make a thread that goes on from a summary of this one; print its id
-#[derive(Debug, Args)]
-#[command(after_help = "\
+plain! {
+    /// Make a thread that goes on from a summary of this one; print its id
+    #[command(after_help = "\
 The new thread begins with the summary (as info) and the goal (as user). Without --summary it is the one that \
 `threadkeep summary` shows.
 
 Examples:
   threadkeep handoff 4e36 \"Write the tests\"
   threadkeep handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
-pub(crate) struct Handoff {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// What the new thread is for
-    goal: String,
-    /// What it should know [default: what was wanted, decided and left open, picked from the conversation]
-    #[arg(long, value_name = "TEXT")]
-    summary: Option<String>,
-    /// A description of the relation [default: the goal]
-    #[arg(long, value_name = "TEXT")]
-    comment: Option<String>,
-    /// Whose thread it is [default: the same agent's]
-    #[arg(long, value_name = "AGENT")]
-    agent_id: Option<String>,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Handoff {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { goal, summary, comment, agent_id, .. } = self;
-        let handoff = calls::Handoff { goal, summary, comment, agent_id };
-        let child = context.client.call(parent.id, handoff).await?;
-        thread::print_new(context, &child)?;
-        context.note(format!("{} goes on from {}", thread::named(&child), thread::named(&parent)));
+    Handoff: Handoff under Change {
+        /// What the new thread is for
+        goal: String,
+        /// What it should know [default: what was wanted, decided and left open, picked from the conversation]
+        #[arg(long, value_name = "TEXT")]
+        summary: Option<String>,
+        /// A description of the relation [default: the goal]
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+        /// Whose thread it is [default: the same agent's]
+        #[arg(long, value_name = "AGENT")]
+        agent_id: Option<String>,
+    } => (context, parent, _, child) {
+        thread::print_new(context, child)?;
+        context.note(format!("{} goes on from {}", thread::named(child), thread::named(parent)));
         Ok(())
     }
 }

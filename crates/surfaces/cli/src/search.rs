@@ -336,7 +336,7 @@ impl Backfill {
             Some(engine) => {
                 let engine = context.with_embedder(engine).await?;
                 let bar = Bar::new();
-                engine.backfill(self.agent_id, bar.as_progress()).await?.into()
+                engine.backfill(self.agent_id, bar.as_progress()).await?
             }
             None => context.client.call(At::none(), calls::RunBackfill { agent_id: self.agent_id }).await?,
         };
@@ -355,7 +355,7 @@ impl Rebuild {
         let bar = Bar::new();
         let done = engine.rebuild_index(bar.as_progress()).await?;
         drop(bar);
-        told(context, done.into())
+        told(context, done)
     }
 }
 

@@ -136,12 +136,9 @@ impl Delete {
             Err(_) => context.thread(&self.thread).await?.id.into(),
         };
         let done = context.client.call(self.conditions.at(name), calls::Delete {}).await?;
-        if context.json {
-            return context.out.json(&done);
-        }
         let thread = visible(&self.thread);
-        context.note(if done.deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") });
-        Ok(())
+        let note = if done.deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") };
+        context.note_or_show(&done, note)
     }
 }
 

@@ -21,9 +21,9 @@ use crate::text::{brief, counted, moment, visible};
 /// Characters of a message in a list.
 const MESSAGE_SHOWN_MAX: usize = 100;
 
-/// Begin an execution: print its id, and take up what waits in the queue
-#[derive(Debug, Args)]
-#[command(after_help = "\
+plain! {
+    /// Begin an execution: print its id, and take up what waits in the queue
+    #[command(after_help = "\
 While an execution is open, others queue their messages (threadkeep queue); each step takes them up. Calls of tools that \
 were left without a result are closed. With --json it prints {executionId, version, delivered, injections, messages}, where \
 messages is the conversation as a model is given it, and injections what others put before whoever works on it.
@@ -32,30 +32,20 @@ Examples:
   RUN=$(threadkeep begin 4e36)
   threadkeep step 4e36 $RUN \"I am looking into it.\" --role assistant
   threadkeep end 4e36 $RUN")]
-pub(crate) struct Begin {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    ttl: Option<Duration>,
-    /// Take over from an execution that is still open
-    #[arg(long)]
-    take_over: bool,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl Begin {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread_to_change(&self.thread, &self.conditions).await?.id;
-        let begin = calls::Begin { ttl: self.ttl.map(milliseconds), take_over: self.take_over };
-        let begun = context.client.call(thread, begin).await?;
+    Begin: Begin under Change {
+        /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
+        #[arg(long, value_name = "TIME", value_parser = |text: &str| duration(text).map(milliseconds))]
+        ttl: Option<u64>,
+        /// Take over from an execution that is still open
+        #[arg(long)]
+        take_over: bool,
+    } => (context, _, _, begun) {
         if context.json {
-            return context.out.json(&begun);
+            return context.out.json(begun);
         }
         context.out.line(begun.execution_id.to_string())?;
         context.out.flush()?;
-        tell(context, &begun)
+        tell(context, begun)
     }
 }
 
@@ -192,31 +182,20 @@ impl EditQueued {
     }
 }
 
-/// Withdraw a message that waits
-#[derive(Debug, Args)]
-pub(crate) struct RemoveQueued {
-    /// The thread: its id, its short id, or the beginning of either
-    thread: String,
-    /// The message that waits: queued-…
-    item: QueuedId,
-    #[command(flatten)]
-    conditions: Conditions,
-}
-
-impl RemoveQueued {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let Self { item, conditions, .. } = self;
-        let done = context.client.call(conditions.at(thread), calls::RemoveQueued { item }).await?;
-        if context.json {
-            return context.out.json(&done);
-        }
-        context.note(if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") });
-        Ok(())
-    }
-}
-
 plain! {
+    /// Withdraw a message that waits
+    RemoveQueued: RemoveQueued under Change {
+        /// The message that waits: queued-…
+        item: QueuedId,
+    } => (context, _, remove, done) {
+        let item = remove.item;
+        let note = if done.deleted { format!("removed {item}") } else { format!("no message {item} waits") };
+        context.note_or_show(done, note)
+    }
+
+    /// End the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more
+    Terminate: Terminate under Change {}
+
     /// Show the conversation as a model is given it: no call without its result
     ModelMessages: GetModelMessages under Read {
         /// As the thread was at this version

@@ -82,11 +82,7 @@ impl Writer {
 
 async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<(), Failure> {
     let done = context.client.call(At::of(thread).under(token), calls::ReleaseWriter {}).await?;
-    if context.json {
-        return context.out.json(&done);
-    }
-    context.note(if done.released { "released" } else { "the lease had ended already" });
-    Ok(())
+    context.note_or_show(&done, if done.released { "released" } else { "the lease had ended already" })
 }
 
 async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {

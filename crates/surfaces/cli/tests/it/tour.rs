@@ -124,6 +124,7 @@ fn tour(keep: &Keep) {
     keep.ok(&["parent", &child]);
     keep.ok(&["notify-parent", &child, "Half of it."]);
     keep.ok(&["status", &child, "running"]);
+    keep.ok(&["terminate", &child]);
     let item = keep.ok(&["queue", &thread, "later"]);
     keep.ok(&["edit-queued", &thread, &item, "soon"]);
     keep.ok(&["remove-queued", &thread, &item]);

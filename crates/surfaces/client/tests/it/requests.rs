@@ -30,11 +30,11 @@ fn a_conversation_and_other_ways_through_it() {
         client.call(id, Append::before(MessageBody::user("between"), said.id)).await.expect("an insertion");
         client.call(id, asked::<EditMessage>(json!({"message": said.id, "content": "2nd"}))).await.expect("an edit");
         assert_eq!(
-            client.call(id, GetMessage { message: said.id.into() }).await.expect("a message").content.get(),
+            client.call(id, GetMessage { message: said.id }).await.expect("a message").content.get(),
             "\"2nd\""
         );
-        assert!(client.call(id, DeleteMessage { message: batch[1].id.into() }).await.expect("a deletion").deleted);
-        assert!(!client.call(id, DeleteMessage { message: batch[1].id.into() }).await.expect("a deletion").deleted);
+        assert!(client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
+        assert!(!client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
 
         let which = ListMessages { order: Some(Order::Descending), limit: Some(2), ..Default::default() };
         let page = client.messages(id, &which).await.expect("a page");
