@@ -1,9 +1,9 @@
 //! Copy: a whole store to another one, every thread of every account, sharing kept, and compared at the end.
 //!
-//! A copy is an export that is imported as it is read. What the target has already is compared and passed over, so a
-//! copy that was broken off goes on where it stopped. Threads appear at the end. Then everything is read back, and has
-//! to have the hash of what was read from the source. What is registered beside threads, keys and projects, goes along;
-//! a document that the target has under the same id stays as it is there.
+//! A copy is an export that is imported as it is read. Items that the target has already are compared and
+//! skipped, so an interrupted copy goes on where it stopped. Threads appear at the end. Then everything is read
+//! back, and must have the same hash as the source. Documents beside threads, such as keys and projects, are
+//! copied too; a document that the target has under the same id stays as it is there.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
 use crate::{ContentHash, Engine, Error, ExportItem, Importer, Result, Selection};
 
-/// What a copy consists of.
+/// A phase of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads, of all accounts.
@@ -39,9 +39,9 @@ pub struct CopyReport {
 impl Engine {
     /// Copies the whole store to `target`: every thread of every account, each shared segment once.
     ///
-    /// Threads that others write to meanwhile are copied as they were when the copy began. On the target they appear
-    /// once everything else is there, and nobody else should write to them before this returns. A copy that was broken
-    /// off, or dropped, goes on where it stopped when it is begun again; one that was finished is only verified.
+    /// Threads that change meanwhile are copied as they were when the copy began. On the target they appear once
+    /// everything else is there, and must not be written to before this returns. A copy that was interrupted or
+    /// dropped goes on where it stopped when it is begun again; a finished one is only verified.
     ///
     /// # Errors
     /// [`Error::CopyDiffers`] if the target holds something else, or does not give back what it was given.
@@ -75,7 +75,8 @@ impl Engine {
         Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
     }
 
-    /// Copies keys, projects and secrets. What the target has already stays: a key that was revoked there does not come back.
+    /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not
+    /// come back.
     async fn copy_registry(&self, target: &Engine) -> Result<()> {
         let (from, to) = (&self.shared.stores.registry, &target.shared.stores.registry);
         for kind in RegistryKind::COPIED {
@@ -246,7 +247,7 @@ impl Copying {
     }
 }
 
-/// Which of `threads` live on the target.
+/// The threads among `threads` that live on the target.
 async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>> {
     let source: HashMap<ThreadId, &Thread> = threads.iter().map(|thread| (thread.id, thread)).collect();
     let (mut living, mut after) = (HashSet::new(), None);
@@ -269,8 +270,8 @@ async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>
     }
 }
 
-/// What the target has of one segment, read in step with the source. It may have gaps, where others imported only what
-/// some fork sees of it, and more than the source still shows.
+/// The target's copy of one segment, read in step with the source. It may have gaps, where an import took only
+/// the part that some fork sees, and more than the source still shows.
 struct There {
     segment: SegmentId,
     thread: ThreadId,

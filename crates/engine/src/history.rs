@@ -31,7 +31,7 @@ pub struct HistoryEntry {
     pub version: Version,
     /// Where it lies. For an appended or inserted message this is the message's id.
     pub place: MessageId,
-    /// What kind of fact it is.
+    /// The kind of the entry.
     pub kind: Kind,
     /// When.
     pub time: Timestamp,
@@ -39,7 +39,7 @@ pub struct HistoryEntry {
     pub account: Arc<Account>,
     /// Who did it.
     pub actor: Arc<Actor>,
-    /// What led to it.
+    /// The reason the caller gave, if any.
     pub cause: Option<String>,
     /// The format of the body.
     pub format: u8,
@@ -60,7 +60,7 @@ impl HistoryEntry {
     }
 }
 
-/// Follows the history of one thread: what was logged after a version, then what is logged from now on.
+/// Follows the history of one thread: entries logged after a version, then new entries as they are committed.
 pub struct Subscription {
     engine: Engine,
     thread: ThreadId,
@@ -116,7 +116,7 @@ impl Subscription {
         Ok(next)
     }
 
-    /// Resolves when there may be more. It is a hint: what there is, [`Subscription::next_so_far`] says.
+    /// Resolves when there may be more. It is a hint: call [`Subscription::next_so_far`] to read the entries.
     pub async fn news(&mut self) {
         self.signal.wait().await;
         self.is_current = false;
@@ -137,7 +137,7 @@ pub struct FeedReader {
 }
 
 impl FeedReader {
-    /// What happened next: each once, in order. Cancelling it loses nothing.
+    /// Waits for the next entry: each comes once, in order. Cancelling it loses nothing.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -150,7 +150,7 @@ impl FeedReader {
         }
     }
 
-    /// What happened next if it has happened already; none at the end of what there is so far.
+    /// The next entry if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// If the store cannot be read now; nothing is lost by asking again.
@@ -165,7 +165,7 @@ impl FeedReader {
         Ok(next)
     }
 
-    /// Resolves when there may be more. It is a hint: what there is, [`FeedReader::next_so_far`] says.
+    /// Resolves when there may be more. It is a hint: call [`FeedReader::next_so_far`] to read the entries.
     pub async fn news(&mut self) {
         self.signal.wait().await;
     }
@@ -177,8 +177,8 @@ impl FeedReader {
 }
 
 impl Engine {
-    /// Up to `limit` entries of a thread's history after version `after`, oldest first: what it inherited at its
-    /// birth, then everything that was logged to it, abandoned branches included.
+    /// Up to `limit` entries of a thread's history after version `after`, oldest first: the entries it inherited at
+    /// its birth, then every entry logged to it, abandoned branches included.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
@@ -206,7 +206,7 @@ impl Engine {
         self.history_up_to(thread, &head, after, limit, bytes_max).await
     }
 
-    /// The same up to `head`, for somebody who may read it.
+    /// The same up to `head`, after the caller's right to read was checked.
     async fn history_up_to(
         &self,
         thread: ThreadId,
@@ -238,7 +238,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// The same for somebody whose last entry lies in the newest segment: then so does whatever came after it.
+    /// The same for a reader whose last entry lies in the newest segment: all later entries lie there, too.
     async fn newest(
         &self,
         thread: ThreadId,
@@ -277,7 +277,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a thread saw of others at its birth, after version `after`. Records are not inherited.
+    /// The entries of other threads that a thread saw at its birth, after version `after`. Records are not inherited.
     async fn inherited(
         &self,
         thread: ThreadId,
@@ -376,7 +376,7 @@ impl Engine {
         Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false })
     }
 
-    /// Follows everything that happens in the store after `after`, whatever the account: catches up, then live.
+    /// Follows every entry of every account in the store after `after`: catches up, then live.
     ///
     /// # Errors
     /// A cursor in the future.

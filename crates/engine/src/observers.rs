@@ -62,7 +62,7 @@ pub struct Delivery {
 
 /// Brings events to addresses outside.
 pub trait Courier: Send + Sync {
-    /// Brings `delivery` to `url`, and tries again as often as it thinks right. The error says why nobody took it.
+    /// Delivers `delivery` to `url`, with its own retries. The error says why the receiver did not accept it.
     fn bring(&self, url: String, delivery: Delivery) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -74,7 +74,7 @@ struct Place {
     until: Timestamp,
 }
 
-/// What webhooks are under way: by their place in the feed, how many.
+/// The number of webhook deliveries under way, by their place in the feed.
 #[derive(Default)]
 struct UnderWay {
     places: Mutex<BTreeMap<FeedCursor, usize>>,
@@ -135,9 +135,9 @@ impl From<&Delivery> for WebhookEvent {
 struct Follower {
     courier: Option<Arc<dyn Courier>>,
     holder: Uuid,
-    /// How far the feed was read; none while somebody else delivers, or nobody has to be told anything.
+    /// How far the feed was read; none while another process delivers, or there is no observer.
     read: Option<FeedCursor>,
-    /// Where the feed was when nobody had to be told anything.
+    /// Where the feed was when there was no observer.
     idle: Option<FeedCursor>,
     /// Who observes each thread.
     observers: HashMap<ThreadId, Vec<Observing>>,
@@ -236,10 +236,10 @@ impl Follower {
         }
     }
 
-    /// How far the feed was read, if there is anybody to tell and this process is the one that does.
+    /// How far the feed was read, if there are observers and this process is the one that delivers.
     async fn claim(&mut self, engine: &Engine) -> Result<Option<FeedCursor>> {
         if self.observers.is_empty() {
-            // Nobody has to be told of anything that happened before somebody wanted to be.
+            // Observers are not told of entries from before they were added.
             let latest = engine.shared.stores.feed.latest().await?;
             if !any_observer(engine).await? {
                 (self.read, self.kept, self.idle) = (None, None, Some(latest));
@@ -312,7 +312,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells everybody who observes the thread what an entry stands for.
+    /// Tells every observer of the thread about an entry.
     async fn tell(&self, engine: &Engine, item: &FeedItem, entry: &StoredEntry) -> Result<()> {
         let Some(fact) = engine.read_if_whole(entry).await? else { return Ok(()) };
         let events = ThreadEvent::of(&fact);
@@ -348,7 +348,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Brings an event to a webhook, beside everything else. What nobody takes in the end is told to the thread.
+    /// Delivers an event to a webhook in the background. If every try fails, the thread is told.
     fn bring(&self, at: FeedCursor, url: String, delivery: Delivery, engine: &Engine) {
         let Some(courier) = self.courier.clone() else { return };
         let (under_way, shared) = (Arc::clone(&self.under_way), Arc::downgrade(&engine.shared));
@@ -357,7 +357,7 @@ impl Follower {
             if let Err(why) = courier.bring(url, delivery.clone()).await
                 && let Some(engine) = system(&shared)
             {
-                // If the store is away, too, there is nobody left to tell.
+                // If the store is unavailable, too, the failure cannot be reported anywhere.
                 drop(engine.tell_undelivered(&delivery, &why).await);
             }
             under_way.end(at);
@@ -413,7 +413,7 @@ async fn place(engine: &Engine) -> Result<Option<Place>> {
     found.first().map(read).transpose()
 }
 
-/// Whether anybody observes anything.
+/// Whether there is any observer.
 async fn any_observer(engine: &Engine) -> Result<bool> {
     let list = ItemList { kind: ItemKind::Observer, account: None, after: None, limit: 1 };
     Ok(!engine.shared.stores.store.all_items(list).await?.is_empty())

@@ -56,12 +56,12 @@ pub enum Error {
     /// The thread is at another version than the caller expects.
     #[error("the thread is at version {current}, not {expected}: read it again, then retry")]
     VersionConflict {
-        /// What the caller expects.
+        /// The version the caller expects.
         expected: Version,
         /// Where the thread is.
         current: Version,
     },
-    /// Somebody else is the thread's exclusive writer.
+    /// Another holder is the thread's exclusive writer.
     #[error("{} is the exclusive writer of the thread until {}", by.holder, by.until)]
     WriterHeld {
         /// The lease that is held.
@@ -71,7 +71,7 @@ pub enum Error {
     #[error("the writer's lease has ended{}: nothing was written; read the thread again, then take a new lease",
         to.as_ref().map_or(String::new(), |to| format!(", and {} holds one until {}", to.holder, to.until)))]
     WriterLost {
-        /// The lease that somebody else took since, if it is held.
+        /// The lease that another writer took since, if it is held.
         to: Option<Lease>,
     },
     /// The read-writer was disposed.
@@ -81,7 +81,7 @@ pub enum Error {
     #[error("{} not kept{}", updates_were(updates.len()),
         updates.first().map_or(String::new(), |first| format!(": {}", first.error)))]
     UpdatesRefused {
-        /// What they would have changed, and why each did not.
+        /// The refused updates, each with its reason.
         updates: Vec<crate::Refused>,
     },
     /// A version did not become durable in time. It is still being tried.
@@ -155,7 +155,7 @@ pub enum Error {
         /// Which one.
         item: QueuedId,
     },
-    /// Somebody else works on the thread.
+    /// Another agent has an open execution on the thread.
     #[error("execution {} of {} is open since {}; it may be taken over after {}", open.id, open.by, open.began, open.until)]
     ExecutionOpen {
         /// The execution that is open.
@@ -197,13 +197,13 @@ pub enum Error {
         /// When.
         at: threadkeep_model::Timestamp,
     },
-    /// What asked for the approval was undone by a rollback.
+    /// The entry that asked for the approval was undone by a rollback.
     #[error("approval {approval} does not hold: what asked for it was rolled back; it holds again once that is undone")]
     ApprovalUndone {
         /// Which one.
         approval: Uuid,
     },
-    /// The agent may not do this before somebody approves.
+    /// The agent needs an approval before it may do this.
     #[error("{capability} needs an approval: {approval} is pending until a human answers it")]
     ApprovalRequired {
         /// The approval that is pending.
@@ -231,7 +231,7 @@ pub enum Error {
         /// Which one.
         observer: Uuid,
     },
-    /// Whoever asks may not do that.
+    /// The caller may not do that.
     #[error("{what}")]
     NotAllowed {
         /// What, and who may.
@@ -303,7 +303,7 @@ pub enum Error {
     ValueConflict {
         /// Its key.
         key: ValueKey,
-        /// What the caller expects.
+        /// The version the caller expects.
         expected: Version,
         /// Where the value is.
         current: Version,
@@ -329,10 +329,10 @@ pub enum Error {
         /// What, and which thread where that is known.
         what: String,
     },
-    /// What makes vectors does not.
+    /// The embedder failed to make vectors.
     #[error("no vectors can be made: {what}")]
     Embedder {
-        /// What it said.
+        /// The embedder's message.
         what: String,
     },
     /// Others changed the thread faster than this could be decided.
@@ -449,7 +449,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, where there is something better than the message itself.
+    /// Advice on how to proceed, where there is more to say than the message itself.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),

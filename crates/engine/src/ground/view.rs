@@ -1,5 +1,5 @@
-//! The view: what a thread shows, now or as of a version. A lineage, how far each kind of entry is seen in it, and
-//! the tally of what is seen.
+//! The view of a thread, now or as of a version: a lineage, how far each kind of entry is seen in it, and the
+//! tally of the seen entries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ground::shape::Shape;
 use crate::ground::slot::{SlotItem, slot};
 use crate::{Engine, Error, Result};
 
-/// What a thread shows.
+/// The state of a thread, now or as of a version.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) lineage: Arc<Lineage>,
@@ -43,9 +43,9 @@ pub(crate) struct Located {
     pub(crate) root: u64,
     /// That appended message.
     pub(crate) base: StoredEntry,
-    /// What the slot shows.
+    /// The items that the slot shows.
     pub(crate) items: Vec<SlotItem>,
-    /// Which of them it is.
+    /// The message's index in `items`.
     pub(crate) at: usize,
 }
 
@@ -155,7 +155,7 @@ impl Engine {
         })
     }
 
-    /// All changes that are seen at `positions`, whatever they concern.
+    /// All changes, of any kind, that are seen at `positions`.
     pub(crate) async fn changes_between(
         &self,
         view: &View,
@@ -294,7 +294,7 @@ impl Engine {
         Ok(Located { root, base, items, at })
     }
 
-    /// Which slot shows the message with this index, and at which place.
+    /// The slot that shows the message with this index, and the message's place in it.
     pub(crate) async fn root_of(&self, view: &View, index: u64) -> Result<(u64, usize)> {
         Ok(self.shape(view).await?.root_of(index))
     }
@@ -309,7 +309,7 @@ impl Engine {
         if view.tally.is_plain() {
             return Ok(Arc::default());
         }
-        // What a segment shows up to its last change never changes, unless messages are cut off before it.
+        // The items of a segment up to its last change never change, unless messages are cut off before it.
         let key = (view.lineage.segment.id, view.tally.last_change);
         let is_whole = view.bounds.changes <= view.bounds.messages;
         if let Some(shape) = self.shared.shapes.get(key).filter(|_| is_whole) {

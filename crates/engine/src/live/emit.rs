@@ -1,4 +1,4 @@
-//! Custom events: what subscribers of a thread are told, and the log is not.
+//! Custom events: sent to subscribers of a thread, and not logged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub struct EmittedEvent {
     pub thread: ThreadId,
     /// Its name: 1 to 100 bytes, lower_snake_case recommended.
     pub event: String,
-    /// What it carries.
+    /// The payload.
     pub data: Json,
     /// Who emitted it.
     pub actor: Actor,
@@ -29,7 +29,7 @@ pub struct EmittedEvent {
     pub time: Timestamp,
 }
 
-/// What a subscriber of custom events hears.
+/// An event, or a gap, as a subscriber of custom events receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emitted {
     /// An event.
@@ -89,9 +89,9 @@ impl Engine {
         Ok(self.tell_listeners(thread, event, data))
     }
 
-    /// Tells whoever listens of something that was just committed, in the words that have a meaning of their own.
+    /// Tells subscribers about a commit, as an event with a name of its own.
     pub(crate) fn announce(&self, thread: ThreadId, event: ThreadEvent, data: &serde_json::Value) {
-        // What was committed is JSON that was checked; whoever listens hears nothing rather than something else.
+        // Committed data is valid JSON; if it were not, subscribers would get no event rather than a wrong one.
         if let Ok(data) = Json::from_value("data", data) {
             self.tell_listeners(thread, event.as_str().to_owned(), data);
         }
@@ -115,7 +115,7 @@ impl Engine {
         self.head(thread, Verb::Change).await?;
         let live = &self.shared.live();
         let mut listeners = live.emitter.lock();
-        // Those whom nobody listens to any more go when somebody new comes.
+        // Channels without listeners are removed when a new listener comes.
         listeners.retain(|_, sender| sender.receiver_count() > 0);
         let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
         let receiver = listeners.entry(thread).or_insert_with(new).subscribe();

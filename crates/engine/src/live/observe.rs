@@ -1,7 +1,8 @@
 //! Observing threads: snapshots, throttled, each built once for all who look.
 //!
-//! One task an engine follows the feed for all threads that are observed, and builds the snapshots. An observer holds a
-//! place where the newest one is put: whoever is slow misses some in between, never the last, and keeps nobody waiting.
+//! One task per engine follows the feed for all observed threads, and builds the snapshots. An observer holds a
+//! slot for the newest snapshot: a slow observer misses some in between, never the last, and delays no other
+//! observer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -37,7 +38,7 @@ pub struct Snapshot {
     pub pending: Option<MessageBody>,
 }
 
-/// What an observer sees.
+/// An item that an observer receives.
 #[derive(Debug, Clone)]
 pub enum Observed {
     /// The thread as it is now. All observers get the same one.
@@ -66,7 +67,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct State {
     threads: HashMap<ThreadId, watch::Sender<Option<Observed>>>,
-    /// Threads to look at, whatever the feed says.
+    /// Threads to look at, besides those that the feed names.
     touched: HashSet<ThreadId>,
     runs: bool,
 }
@@ -169,10 +170,10 @@ impl Engine {
 }
 
 impl Observer {
-    /// What there is to see next: the thread as it is now, the first time and whenever it has changed since. None after
+    /// Waits for the next item: the thread as it is now, the first time and whenever it has changed since. None after
     /// [`Observed::Deleted`]. Cancelling it loses nothing.
     ///
-    /// While the store is away nothing is seen, and nothing is missed.
+    /// While the store is unavailable there are no items; none are missed.
     pub async fn next(&mut self) -> Option<Observed> {
         let shown = self.shown.as_mut()?;
         loop {
@@ -300,7 +301,7 @@ impl Watch {
             looking.dirty.extend(state.touched.drain());
             looking.dirty.retain(|thread| state.threads.contains_key(thread));
             for thread in &looking.dirty {
-                // Whoever has seen nothing yet does not wait.
+                // An observer that has seen nothing yet does not wait.
                 if state.threads.get(thread).is_some_and(|sender| sender.borrow().is_none()) {
                     looking.shown.remove(thread);
                 }

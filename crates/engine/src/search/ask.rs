@@ -40,7 +40,7 @@ const LOOKED_AT: usize = 4;
 /// Threads that share a message of which it is said that they do.
 const SHARED_MAX: usize = 1_000;
 
-/// What to look for.
+/// A search: the question and its filters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
     /// The question, in plain words. Quotation marks ask for words that stand one after the other.
@@ -122,7 +122,7 @@ pub struct HitMessage {
     pub message: Message,
     /// Who speaks.
     pub role: Role,
-    /// What it says.
+    /// The text of the passage.
     pub text: String,
     /// Whether it is the one that answers.
     pub is_match: bool,
@@ -150,7 +150,7 @@ struct Asking<'a> {
     shelf: &'a Shelf,
     question: &'a Question,
     threads: HashMap<ThreadId, Option<Arc<Seen>>>,
-    /// What was found, by thread.
+    /// The answers found, by thread.
     answers: BTreeMap<ThreadId, Answer>,
 }
 
@@ -241,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// Which threads pass, as a filter and, if they are few, one by one.
+    /// The threads that pass the filters, as a filter and, if they are few, one by one.
     async fn wanted_threads(
         &self,
         search: &Search,
@@ -344,7 +344,8 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Finds who shows a document, and how well it answers there. False if nobody does, or it does not.
+    /// Finds the threads that show a document, and how well it answers there. False if no thread does, or it does
+    /// not.
     async fn answer(&mut self, matches: &Matches, place: Place) -> Result<bool> {
         if self.question.has_phrases() && !self.has_phrases(place).await? {
             return Ok(false);
@@ -415,7 +416,7 @@ impl Asking<'_> {
         readers
     }
 
-    /// What a thread shows; none if it is gone, of another account, or not asked for.
+    /// The seen part of a thread; none if it is deleted, of another account, or not asked for.
     async fn seen(&mut self, id: ThreadId) -> Result<Option<Arc<Seen>>> {
         if let Some(known) = self.threads.get(&id) {
             return Ok(known.clone());

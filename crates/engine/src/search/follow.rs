@@ -21,7 +21,7 @@ const REST: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// Dropping what nobody sees takes one part in so many of the time.
+/// Dropping unseen documents takes at most one part in this many of the time.
 const TIDY_SHARE: u32 = 20;
 /// How often the feed is asked again for what it does not show yet. It waits a while each time.
 const HELD_UP_MAX: usize = 10;
@@ -51,12 +51,12 @@ pub struct IndexStatus {
     pub dimensions: usize,
 }
 
-/// What a follower knows from one look at the feed to the next.
+/// State that a follower keeps between two looks at the feed.
 #[derive(Default)]
 struct Pace {
     /// Whether the shelves of all accounts are in order, but for what comes.
     all_were_seen: bool,
-    /// When what nobody sees may be dropped again.
+    /// When unseen documents may be dropped again.
     tidy_at: Option<Instant>,
 }
 
@@ -72,7 +72,8 @@ impl Pace {
     }
 }
 
-/// Whoever keeps the index up. It does not keep the engine: once nobody else does, it ends.
+/// The task that keeps the index up to date. It holds the engine weakly: when the last engine is dropped, it
+/// ends.
 struct Follower {
     shared: Weak<Shared>,
     caller: Arc<Caller>,
@@ -124,7 +125,7 @@ impl Follower {
     }
 }
 
-/// What went wrong last: it is told when it changes.
+/// The last error, so that a report is made only when it changes.
 #[derive(Default)]
 struct Trouble(Option<String>);
 
@@ -188,7 +189,7 @@ impl Engine {
         self.status_of(Some(self.caller.account.clone())).await
     }
 
-    /// How the index stands, for all accounts together: for whoever operates the server.
+    /// The state of the index, for all accounts together: for the operator of the server.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -232,7 +233,7 @@ impl Engine {
     /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; with
     /// several on one store, each does what the others did not.
     ///
-    /// What goes wrong is tried again, and told: once for each thing, and with none when it goes well again.
+    /// Errors are retried and reported to `tell`: each new error once, and `None` on recovery.
     pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
         let follower = Follower {
             shared: Arc::downgrade(&self.shared),
@@ -249,7 +250,7 @@ impl Engine {
     async fn catch_up(&self, pace: &mut Pace) -> Result<()> {
         let _turn = self.shared.library().turn.lock().await;
         let (counted, mut changed) = (Counted::default(), BTreeSet::new());
-        // What was begun and not ended, here or by another process, may be of any account.
+        // Work that was begun and not ended, here or by another process, may be of any account.
         let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
         loop {
             let began = Instant::now();
@@ -297,7 +298,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops what nobody sees, and notes that it was done. Says how much there was of one account, or in all.
+    /// Drops the documents that no thread shows, and notes it. Returns how many there were, of one account or in all.
     async fn tidy_up(&self, counted: Option<Account>) -> Result<u64> {
         let dropped = match &counted {
             Some(account) => self.drop_unseen(Some(account.clone())).await?,
@@ -312,7 +313,7 @@ impl Engine {
         Ok(if counted.is_some() { dropped } else { others })
     }
 
-    /// Notes that nothing is left which nobody sees, unless more of the feed was read since `before`.
+    /// Notes that no unseen document is left, unless more of the feed was read since `before`.
     async fn note_tidy(&self, before: &Note) -> Result<()> {
         let (edition, note) = self.edition().await?;
         if before.untidy && note.cursor == before.cursor {
@@ -331,7 +332,7 @@ impl Engine {
         }
         let _turn = self.shared.library().turn.lock().await;
         progress("search index", 0, None);
-        // What was not indexed yet is in no volume, and is not indexed any more once it is gone.
+        // Entries that are not indexed yet are in no volume, and once deleted they are never indexed.
         self.drop_unseen(None).await?;
         self.note_tidy(&note).await?;
         Ok(self.shared.stores.shelves.sweep().await?)

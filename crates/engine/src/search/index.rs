@@ -31,7 +31,7 @@ struct Pile {
     texts: Vec<Text>,
 }
 
-/// What one step brought.
+/// The result of one indexing step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Indexed {
     /// The accounts whose shelves have a new volume.
@@ -93,14 +93,14 @@ impl Engine {
         let note = Note { way: WAY, cursor, last: name, untidy }.encode();
         let change = Reshelving { edition, note, add, remove: Vec::new() };
         if !self.shared.stores.shelves.reshelve(change).await? {
-            // Somebody else read the same. What they put there counts; the rest is looked at again.
+            // Another process read the same part of the feed. Its result counts; the rest is read again.
             return Ok(Indexed { more: true, ..Indexed::default() });
         }
         Ok(Indexed { accounts, counted: count, documents, more })
     }
 
-    /// Whether the index was made as this program does, and belongs to this store, as far as can be told: what it read
-    /// last is there.
+    /// Whether this program's version made the index, and it belongs to this store, as far as can be told: the store
+    /// must hold the last entry it read.
     pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
         if note.cursor == 0 {
             return Ok(true);
@@ -148,7 +148,7 @@ impl Engine {
     }
 }
 
-/// What tells a thing that happened from any other.
+/// A name that identifies one item of the feed.
 fn name(item: &FeedItem) -> String {
     match &item.news {
         FeedNews::Began(segment) => format!("began {}", segment.id),
@@ -157,7 +157,7 @@ fn name(item: &FeedItem) -> String {
     }
 }
 
-/// What the index has to know of a segment.
+/// The facts of a segment that the index needs.
 fn strand(segment: &Segment) -> Strand {
     let bounds = segment.link.map_or(Bounds::all(Position::START), |link| link.bounds);
     Strand {
@@ -306,8 +306,8 @@ impl Reading<'_> {
     }
 }
 
-/// What the content of a volume that was just made says of itself; none if there is nothing in it, not even a segment: that
-/// a thread is a fork is known from there alone.
+/// The summary of a volume that was just made; none if it is empty. A volume with segments alone is not empty:
+/// only they tell that a thread is a fork.
 pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<Option<NewVolume>> {
     let volume = threadkeep_search::Volume::read(content.clone());
     let volume = volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
