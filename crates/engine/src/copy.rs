@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
 use crate::{ContentHash, Engine, Error, ExportItem, Importer, Result, Selection};
 
-/// A phase of a copy.
+/// The number of items in a copy, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads, of all accounts.

@@ -18,7 +18,7 @@ const WALKED_AT_ONCE: usize = 1_000;
 /// Findings that are told one by one.
 const FINDINGS_MAX: usize = 100;
 
-/// What the doctor found.
+/// The doctor's findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DoctorReport {
     /// Threads that were looked at.
@@ -52,7 +52,7 @@ impl DoctorReport {
     }
 }
 
-/// What the segments of one thread say about it.
+/// The facts about one thread found in its segments.
 #[derive(Default)]
 struct Told {
     record: Option<Record>,
@@ -112,7 +112,7 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut told: HashMap<ThreadId, Told> = HashMap::new();
     for (done, row) in segments.iter().enumerate() {
         progress("segments", done as u64, Some(total));
-        // What nothing reaches any more waits for gc, and may have gaps.
+        // Unreachable segments wait for gc, and may have gaps.
         if reach.contains_key(&row.segment.id) {
             let told = told.entry(row.segment.thread).or_default();
             segment(engine, row, living.contains(&row.segment.thread), told, &mut report).await?;

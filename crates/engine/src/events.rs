@@ -1,4 +1,4 @@
-//! Messages and events together, in the order in which they were logged: what the Threads contract calls events.
+//! Messages and events together, in the order in which they were logged: the Threads contract calls both events.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a thread can do.
+//! The engine: operations on threads.
 //!
 //! [`Engine`] is the front door. Everything that changes a thread is a call ([`Carry`]): it is decided by a pure function
 //! of what was read, becomes one commit, and a store keeps it whole or not at all. Reads show the *view* (what a thread
@@ -71,5 +71,5 @@ pub use shown::{AppendedMessages, Seen, ShownHistory, ShownMessages, ShownValues
 pub use threadkeep_tree::{Case, Match, Mode};
 pub use verbs::{CARRIERS, Carrier};
 
-/// What the engine answers.
+/// The result type of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! What a model is given: the conversation without a call that has no result, and without a result that has no call.
+//! The conversation as a model gets it: every call has a result, and every result a call.
 
 use std::collections::{HashMap, HashSet};
 

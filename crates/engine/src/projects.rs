@@ -1,4 +1,4 @@
-//! Projects: what groups threads of an account, with the sandbox they work in.
+//! Projects: groups of threads of an account, with the sandbox they work in.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const NAME_BYTES_MAX: usize = 1_024;
 /// Largest configuration of a sandbox, in bytes.
 const CONFIG_BYTES_MAX: usize = 64 << 10;
 
-/// What a project says of itself, as the registry keeps it.
+/// The fields of a project, as the registry keeps them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Details {

@@ -77,9 +77,9 @@ verbs! {
     /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their own
     /// ways.
     ///
-    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where it
-    /// came from: the parent is told nothing, so visitors never write to it. What the owner does later, taking its
-    /// visibility back or deleting it, does not reach the child.
+    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where
+    /// it came from: the parent is told nothing, so visitors never write to it. If the owner later makes the parent
+    /// private or deletes it, the child is unaffected.
     ///
     /// # Errors
     /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the point is
@@ -169,8 +169,8 @@ verbs! {
     /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that breaks a
     /// rule.
     end(End) -> Progressed;
-    /// Cancels the execution that is open. Anybody may, also while another program is the thread's exclusive writer; calls
-    /// that are left open then are closed when the next execution begins.
+    /// Cancels the execution that is open. Every actor may, also while another program is the thread's exclusive
+    /// writer; calls left open are closed when the next execution begins.
     ///
     /// # Errors
     /// [`crate::Error::NothingToCancel`].
@@ -238,11 +238,11 @@ verbs! {
     /// A parameter that breaks a rule or does not go with the direction; [`crate::Error::ThreadClosed`];
     /// [`crate::Error::NotAllowed`] if an agent delegates.
     transfer(Transfer) -> calls::Transferred;
-    /// Says yes to an approval, once. Humans may, and where it is about a merge alone, agents to whom a human delegated
-    /// `approve_merge`; only a human answers what they asked themselves.
+    /// Approves an approval, once. Humans may; for a merge alone, so may agents to whom a human delegated
+    /// `approve_merge`. An agent may not answer its own request.
     ///
     /// # Errors
-    /// [`crate::Error::ApprovalNotFound`]; [`crate::Error::ApprovalAnswered`] if somebody else was faster;
+    /// [`crate::Error::ApprovalNotFound`]; [`crate::Error::ApprovalAnswered`] if another answer came first;
     /// [`crate::Error::ApprovalUndone`]; [`crate::Error::NotAllowed`].
     approve(Approve) -> calls::Approval;
     /// Says no to an approval, once.
@@ -266,8 +266,7 @@ verbs! {
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
     reference(Refer) -> calls::Reference;
-    /// Tells a thread of what happens to another one from now on; what comes of it is delivered by
-    /// [`Engine::run_observers`].
+    /// Makes a thread observe another one from now on; [`Engine::run_observers`] delivers the events.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either: both belong to the caller; [`crate::Error::ThreadClosed`]; an address

@@ -27,14 +27,14 @@ const SEARCH_SECONDS_MAX: u64 = 60;
 const MATCHES: usize = 1_000;
 const MATCHES_MAX: usize = 100_000;
 
-/// What to look for in files.
+/// A search in files: the pattern and its options.
 #[derive(Debug, Clone)]
 pub struct Grep {
     /// The pattern.
     pub pattern: String,
     /// Whether the pattern is a regular expression or the text itself.
     pub mode: Mode,
-    /// Which letters are taken for the same.
+    /// Whether upper and lower case differ.
     pub case: Case,
     /// Only in files that this glob matches.
     pub glob: Option<String>,

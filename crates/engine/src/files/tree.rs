@@ -56,7 +56,7 @@ impl Engine {
                         if !children.contains_key(name) {
                             children.insert(name.to_owned(), FileRecord::implied(child.parse()?));
                         }
-                        // What else is below it need not be read.
+                        // The other paths below it need not be read.
                         if from.as_ref().is_some_and(|next| next.starts_with(&format!("{child}/"))) {
                             from = Some(format!("{child}0"));
                             break;
@@ -70,7 +70,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Files and directories somebody made, everywhere below a directory, and the path after which to go on.
+    /// Files and explicitly made directories, everywhere below a directory, and the path after which to go on.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].

@@ -17,7 +17,7 @@ pub struct FileVersion {
     pub time: Timestamp,
     /// Who.
     pub actor: Arc<Actor>,
-    /// What the path held from then on; none if nothing.
+    /// The file or directory at the path from then on; none if it was deleted.
     pub record: Option<FileRecord>,
 }
 

@@ -15,7 +15,7 @@ use crate::{Engine, Error, Result};
 /// How often a decision that went stale is taken again.
 const DECIDED_AGAIN_MAX: usize = 16;
 
-/// What a verb decided about a thread, purely from what it read.
+/// A verb's decision about a thread, made purely from its reads.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The thread, as it was read.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) branch: Option<NewSegment>,
     /// Whether it holds only at the version it was decided at, because its entries leave the era alone.
     pub(crate) at_version: bool,
-    /// What happens to other threads in the same commit.
+    /// Commits to other threads, made in the same store commit.
     pub(crate) others: Vec<ThreadCommit>,
     /// Large values that the entries name.
     pub(crate) blobs: Vec<(BlobId, Bytes)>,
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// What a verb told a thread.
+/// The entries that a verb committed to a thread.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// The thread after it; of a repeated call, as it is now.
@@ -132,7 +132,7 @@ impl<T> Settled<T> {
 }
 
 impl Engine {
-    /// Decides about `thread`, commits, and says what was told. What went stale is decided again.
+    /// Decides about `thread`, commits, and returns the committed entries. A stale decision is made again.
     pub(crate) async fn tell<F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<Told>
     where
         F: Future<Output = Result<Plan>>,
@@ -199,7 +199,7 @@ impl Engine {
         });
         let births = births.collect();
         let mut commit = self.commit(threads);
-        // Times never go back along a lineage, whatever the clock does.
+        // Times never go back along a lineage, even if the clock does.
         commit.time = commit.time.max(plan.thread.head.updated);
         commit.blobs.extend(plan.blobs.iter().cloned());
         Ok((commit, Thread { record, ..plan.thread.clone() }, births))

@@ -26,7 +26,7 @@ struct Running {
 }
 
 impl Background {
-    /// Does `work` in the background. It goes on whether or not anybody waits for it.
+    /// Does `work` in the background. It goes on even if the caller does not wait for it.
     ///
     /// # Errors
     /// If the system has no thread to give.

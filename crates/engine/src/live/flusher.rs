@@ -26,7 +26,7 @@ struct Due {
 }
 
 impl Flusher {
-    /// Whether nobody has started it yet: then the caller does.
+    /// Whether it is not started yet: then the caller starts it.
     pub(crate) fn is_idle(&self) -> bool {
         !self.started.swap(true, Ordering::AcqRel)
     }

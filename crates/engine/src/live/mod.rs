@@ -39,7 +39,7 @@ use self::flusher::Flusher;
 use self::observe::Watch;
 use self::write_behind::WriteBehind;
 
-/// What an engine's live threads share.
+/// State shared by an engine's live threads.
 #[derive(Default)]
 pub(crate) struct Live {
     pub(crate) settings: LiveSettings,
@@ -47,13 +47,13 @@ pub(crate) struct Live {
     flusher: Arc<Flusher>,
     watch: Arc<Watch>,
     emitter: Emitter,
-    /// Told when a thread was rolled back here: what was undone may hold again.
+    /// Notified when a thread was rolled back here: undone approvals may hold again.
     pub(crate) rewound: Arc<tokio::sync::Notify>,
     writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,
 }
 
 impl Shared {
-    /// What live threads share.
+    /// State shared by live threads.
     pub(crate) fn live(&self) -> &Live {
         self.room()
     }

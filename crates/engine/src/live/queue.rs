@@ -126,7 +126,7 @@ impl Queue {
         self.next
     }
 
-    /// What to commit next of the updates up to `last`: one update, or as many neighbours as do nothing but append.
+    /// The next group to commit of the updates up to `last`: one update, or as many neighbours as only append.
     pub(crate) fn group(&mut self, last: u64, alone: bool, entries_max: usize) -> Vec<Arc<Draft>> {
         let mut group: Vec<Arc<Draft>> = Vec::new();
         let mut entries = 0;
@@ -222,7 +222,7 @@ impl Queue {
         std::mem::take(&mut self.refused)
     }
 
-    /// Whether anything was refused that nobody took.
+    /// Whether a refused update was not handed back yet.
     pub(crate) fn has_refused(&self) -> bool {
         !self.refused.is_empty()
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 /// [`Engine::with_live`](crate::Engine::with_live).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSettings {
-    /// How long after its first update that is not flushed a thread is flushed: 100 ms. What comes meanwhile goes
-    /// along.
+    /// How long after its first unflushed update a thread is flushed: 100 ms. Updates that come meanwhile are flushed
+    /// with it.
     pub flush_debounce: Duration,
     /// Most threads that are flushed at the same time, the rest wait their turn: 3.
     pub flush_batch_max: usize,
@@ -25,7 +25,7 @@ pub struct LiveSettings {
     pub lease_heartbeat: Option<Duration>,
     /// Most updates of one thread that are not flushed: 10,000. One more is refused.
     pub pending_updates_max: usize,
-    /// Most bytes of messages and attachments in them: 64 MiB. What goes beyond is refused.
+    /// Most bytes of messages and attachments in them: 64 MiB. Updates beyond it are refused.
     pub pending_bytes_max: usize,
     /// At least so long between two snapshots of a thread: 100 ms.
     pub observe_throttle: Duration,

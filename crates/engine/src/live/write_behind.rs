@@ -37,7 +37,7 @@ pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Moves whenever something is settled, or the lease is lost.
     progress: watch::Sender<u64>,
-    /// Whoever flushes holds it.
+    /// Held while flushing.
     flushing: tokio::sync::Mutex<Flushing>,
     released: watch::Sender<bool>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) lease: Lease,
     /// When the lease ends at the earliest, by a clock that only goes on.
     held_until: Instant,
-    /// Whoever took the lease over, as far as that is known, once it is lost.
+    /// The lease of the new holder, as far as it is known, once this one is lost.
     pub(crate) lost: Option<Option<Lease>>,
     pub(crate) disposed: bool,
 }
@@ -76,7 +76,7 @@ struct Attempt {
     updates: usize,
 }
 
-/// What an error means for the updates it concerns.
+/// The consequence of an error for the updates it concerns.
 enum Verdict {
     /// Decided on something that has changed: again.
     Stale,
@@ -244,7 +244,7 @@ impl WriteBehind {
         None
     }
 
-    /// The lease is lost: whatever waits is refused, with what `why` says or else with that.
+    /// The lease is lost: pending updates are refused, with the error from `why` or else with `WriterLost`.
     fn lose(&self, to: Option<Lease>, mut why: impl FnMut() -> Option<Error>) {
         let mut state = self.state();
         let lost = || Error::WriterLost { to: to.clone() };
@@ -357,7 +357,7 @@ fn again(error: &Error) -> Error {
     }
 }
 
-/// What others see of it.
+/// The part that other modules use.
 impl WriteBehind {
     pub(crate) fn is_released(&self) -> bool {
         *self.released.borrow()

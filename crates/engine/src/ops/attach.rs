@@ -57,7 +57,7 @@ impl Received {
 }
 
 impl Engine {
-    /// The files that `sender` shows at `paths`, for whoever may read them.
+    /// The files that `sender` shows at `paths`, if the caller may read them.
     pub(crate) async fn sent_files(
         &self,
         sender: ThreadId,
@@ -142,7 +142,7 @@ impl Engine {
                     (Some(taken), _) if taken.hash == file.hash => return Ok(Place::Same(at)),
                     (Some(_), _) | (None, Some(_)) => {}
                     (None, None) => {
-                        // A directory that nobody made has no cell of its own.
+                        // A directory that was not made explicitly has no cell of its own.
                         let holds = match view {
                             Some(view) => self.holds_something(view, &at).await?,
                             None => false,

@@ -5,14 +5,14 @@ use threadkeep_model::{Bounds, Link, MessagesDeleted, Position, Tally};
 use crate::ground::view::{Located, View};
 use crate::{Engine, Result};
 
-/// A conversation cut off after a message: what a new segment sees of it.
+/// A conversation cut off after a message: the part of it that a new segment sees.
 #[derive(Debug, Clone)]
 pub(crate) struct Cut {
     /// Messages up to the cut; edits, deletions and insertions up to now.
     pub(crate) bounds: Bounds,
     /// What is seen under these bounds.
     pub(crate) tally: Tally,
-    /// What lies under the bounds, but after the cut: messages in the same slot.
+    /// Messages under the bounds, but after the cut: they are in the same slot.
     pub(crate) hidden: Option<MessagesDeleted>,
 }
 

@@ -21,17 +21,17 @@ use crate::messages::shown;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result, Show, Shown};
 
-/// What a begin, a step or an end did.
+/// The result of a begin, a step or an end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progressed {
     /// The thread.
     pub thread: ThreadId,
     /// The execution.
     pub execution: Uuid,
-    /// What was appended to the conversation, in order: what the executor said, a message that closes open calls, what
-    /// waited in the queue, the draft.
+    /// The messages appended to the conversation, in order: those of the executor, a message that closes open calls,
+    /// queued messages, the draft.
     pub messages: Vec<Message>,
-    /// What was injected and is taken up with it, immediate ones first. It is not part of the conversation.
+    /// The injections delivered with it, immediate ones first. They are not part of the conversation.
     pub injections: Vec<Injection>,
     /// The thread's version.
     pub version: Version,
@@ -235,7 +235,7 @@ impl Progressed {
     }
 }
 
-/// What an executor says, checked.
+/// An executor's messages, checked.
 #[derive(Default)]
 struct Said {
     bodies: Vec<MessageBody>,

@@ -83,7 +83,7 @@ impl Engine {
     }
 }
 
-/// The record of a thread that goes on from another: what describes the work goes along.
+/// The record of a thread that goes on from another: the fields that describe the work are copied.
 fn inherit(parent: &Thread, title: String, agent_id: Option<String>) -> Record {
     let record = &parent.record;
     Record {

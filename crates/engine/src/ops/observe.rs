@@ -97,7 +97,8 @@ impl Carry for Unobserve {
 }
 
 impl Engine {
-    /// What signs the posts of an observer: made from one secret of the store and the observer's id, so none is kept.
+    /// The secret that signs the posts of an observer: derived from one secret of the store and the observer's id, so
+    /// none is kept.
     pub(crate) async fn webhook_secret(&self, added: &ObserverAdded) -> Result<Option<String>> {
         match &added.deliver {
             threadkeep_model::Deliver::Thread => Ok(None),
@@ -114,7 +115,7 @@ impl Engine {
         Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
     }
 
-    /// What a thread is told of others, as far as it holds, in the order in which that was asked.
+    /// The observers of a thread that hold, in the order in which they were added.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].

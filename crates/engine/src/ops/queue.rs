@@ -151,7 +151,7 @@ impl Engine {
         Ok(waiting)
     }
 
-    /// What delivers `waiting`: an entry each.
+    /// The entries that deliver `waiting`, one for each.
     pub(crate) fn deliver(waiting: &[Queued]) -> Vec<Entry> {
         let delivered = |queued: &Queued| MessageDelivered { item: queued.id, message: queued.queued_message.clone() };
         waiting.iter().map(|queued| Entry::MessageDelivered(delivered(queued))).collect()

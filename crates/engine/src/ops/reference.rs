@@ -17,13 +17,13 @@ use crate::ground::plan::Plan;
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, MessagePage, Page, Result};
 
-/// What a reference reads.
+/// The target of a reference.
 pub(crate) struct Referred {
     /// Which thread.
     pub(crate) target: ThreadId,
     /// At which version; as it is, without one.
     pub(crate) version: Option<Version>,
-    /// What of it.
+    /// The parts of the target that it shows.
     pub(crate) scope: Vec<ReferenceScope>,
 }
 
@@ -143,7 +143,8 @@ impl Engine {
         }
     }
 
-    /// What a reference reads now; refused unless a part of its scope `shows` what is wanted. Whatever reads through references asks this first.
+    /// The present target of a reference; refused unless a part of its scope `shows` the wanted kind. Every read
+    /// through a reference calls this first.
     pub(crate) async fn referred(
         &self,
         id: Uuid,

@@ -86,7 +86,7 @@ fn decide(
     let mut entries = first;
     let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
     if leads_to_agents && state != inherited {
-        // What the link leads to says otherwise, and a rollback goes by it.
+        // The linked segment has another agent, and a rollback restores that one.
         entries.insert(0, Entry::AgentAssigned(AgentAssigned { state: state.clone() }));
     }
     let intent = related.comment.clone().unwrap_or_default();
@@ -98,7 +98,7 @@ fn decide(
 }
 
 impl Engine {
-    /// What a thread with a part of its parent sees, and is told first.
+    /// The view and first entries of a thread that inherits a part of its parent.
     async fn decide_partial(&self, parent: &Thread, scope: &[InheritItem]) -> Result<Decided> {
         let view = self.view(parent.id, &parent.head, None).await?;
         let mut bounds = Bounds::all(Position::START);
@@ -122,7 +122,7 @@ impl Engine {
                 InheritItem::Env => {}
             }
         }
-        // What the link does not lead to was never there; what the child writes itself is its own.
+        // Work outside the link is not counted; the child counts its own.
         tally.work = Work::default();
         if bounds.files != Position::START {
             (tally.work.last_files, tally.work.stats) = (view.tally.work.last_files, view.tally.work.stats);
@@ -215,7 +215,7 @@ fn fitting(glob: &str) -> Result<Glob, Invalid> {
     Glob::new(glob).map_err(|error| Invalid::body("inheritScope", format!("files:{glob}: {error}")))
 }
 
-/// The record of a spawned thread: what says where the work belongs goes along.
+/// The record of a spawned thread: the fields that say where the work belongs are copied.
 fn inherit(parent: &Thread, intent: &str, inherit: &Inherit) -> Record {
     let record = &parent.record;
     Record {

@@ -1,6 +1,6 @@
-//! `transfer`: asks to be allowed something, or lets agents do something without asking.
+//! `transfer`: asks for an approval, or lets agents act without asking.
 //!
-//! What came of it is read and answered next door, in `approvals` and `delegations`.
+//! Answers are read and given next door, in `approvals` and `delegations`.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalA
 }
 
 impl Engine {
-    /// What the caller asks for when it needs `capability` and has no authority for it.
+    /// The request made when the caller needs `capability` and has no authority for it.
     pub(crate) fn asked_for(&self, capability: Capability) -> ApprovalAsked {
         let world = &self.shared.world;
         let id = Uuid::from_chance(world.chance());

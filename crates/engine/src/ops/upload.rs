@@ -1,5 +1,6 @@
-//! Content of files that comes bit by bit. What is small stays in memory and goes with its commit; the rest is brought to
-//! the store as it comes, where the commit that writes the file finds it by its hash. Whatever is broken off is let go.
+//! Content of files that comes bit by bit. Small content stays in memory and goes with its commit; larger content
+//! goes to the store as it comes, where the commit that writes the file finds it by its hash. An interrupted
+//! upload is freed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -225,7 +226,7 @@ impl Upload {
 }
 
 impl Held {
-    /// Ends the upload. What cannot be ended now is freed once it is old.
+    /// Ends the upload. If that fails now, its data is freed once it is old.
     async fn end(&self) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             drop(self.blobs.end_upload(self.upload).await);
@@ -234,7 +235,7 @@ impl Held {
 }
 
 impl Drop for Held {
-    /// Whoever sent it has gone: what it left is freed on the program's runtime, or, without one, by gc once it is old.
+    /// The sender has gone: its data is freed on the program's runtime, or, without one, by gc once it is old.
     fn drop(&mut self) {
         if self.ended.load(Ordering::Acquire) {
             return;

@@ -122,7 +122,7 @@ pub struct HitMessage {
     pub message: Message,
     /// Who speaks.
     pub role: Role,
-    /// The text of the passage.
+    /// The text of the message.
     pub text: String,
     /// Whether it is the one that answers.
     pub is_match: bool,

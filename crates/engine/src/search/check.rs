@@ -39,7 +39,7 @@ impl Engine {
         Ok(findings)
     }
 
-    /// Empties an index in which something is wrong; it is filled again by whoever follows the log, or by a backfill.
+    /// Empties a damaged index; the follower of the log, or a backfill, fills it again.
     pub(crate) async fn repair_index(&self) -> Result<()> {
         if self.check_index(1).await.is_empty() {
             return Ok(());

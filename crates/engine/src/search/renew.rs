@@ -56,7 +56,7 @@ impl Engine {
         for docs in docs.chunks(GIVEN_AT_ONCE) {
             let mut texts = Vec::with_capacity(docs.len());
             for doc in docs {
-                // What is gone from the log is found by nobody, whatever its vector.
+                // A document that is gone from the log is never found, so its vector does not matter.
                 let text = match self.entry_at(volume.carrier(*doc)).await? {
                     Some(entry) => self.text_in(&entry).await?,
                     None => None,

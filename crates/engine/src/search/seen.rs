@@ -1,4 +1,4 @@
-//! What a thread shows, as far as the index has to know: asked before anything counts as found.
+//! The part of a thread that the index needs: checked before a document counts as found.
 
 use std::collections::{HashMap, HashSet};
 

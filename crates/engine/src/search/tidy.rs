@@ -1,4 +1,4 @@
-//! Keeps the shelves in order: few volumes, and nothing that nobody sees.
+//! Keeps the shelves in order: few volumes, and no documents that no thread shows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Engine {
         if strands.is_empty() {
             return Ok(Unseen::default());
         }
-        // Whatever any living thread sees of them, now or in a branch that it left, stays.
+        // Documents that any existing thread sees, now or in an abandoned branch, stay.
         for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
             if strand.parent.is_none() || strands.contains_key(&strand.segment) {
                 continue;

@@ -1,4 +1,4 @@
-//! What a change of files comes to, given what a thread shows: the changes to log, or why there are none.
+//! Decides a change of files from the view of a thread: the changes to log, or the error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ impl Engine {
             match &before {
                 Some(before) if before.is_directory() => return Err(Error::IsADirectory { path: file.path.clone() }),
                 Some(_) => {}
-                // A directory that nobody made is there if anything is below it; a file has nothing below it.
+                // A directory that was not made explicitly exists if anything is below it; a file has nothing below it.
                 None if self.holds_something(view, &file.path).await? => {
                     return Err(Error::IsADirectory { path: file.path.clone() });
                 }
