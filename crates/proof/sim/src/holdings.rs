@@ -13,7 +13,7 @@ use crate::run::{Run, Settled};
 const PATHS: [&str; 5] = ["/a.txt", "/b.txt", "/d/a.txt", "/d/b.txt", "/d/e/c.txt"];
 /// The values there can be.
 const KEYS: [&str; 4] = ["k0", "k1", "m0", "m1"];
-/// What a part of the files is called.
+/// The glob for a part of the files.
 const BELOW: &str = "d/**";
 /// How the keys of a part of the values begin.
 const PREFIX: &str = "k";
@@ -162,7 +162,7 @@ impl Run {
         };
         self.log_rest(thread).await;
         assert_eq!(child.record.parent_id, Some(thread), "{}", self.context());
-        // What the link does not show is told first: another agent, or a part of what there is.
+        // State that the link does not show is logged first: another agent, or a part of the files and values.
         let mut told = self.after(child.id, 0).await;
         told.retain(|(place, ..)| place.segment == child.head.segment);
         let birth = child.head.version.0 - told.len() as u64;

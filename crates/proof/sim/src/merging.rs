@@ -10,7 +10,7 @@ use threadkeep_model::{ConflictStrategy, FileStrategy, Kind, MergeBase, MergeSta
 use crate::model::{Cells, Held, MergeScope, ModelMerge};
 use crate::run::{Run, Settled};
 
-/// What a merge ought to come to.
+/// The expected result of a merge.
 struct Expected {
     held: Held,
     /// The names of what is in conflict with a source, and whether the strategy settles it.
@@ -18,7 +18,7 @@ struct Expected {
     bases: Vec<Base>,
 }
 
-/// What two sides ought to be compared with.
+/// The expected base of a merge.
 #[derive(Debug, PartialEq)]
 enum Base {
     Shared,
@@ -160,7 +160,7 @@ impl Run {
         assert_eq!(is_conflicted, is_open, "{context}: {:?}", merged.status);
     }
 
-    /// What merging `sources` ought to come to. Of two values, which one is later is asked of the answer.
+    /// The expected result of merging `sources`. The answer tells which of two values is later.
     fn expected(
         &mut self,
         thread: ThreadId,
@@ -196,8 +196,8 @@ impl Run {
         expected
     }
 
-    /// What two threads have in common: what they share, and over it what they took from each other, as far as that is in
-    /// view.
+    /// The common state of two threads: their shared history, and over it the merges between them, as far as they are
+    /// in view.
     fn base(&mut self, target: ThreadId, source: ThreadId) -> (Base, Held) {
         let (ours, theirs) = (self.model.thread(target).clone(), self.model.thread(source).clone());
         let files = ours.now.held.file_trail.parting(&theirs.now.held.file_trail);
@@ -239,7 +239,7 @@ fn put(cells: &mut Cells, name: &str, content: Option<String>) {
     }
 }
 
-/// Base, ours and theirs: what they come to, if only one side changed it.
+/// Base, ours and theirs: the result, if only one side changed it.
 fn one_side([base, ours, theirs]: [Option<&String>; 3]) -> Option<Option<String>> {
     if theirs == base || ours == theirs {
         Some(ours.cloned())
@@ -250,7 +250,7 @@ fn one_side([base, ours, theirs]: [Option<&String>; 3]) -> Option<Option<String>
     }
 }
 
-/// What becomes of a file, and whether it is settled if it is in conflict.
+/// The result for a file, and whether a conflict is settled.
 fn merge_file(sides: [Option<&String>; 3], strategy: FileStrategy) -> (Option<String>, Option<bool>) {
     if let Some(settled) = one_side(sides) {
         return (settled, None);
@@ -276,7 +276,7 @@ fn merge_file(sides: [Option<&String>; 3], strategy: FileStrategy) -> (Option<St
     }
 }
 
-/// What becomes of a value, and whether it is settled if it is in conflict.
+/// The result for a value, and whether a conflict is settled.
 fn merge_value(
     sides: [Option<&String>; 3],
     strategy: StateStrategy,

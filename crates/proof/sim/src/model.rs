@@ -1,4 +1,4 @@
-//! The reference model: what threads ought to show, as plainly as it can be said.
+//! The reference model: the state that threads should show, as simple as possible.
 //!
 //! Every thread has its own copy of everything. History and view are apart: the view is a list of messages, and a
 //! snapshot of it is kept for every version.
@@ -16,7 +16,7 @@ pub struct Item {
     pub id: MessageId,
     /// The appended message whose slot it stands in; its own id if it was appended.
     pub root: MessageId,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
     /// Its metadata, as JSON.
     pub metadata: Option<String>,
@@ -30,10 +30,10 @@ pub struct Item {
     pub held: Held,
 }
 
-/// What a thread holds beside its conversation.
+/// The files and values of a thread.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Held {
-    /// What files say, by their paths.
+    /// The content of files, by their paths.
     pub files: Cells,
     /// Values as JSON, by their keys.
     pub values: Cells,
@@ -54,8 +54,8 @@ impl Held {
     }
 }
 
-/// The entries that somebody sees, up to one of them, each with what is held after it. Threads that grew from each other
-/// share the beginning.
+/// The entries that a thread sees, up to one of them, each with the files and values after it. Threads that grew
+/// from each other share the beginning.
 #[derive(Clone, Default)]
 pub struct Trail(Option<Rc<Step>>);
 
@@ -74,7 +74,7 @@ impl Trail {
         Self(Some(Rc::new(Step { before: self.clone(), length: self.length() + 1, after: after.clone() })))
     }
 
-    /// What was held where two trails part; none if they share nothing.
+    /// The files and values where two trails part; none if they share nothing.
     pub fn parting(&self, other: &Self) -> Option<Cells> {
         let (mut one, mut other) = (self, other);
         loop {
@@ -112,11 +112,11 @@ pub struct ModelMerge {
     pub version: u64,
     /// The version of the target's entry that tells of it.
     pub made: u64,
-    /// What it was about.
+    /// The files and values that it covered.
     pub scope: MergeScope,
 }
 
-/// What a merge is about.
+/// The files and values that a merge covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeScope {
     /// Everything.
@@ -136,7 +136,7 @@ pub struct Worker {
     pub skills: Vec<String>,
 }
 
-/// What a thread shows at some version.
+/// The state of a thread at some version.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// The messages.
@@ -160,11 +160,11 @@ pub struct ModelThread {
     pub birth: u64,
     /// Its version now.
     pub version: u64,
-    /// What it shows now.
+    /// The present state.
     pub now: State,
-    /// What it showed at each version since its birth.
+    /// The state at each version since its birth.
     pub then: BTreeMap<u64, State>,
-    /// What was logged to it, by version.
+    /// The entries logged to it, by version.
     pub history: Vec<(u64, Kind)>,
     /// When each version came to be; its birth too.
     pub times: BTreeMap<u64, Timestamp>,
@@ -251,7 +251,7 @@ impl ModelThread {
         self.note(kind, time);
     }
 
-    /// A message was appended. Whoever sees it sees its entry.
+    /// A message was appended. A thread that sees the message sees its entry.
     pub fn say(&mut self, kind: Kind, time: Timestamp, said: impl FnOnce(&State) -> Item) {
         self.now.held.step();
         let said = said(&self.now);

@@ -24,7 +24,7 @@ pub enum Where {
     Postgres,
 }
 
-/// What to run.
+/// The settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Everything random follows from it.
@@ -76,14 +76,14 @@ enum Place {
     Schema(threadkeep_throwaway::Schema),
 }
 
-/// Somebody who reads page by page while others write.
+/// A reader that reads page by page while others write.
 pub(crate) struct Reading {
     pub(crate) thread: ThreadId,
     pub(crate) cursor: String,
     pub(crate) left: Vec<(MessageId, String)>,
 }
 
-/// Somebody who follows a thread.
+/// A follower of a thread.
 pub(crate) struct Follower {
     pub(crate) thread: ThreadId,
     pub(crate) subscription: Subscription,
@@ -176,8 +176,8 @@ impl Run {
         }
     }
 
-    /// What came of an operation. If the answer was lost, the store tells whether it was carried out: the thread has
-    /// new entries, or there is a thread that the model does not know.
+    /// The outcome of an operation. If the answer was lost, the store tells whether it was carried out: the thread
+    /// has new entries, or there is a thread that the model does not know.
     pub(crate) async fn settled<T>(&self, thread: Option<ThreadId>, result: Result<T, Error>) -> Settled<T> {
         match result {
             Ok(value) => Settled::Done(value),
@@ -296,7 +296,7 @@ impl Run {
         assert!(report.is_healthy(), "{}: {report:?}", self.context());
     }
 
-    /// At the end everybody who followed has seen everything once, and everything is well.
+    /// At the end every follower has seen every entry once, and the doctor finds nothing.
     async fn end(&mut self) {
         let context = self.context();
         for mut follower in std::mem::take(&mut self.followers) {
@@ -319,7 +319,7 @@ impl Run {
     }
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 pub(crate) enum Settled<T> {
     Done(T),
     /// It was carried out, but the answer was lost.

@@ -79,8 +79,8 @@ impl Client {
         Self { carried, ..self.clone() }.answer(ask).await
     }
 
-    /// What the request carries beside its parameters: what `at` says, then what this client carries, if the call honours
-    /// it; and a fresh key where that makes it safe to send the call again.
+    /// The headers of the request: those from `at`, then those of this client, if the call honours them; and a fresh
+    /// key where that makes it safe to send the call again.
     fn honoured(&self, declaration: &Declaration, at: At, value: Option<Version>) -> Result<Carried, Error> {
         let At { thread: _, expected, lease, key } = at;
         let honours = declaration.honours;
@@ -98,7 +98,7 @@ impl Client {
         let expected = if honours.expected { expected.or(usual) } else { value };
         let writer = if has_lease { lease.or(writer) } else { None };
         let key = if honours.key { key.or(idempotency_key) } else { None };
-        // A value that somebody else set meanwhile would be overwritten, and a version that was expected is gone.
+        // A value that another writer set meanwhile would be overwritten, and a version that was expected is gone.
         let needs_key = declaration.repeat == calls::Repeat::Keyed || honours.value_version || expected.is_some();
         let tries_again = !self.settings.retry.give_up_after.is_zero();
         let key = match key {

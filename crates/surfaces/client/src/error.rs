@@ -14,7 +14,7 @@ pub enum Error {
     Unreachable {
         /// Where it was looked for.
         server: String,
-        /// What went wrong.
+        /// The cause.
         what: String,
     },
     /// The connection broke after something was sent. A read can be repeated; whether a write was done is not known.
@@ -22,7 +22,7 @@ pub enum Error {
     Broken {
         /// The server.
         server: String,
-        /// What went wrong.
+        /// The cause.
         what: String,
     },
     /// The answer is none that this client understands.
@@ -33,7 +33,7 @@ pub enum Error {
         /// What is odd about it.
         what: String,
     },
-    /// What was asked for makes no sense; nothing was sent.
+    /// The request is invalid; nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// Whether the server, or its store, is away for the moment: what can be repeated may succeed later.
+    /// Whether the server, or its store, is away for the moment: a repeatable request may succeed later.
     pub fn is_away(&self) -> bool {
         match self {
             Self::Refused(problem) => problem.status == Status::Unavailable && problem.code == "unavailable",

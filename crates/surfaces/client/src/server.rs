@@ -103,7 +103,7 @@ impl Client {
         Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
     }
 
-    /// What the server counts, as Prometheus reads it.
+    /// The server's counters, in the format of Prometheus.
     ///
     /// # Errors
     /// As the server refuses it.

@@ -17,7 +17,7 @@ pub(crate) struct Refused {
     wait: Option<Duration>,
 }
 
-/// What a handler gives.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Refused>;
 
 impl Refused {

@@ -16,7 +16,7 @@ use crate::conditions::{IDEMPOTENCY_KEY, WRITER, idempotency_key, lease_token, r
 use crate::input::text;
 use crate::table::{self, Gives, Operation, Route, SchemaOf, Takes};
 
-/// The schemas of a call: what it takes, and what it answers.
+/// The schemas of a call: its parameters and its answer.
 struct Schemas {
     takes: SchemaOf,
     inline: SchemaOf,

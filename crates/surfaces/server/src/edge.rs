@@ -1,7 +1,7 @@
-//! The edge: what every request passes on its way in, and every answer on its way out.
+//! The edge: every request passes it on its way in, and every answer on its way out.
 //!
-//! In: an id, sizes, where the request claims to come from and to go to, what it accepts. Out: the id, problems written
-//! down, a count, and a line in the log. Neither the log nor the metrics hold queries, keys or anything that was said.
+//! In: an id, sizes, the claimed origin and host, the accepted types. Out: the id, problems written down, a
+//! count, and a line in the log. Neither the log nor the metrics hold queries, keys or message text.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,7 +139,7 @@ fn request_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| format!("{:032x}", SystemWorld.chance()), str::to_owned)
 }
 
-/// A problem that is still to be written down, or an answer that nobody explained.
+/// A problem that is still to be written down, or an error answer without an explanation.
 fn told(response: Response, id: &str) -> Response {
     let (mut parts, body) = response.into_parts();
     let refused = match parts.extensions.remove::<Refused>() {

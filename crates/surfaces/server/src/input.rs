@@ -1,4 +1,4 @@
-//! What requests bring: paths, bodies, queries. Headers are next door, in `conditions`.
+//! Parts of requests: paths, bodies, queries. Headers are next door, in `conditions`.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -60,9 +60,9 @@ impl FromRequest<App> for Lines {
 
 /// The content of a file, still to be read, and what is said about it.
 pub(crate) struct Content {
-    /// What it is, if the request says so.
+    /// Its MIME type, if the request names one.
     pub(crate) mime_type: Option<String>,
-    /// What its writer says about it.
+    /// The writer's metadata.
     pub(crate) metadata: Option<Json>,
     announced: Option<u64>,
     chunks: Chunks,

@@ -1,7 +1,7 @@
 //! JSON Web Tokens as keys: signed elsewhere, checked here, kept nowhere.
 //!
-//! Which algorithm is used is decided by the key that is configured, never by the token: HS256 for the shared secret,
-//! RS256 and ES256 for the keys of a JWKS file. That file is read again when it changes, so that keys can be rotated.
+//! The configured key decides the algorithm, never the token: HS256 for the shared secret, RS256 and ES256 for
+//! the keys of a JWKS file. That file is read again when it changes, so that keys can be rotated.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How tokens are checked. Without a secret and a file, there are none.
 #[derive(Clone, Default)]
 pub struct JwtSettings {
-    /// The secret of HS256, shared with whoever signs.
+    /// The secret of HS256, shared with the signer.
     pub secret: Option<String>,
     /// A file with the public keys (JWKS) of RS256 and ES256.
     pub jwks: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl fmt::Debug for JwtSettings {
     }
 }
 
-/// What tokens are checked with.
+/// The keys and claims that tokens are checked against.
 pub(crate) struct Tokens {
     secret: Option<hmac::Key>,
     jwks: Option<Jwks>,
@@ -78,7 +78,8 @@ impl Tokens {
         secret.starts_with("ey") && secret.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// The key that a token stands for, expired or not; none if it is not signed by whoever may, or not for us.
+    /// The key that a token stands for, expired or not; none if its signature is invalid, or it is not for this
+    /// server.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Key> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
@@ -130,7 +131,7 @@ struct Header {
     crit: Option<serde::de::IgnoredAny>,
 }
 
-/// What a token says. `exp` is needed; everything else that is not known here is not asked.
+/// The claims of a token. `exp` is required; unknown claims are ignored.
 #[derive(Deserialize)]
 struct Claims {
     sub: String,

@@ -27,7 +27,7 @@ pub(crate) struct Leftover {
     is_readable: bool,
 }
 
-/// Lends the body of a request to whoever handles it.
+/// Lends the body of a request to its handler.
 pub(crate) fn lend(request: Request) -> (Request, Option<Leftover>) {
     if request.body().is_end_stream() {
         return (request, None);

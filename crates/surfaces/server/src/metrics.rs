@@ -1,4 +1,4 @@
-//! What the server counts, as Prometheus reads it.
+//! The server's counters, in the format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use threadkeep::IndexStatus;
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// What the server counts.
+/// The server's counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// By route.
@@ -18,7 +18,7 @@ pub(crate) struct Metrics {
     streams: Arc<AtomicI64>,
 }
 
-/// What was answered on one route.
+/// The counters of one route.
 #[derive(Debug, Default)]
 struct Answered {
     /// By method and status.

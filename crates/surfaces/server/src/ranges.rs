@@ -15,10 +15,10 @@ pub(crate) struct Wanted {
     if_range: Option<String>,
 }
 
-/// Which part of a file is asked for.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it. So is what is not understood: whoever asks for a part takes the whole, too.
+    /// All of it. So is a range that is not understood: a client that asks for a part accepts the whole, too.
     Whole,
     /// These bytes.
     Bytes(Range<u64>),

@@ -211,7 +211,7 @@ fn a_search_finds_what_was_said_once_it_is_indexed() {
         let client = server.client();
         let create = Create::new().message(MessageBody::user("a quiet lagoon 🦀 with turtles"));
         let thread = client.call(At::none(), create).await.expect("a thread").id;
-        // Whatever the server indexed meanwhile is not counted again.
+        // Entries that the server indexed meanwhile are not counted again.
         let done = client.call(At::none(), RunBackfill::default()).await.expect("a backfill");
         assert!(done.embedded <= 1 && done.cleaned == 0, "{done:?}");
         let status = client.search_status().await.expect("a status");

@@ -1,4 +1,4 @@
-//! Streams give each entry once, in order, whatever happens to their connections.
+//! Streams give each entry once, in order, through every failure of their connections.
 
 use std::time::Duration;
 

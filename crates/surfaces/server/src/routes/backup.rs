@@ -63,7 +63,8 @@ fn taken(path: &Path) -> std::io::Result<(File, u64)> {
     Ok((file, bytes))
 }
 
-/// Reads until the end, or until nobody listens. What is cut off is shorter than was announced, and noticed by that.
+/// Reads until the end, or until the client is gone. A truncated backup is shorter than announced, so the client
+/// notices.
 fn pass_on(mut file: File, send: &mpsc::Sender<Bytes>) {
     loop {
         let mut chunk = vec![0; CHUNK_BYTES];

@@ -1,7 +1,8 @@
 //! The content of files: whole or in part, read piece by piece at the pace of the socket.
 //!
-//! What was stored may be anything, also a page with scripts in it. It is never run as a part of this server: its type is
-//! taken at its word, it is shown in a sandbox, and what a browser could run is saved and not shown.
+//! Stored content may be anything, also a page with scripts in it. It never runs as a part of this server:
+//! browsers may not guess its type, it is shown in a sandbox, and content that a browser could run is saved and
+//! not shown.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -19,7 +20,7 @@ use crate::ranges::{Part, Wanted};
 
 /// Bytes that are read and sent at once.
 const PIECE_BYTES: u64 = 1 << 20;
-/// What a stored file may do in a browser: nothing.
+/// The rights of a stored file in a browser: none.
 const CSP: &str = "default-src 'none'; sandbox";
 /// What is shown in a browser, and not saved at once.
 const SHOWN: [&str; 6] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "application/pdf"];
@@ -71,7 +72,7 @@ pub(super) fn harmless(headers: &mut HeaderMap, mime_type: &str, name: &str) {
 
 fn tagged(headers: &mut HeaderMap, etag: &str) {
     insert(headers, header::ETAG, etag);
-    // Whoever keeps a copy asks each time whether it still holds: a thread can be taken back.
+    // A cache must ask each time whether its copy still holds: access to a thread can be taken back.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
 }
 

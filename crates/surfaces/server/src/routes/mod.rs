@@ -72,7 +72,7 @@ async fn unknown() -> Answer {
 }
 
 async fn wrong_method(method: Method) -> Answer {
-    // What the path takes stands in `Allow`, which is added on the way out.
+    // The methods of the path are in `Allow`, which is added on the way out.
     if method == Method::OPTIONS {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }

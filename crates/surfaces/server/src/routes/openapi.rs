@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the table of routes.
 //!
-//! Schemas are those of the Rust types, as JSON Schema 2020-12, which is what OpenAPI 3.1 has. What requests bring is
-//! described as it is read, what answers bring as it is written.
+//! Schemas are those of the Rust types, as JSON Schema 2020-12, which OpenAPI 3.1 uses. Requests are described as
+//! they are read, answers as they are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -372,7 +372,7 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
         Takes::Json(of) => {
             let schema = schemas.request(of);
             let example: Value = example.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_else(|| json!({}));
-            // What has no field that must be there may be left out altogether.
+            // A body without required fields may be left out altogether.
             let required = !accepts_nothing(&schema, schemas.requests.definitions());
             json!({
                 "required": required,

@@ -1,4 +1,4 @@
-//! What whoever operates the server asks: is it alive, is it ready, what does it count.
+//! Questions of the operator: is the server alive, is it ready, what does it count.
 
 use axum::body::Body;
 use axum::extract::State;

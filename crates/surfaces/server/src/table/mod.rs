@@ -1,7 +1,8 @@
 //! The table of routes: each is declared once, and the declaration makes both the route and its description.
 //!
-//! What a handler takes says most of it: who may ask, the query, the body, the headers ([`Describe`]). The rest, what it
-//! is for, what it answers and how it can fail, stands beside the handler. `openapi` makes the document of it.
+//! A handler's arguments give most of it: the rights needed, the query, the body, the headers ([`Describe`]). The
+//! rest, its purpose, its answers and its errors, is declared beside the handler. `openapi` makes the document of
+//! it.
 
 mod describe;
 
@@ -28,7 +29,7 @@ pub(crate) const ANY_MEDIA: &str = "*/*";
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Anybody; keys are not looked at.
+    /// Every caller; keys are not looked at.
     Nothing,
     /// A key that may read, or none for what is public.
     Public,
@@ -123,7 +124,7 @@ impl Gives {
         Self { status: 200, media: Some(media), what, schema: Some(schema), versioned: false }
     }
 
-    /// The content of a file, of whatever type it is.
+    /// The content of a file, of any type.
     pub(crate) fn content(status: u16, what: &'static str) -> Self {
         let schema: SchemaOf = |_| schemars::json_schema!({ "type": "string", "format": "binary" });
         Self { status, media: Some(ANY_MEDIA), what, schema: Some(schema), versioned: false }
@@ -311,7 +312,7 @@ methods! {
 
 /// Routes of one kind.
 pub(crate) struct Routes {
-    /// What they have in common.
+    /// The group of these routes in the document.
     pub(crate) tag: &'static str,
     /// That in a sentence.
     pub(crate) about: &'static str,

@@ -1,5 +1,5 @@
-//! Every route for everybody who may not use it. The routes come from the server's own table, so a new one is covered by
-//! itself.
+//! Every route, for every caller that may not use it. The routes come from the server's own table, so a new route
+//! is covered automatically.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::{Client, Reply, Server};
 /// A thread that examples name.
 const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
-/// What a path can name.
+/// The kinds of things a path can name.
 #[derive(Clone)]
 struct Ids([(&'static str, String); 15]);
 
@@ -277,7 +277,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
                 assert!(found.body.contains(&format!("{part}_not_found")), "{}: {found:?}", route.id);
             }
         }
-        // What lies in somebody else's thread is not found in one's own either.
+        // Ids from another account's thread are not found in one's own thread either.
         for part in ["message", "item", "execution", "injection", "observer", "merge"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);

@@ -1,4 +1,4 @@
-//! Merges over HTTP: what they answer, how their results are checked, and what they wait for.
+//! Merges over HTTP: their answers, the checks of their results, and the approvals they wait for.
 
 use std::io::Write;
 use std::time::Duration;

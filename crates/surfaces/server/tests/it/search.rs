@@ -24,7 +24,7 @@ fn caught_up(client: &Client) -> Value {
     }
 }
 
-/// What a search finds: each thread with the text of its hit.
+/// The results of a search: each thread with the text of its hit.
 #[track_caller]
 fn found(client: &Client, body: Value) -> Vec<(String, String)> {
     let found = client.post("/v1/search", body).ok(200);

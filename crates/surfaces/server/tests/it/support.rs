@@ -175,7 +175,7 @@ impl Reply {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 
-    /// What it says, if it has this status.
+    /// The body, if it has this status.
     #[track_caller]
     pub fn ok(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
@@ -255,7 +255,7 @@ impl Client {
         self.post(&path, json!({ "role": "user", "content": text })).ok(201)
     }
 
-    /// What the thread shows, joined by spaces.
+    /// The messages that the thread shows, joined by spaces.
     #[track_caller]
     pub fn shows(&self, thread: &str) -> String {
         let page = self.get(&format!("/v1/threads/{thread}/messages?limit=1000&includeSilent=true")).ok(200);
@@ -322,7 +322,7 @@ pub struct Stream {
     /// After which place it begins, as its head says.
     pub cursor: Option<String>,
     from: BufReader<TcpStream>,
-    /// What was read of the present chunk.
+    /// The part of the present chunk that was read.
     text: String,
 }
 

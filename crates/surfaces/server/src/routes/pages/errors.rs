@@ -110,7 +110,7 @@ pages! {
     DiskFull "disk_full";
 }
 
-/// What a page says.
+/// The texts of a page.
 struct Written {
     means: String,
     /// Headings with their paragraphs.

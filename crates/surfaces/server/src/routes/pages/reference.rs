@@ -142,7 +142,7 @@ fn content(content: &Value) -> Option<(&str, &Value)> {
     content.as_object()?.iter().next().map(|(media, body)| (media.as_str(), body))
 }
 
-/// What a reference leads to.
+/// The target of a `$ref`.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     match text(&schema["$ref"]).strip_prefix("#") {
         Some(pointer) => document.pointer(pointer).unwrap_or(schema),
