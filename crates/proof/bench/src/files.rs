@@ -18,7 +18,7 @@ use crate::ours::Ours;
 
 /// Files that are written in one commit while a thread is filled.
 const WRITTEN_AT_ONCE: usize = 250;
-/// What a fork, a spawn or a rollback may cost beside an append, and a search beside its opponent.
+/// The allowed cost of a fork, a spawn or a rollback beside an append, and of a search beside its opponent.
 const APPENDS_MAX: f64 = 4.0;
 const SEARCH_TIMES_MAX: f64 = 2.0;
 

@@ -33,7 +33,8 @@ const CHANGED_AT_ONCE: usize = 500;
 /// Over which time the threads are spread: about two years.
 const SPAN_MICROS: i64 = 730 * 86_400_000_000;
 const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
-/// What a list may take: so many times the unfiltered one, or so long; by title and metadata so long.
+/// The time allowed for a list: a multiple of the unfiltered one, or a fixed time; by title and metadata a fixed
+/// time.
 const TIMES_MAX: f64 = 5.0;
 const MICROS_MAX: f64 = 500.0;
 const TEXT_MICROS_MAX: f64 = 5_000.0;

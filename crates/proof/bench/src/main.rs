@@ -26,7 +26,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench::{Bench, STORE_VARIABLE};
 use crate::report::Report;
 
-/// Whatever goes wrong here ends the run.
+/// Every error here ends the run.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -248,7 +248,7 @@ impl PlaceArgs {
             Some(url) if self.is_server() => Bench::on_server(url, self.quick, rounds),
             Some(url) => match url.strip_prefix("sqlite:") {
                 Some(path) if !path.is_empty() => Bench::on_files(Some(Path::new(path)), self.quick, rounds),
-                // What it is instead may hold a password.
+                // The value may hold a password, so it is not shown.
                 _ => Err("--store cannot be measured: use sqlite:FOLDER or postgres://user@host/database".into()),
             },
         }

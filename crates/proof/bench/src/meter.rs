@@ -13,7 +13,7 @@ use crate::Result;
 /// and files are smaller.
 const PAGE_BYTES: usize = 8_192;
 
-/// What a number of operations cost.
+/// The cost of a number of operations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
     operations: f64,
@@ -126,13 +126,13 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Other processes: what they spent, and how they are told to end.
+/// Other processes: their cost, and the signals that end them.
 pub(crate) mod process {
     use std::time::Duration;
 
     use crate::Result;
 
-    /// What a process can be sent.
+    /// The signals for a process.
     #[derive(Debug, Clone, Copy)]
     pub(crate) enum Signal {
         /// It is asked to end.

@@ -1,4 +1,4 @@
-//! What was measured, as a table for people or as JSON lines.
+//! The results, as a table for people or as JSON lines.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ impl FromIterator<f64> for Series {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Syncs,
@@ -73,7 +73,7 @@ impl Unit {
     }
 }
 
-/// What a number should be.
+/// The target for a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Aim {
     /// This, to one decimal place.

@@ -210,7 +210,7 @@ impl NotifyParent {
     }
 }
 
-/// Says where files that were attached are for whoever got them.
+/// Says where the receiver finds the attached files.
 fn note_places(context: &Context, sent: &[FilePath], received: &[Attachment]) {
     for (sent, received) in sent.iter().zip(received) {
         let place = received.path.as_ref().map_or(received.name.as_str(), FilePath::as_str);

@@ -240,9 +240,9 @@ impl Command {
         }
     }
 
-    /// Whether it works on the store itself, whatever server runs. Parts of other commands do, too: what attaches files or
-    /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
-    /// beside the server that runs on it, and with `--server` say that they cannot.
+    /// Whether it works on the store itself, even if a server runs. Parts of other commands do, too: those that
+    /// attach files or show attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They
+    /// open the store beside the server that runs on it, and fail with `--server`.
     fn needs_store(&self) -> bool {
         match self {
             Self::Serve(_) | Self::Copy(_) | Self::Restore(_) => true,
@@ -372,7 +372,7 @@ fn refuse(error: &clap::Error, json: bool) -> ExitCode {
         _ => true,
     };
     if !is_wrong || (!json && error.source().is_none()) {
-        // A help that nobody reads any more is no failure.
+        // If the reader of the help has gone, that is no failure.
         drop(error.print());
         return if is_wrong { ExitCode::from(Status::BadRequest.exit()) } else { ExitCode::SUCCESS };
     }

@@ -1,4 +1,4 @@
-//! What every command needs: a client, who acts, where to print, and the threads that people name.
+//! The context of every command: a client, the actor, the output, and the threads that people name.
 
 use std::path::PathBuf;
 

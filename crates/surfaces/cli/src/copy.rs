@@ -83,7 +83,7 @@ fn parsed(flag: &str, url: &str) -> Result<StoreUrl, Failure> {
     }
 }
 
-/// Whether both name one store, in whatever spelling.
+/// Whether both name one store, in any spelling.
 fn is_same(one: &StoreUrl, other: &StoreUrl) -> bool {
     let file = |path: &Path| path.canonicalize().ok();
     match (one, other) {

@@ -72,7 +72,8 @@ impl WriteFile {
     }
 }
 
-/// What a file here holds, or stdin. What is large is read while it is sent; then it is known afterwards whether it could be.
+/// The content of a local file, or of stdin. Large content is read while it is sent; a read error shows only
+/// afterwards.
 fn content_of(path: &Path, shown: &str) -> Result<(FileContent, Unread), Failure> {
     let failed = |error: io::Error| cannot_read(shown, &error);
     let max = Limits::default().file_bytes_max as u64;
@@ -111,7 +112,7 @@ struct Bounded {
     beyond: Beyond,
 }
 
-/// What becomes of bytes behind a bound.
+/// How to treat bytes beyond a limit.
 #[derive(Clone, Copy)]
 enum Beyond {
     /// They were not there in the beginning, and are left.

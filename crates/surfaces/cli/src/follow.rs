@@ -162,7 +162,7 @@ async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after:
         let which = GetHistory { after: Some(after), limit };
         let page = retry.until_there(async || client.call(thread.id, which.clone()).await).await?;
         page.items.iter().try_for_each(|entry| print(context, entry))?;
-        // What a visitor is not shown is passed over by the cursor.
+        // The cursor skips entries that a visitor is not shown.
         match page.next_cursor.as_deref().map(str::parse::<Position>) {
             Some(Ok(next)) => after = next,
             Some(Err(_)) | None => return Ok(()),
@@ -195,7 +195,7 @@ async fn follow(retry: Retry, context: &mut Context, thread: &Thread, after: Ver
     }
 }
 
-/// The next news, waited for; what was printed so far is seen meanwhile.
+/// Waits for the next news; the output printed so far is flushed meanwhile.
 pub(crate) async fn next_news(
     retry: Retry,
     context: &mut Context,
@@ -211,7 +211,7 @@ pub(crate) async fn next_news(
     Ok(next.await?)
 }
 
-/// Resolves on Ctrl-C, and when nobody reads any more.
+/// Resolves on Ctrl-C, and when the reader of stdout has gone.
 pub(crate) async fn over() {
     let closed = stdout_closed();
     tokio::select! {
@@ -220,14 +220,15 @@ pub(crate) async fn over() {
     }
 }
 
-/// Resolves when nobody reads stdout any more, so that `tail | head` ends without waiting for one more entry.
+/// Resolves when the reader of stdout has gone, so that `tail | head` ends without waiting for one more entry.
 fn stdout_closed() -> oneshot::Receiver<()> {
     let (tell, closed) = oneshot::channel();
     #[cfg(unix)]
     std::thread::spawn(move || {
         use rustix::event::{PollFd, PollFlags, poll};
         let stdout = std::io::stdout();
-        // Errors and hang-ups are told whatever is asked for. What is no pipe never has one, and this waits for ever.
+        // Errors and hang-ups are reported for every mask. If stdout is no pipe there are none, and this waits for
+        // ever.
         let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
         while poll(&mut watched, None).is_err_and(|error| error == rustix::io::Errno::INTR) {}
         let _ = tell.send(());

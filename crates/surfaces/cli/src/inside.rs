@@ -1,5 +1,4 @@
-//! The server's own routes in this process, on a store that is open here: what every command talks to where no server
-//! runs.
+//! The server's own routes in this process, on a store that is open here: commands talk to it if no server runs.
 
 use std::sync::Arc;
 

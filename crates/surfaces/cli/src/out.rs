@@ -1,4 +1,4 @@
-//! Stdout: data, and nothing else. When nobody reads it any more, the command ends silently.
+//! Stdout: data, and nothing else. When its reader has gone, the command ends silently.
 
 use std::io::{BufWriter, Stdout, Write};
 

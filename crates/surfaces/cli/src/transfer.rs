@@ -78,7 +78,7 @@ impl Export {
     }
 }
 
-/// Writes a file that is there whole or not at all: what stands there stays until the new one is whole.
+/// Writes a file whole or not at all: an existing file stays until the new one is complete.
 pub(crate) async fn whole_file(
     path: &Path,
     write: impl AsyncFnOnce(&File) -> Result<(), Failure>,
@@ -123,7 +123,8 @@ async fn write<W: Write>(from: From, what: &str, to: W) -> Result<(), Failure> {
     writer.finish().map(drop).map_err(failed)
 }
 
-/// Writes what a server sends. Without its last line it is not whole, and refused by whoever reads it: then this fails.
+/// Writes the export that a server sends. Without its last line it is incomplete, and an import would refuse it:
+/// then this fails.
 async fn pass_on(
     mut export: client::Export,
     bar: &Bar,

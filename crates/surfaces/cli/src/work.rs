@@ -238,7 +238,7 @@ impl Face for Vec<calls::ModelMessage> {
     }
 }
 
-/// What was appended: each message's id alone for people and scripts, everything for programs.
+/// Prints the appended messages: each message's id alone for people and scripts, everything for programs.
 fn print(context: &mut Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
     if context.json {
         return context.out.json(progressed);

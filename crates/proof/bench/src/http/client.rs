@@ -1,7 +1,7 @@
 //! The load generator's side of HTTP/1.1: one connection, one request in flight, answers by length or in chunks.
 //!
-//! It is made for speed and for one server, and so it is no library: a request is bytes that were put together before,
-//! an answer is its status and its body. Whatever it does not expect ends the run.
+//! It is made for speed and for one server, and so it is no library: a request is bytes that were put together
+//! before, an answer is its status and its body. An unexpected answer ends the run.
 
 use std::net::SocketAddr;
 
@@ -44,7 +44,7 @@ impl Target {
 /// One connection that is kept open.
 pub(crate) struct Client {
     stream: TcpStream,
-    /// What was read and not used yet is behind `used`.
+    /// Bytes that were read and not used yet are behind `used`.
     read: Vec<u8>,
     used: usize,
 }

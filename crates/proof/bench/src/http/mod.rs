@@ -48,7 +48,7 @@ impl Sizes {
     }
 }
 
-/// What the rows share.
+/// State shared by the rows.
 struct Http<'a> {
     bench: &'a Bench,
     sizes: Sizes,
@@ -157,7 +157,7 @@ impl Http<'_> {
     }
 }
 
-/// What requests cost.
+/// The cost of requests.
 #[derive(Default)]
 struct Cost {
     wall: Duration,

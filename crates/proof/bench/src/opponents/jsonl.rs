@@ -74,7 +74,7 @@ impl JsonLines {
         Ok(std::hint::black_box(found).len())
     }
 
-    /// What the files weigh.
+    /// The size of the files.
     pub(crate) fn bytes(&self) -> Result<u64> {
         let size = |n| Ok(std::fs::metadata(path(&self.folder, n))?.len());
         (0..self.threads.len()).map(size).sum()

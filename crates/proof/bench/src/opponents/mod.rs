@@ -1,4 +1,4 @@
-//! What Threadkeep is measured beside: the same work, written by hand for one purpose.
+//! The opponents that Threadkeep is measured beside: the same work, written by hand for one purpose.
 
 mod jsonl;
 mod postgres;
@@ -22,7 +22,7 @@ pub(crate) trait ByHand: Keeper {
     /// The messages of a thread from the first on.
     fn read_all(&self, thread: usize, messages: usize) -> Result<usize>;
 
-    /// What its store weighs.
+    /// The size of its store.
     fn bytes(&self) -> Result<u64>;
 }
 

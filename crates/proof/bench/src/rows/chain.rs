@@ -15,7 +15,7 @@ const NEWEST: usize = 50;
 /// Cold reads, for so many warm ones.
 const COLD_EACH: usize = 10;
 
-/// What each thread of the chain adds to it.
+/// The part that each thread adds to the chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Links {
     WithMessage,

@@ -1,4 +1,4 @@
-//! A fork costs the same whatever history the thread has, also where messages were edited and deleted later.
+//! The cost of a fork does not depend on the thread's history, also if messages were edited and deleted later.
 
 use threadkeep::model::{Content, MessageId};
 use threadkeep::{DeleteMessage, EditMessage, Fork, Page, ThreadId};
@@ -19,7 +19,7 @@ const CHANGED_EACH: usize = 10;
 /// …but no more than so many of a long history.
 const CHANGES_MAX: usize = 1_000;
 
-/// What happened to a thread after its messages were appended.
+/// The changes to a thread after its messages were appended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Later {
     Nothing,

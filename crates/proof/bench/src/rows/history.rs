@@ -1,4 +1,4 @@
-//! An append costs the same whatever history the thread has.
+//! The cost of an append does not depend on the thread's history.
 
 use super::{Number, interleave, line, series};
 use crate::Result;

@@ -14,7 +14,7 @@ use crate::report::{Aim, Line, Series, Unit};
 
 pub(super) const NAME: &str = "memory";
 
-/// What the other process says of itself: the most memory that was resident, in bytes.
+/// The other process's report: the most memory that was resident, in bytes.
 #[derive(Serialize, Deserialize)]
 struct Resident {
     /// Appending one message at a time, forking, and reading pages of 50.
