@@ -28,13 +28,13 @@ pub(crate) struct Held {
     pub(crate) thread: ThreadId,
     /// The request.
     pub(crate) asked: ApprovalAsked,
-    /// How it stands.
+    /// Pending, approved, denied or revoked.
     pub(crate) state: ApprovalState,
     /// Who answered, unless it is pending.
     pub(crate) answered: Option<ApprovalAnswer>,
     /// Whether it is still pending after its deadline.
     pub(crate) overdue: bool,
-    /// Whether what asked for it is in view: a rollback undoes it, and an undo brings it back.
+    /// Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back.
     pub(crate) holds: bool,
 }
 
@@ -62,7 +62,7 @@ impl Held {
 enum Verdict {
     Approve,
     Deny,
-    /// The caller withdraws what it asked for, or a human takes back what was approved.
+    /// The caller withdraws its request, or a human revokes an approval.
     Revoke,
 }
 
@@ -327,7 +327,7 @@ impl Engine {
         Ok(self.shared.stores.store.items(query).await?.into_iter().next())
     }
 
-    /// Whether what was made at `place` is in view from `head`.
+    /// Whether the entry at `place` is in view from `head`.
     pub(crate) async fn is_in_view(&self, head: &Head, place: MessageId) -> Result<bool> {
         let bounds = self.lineage(head.segment).await?.bounds_of(place.segment, Bounds::all(head.version));
         Ok(bounds.is_some_and(|bounds| place.position <= bounds.changes))
@@ -356,7 +356,8 @@ pub(crate) fn not_an_item(item: &Item, entry: &Entry) -> Error {
     StoreError::corrupt(format!("item {} is a {} entry", item.key, entry.kind().as_str())).into()
 }
 
-/// How an approval stands after `actor` said this. `judges_merges` says whether a human delegated `approve_merge` to it.
+/// The state of an approval after `actor` answered. `judges_merges`: a human delegated `approve_merge` to the
+/// actor.
 fn decide(approval: &Held, verdict: Verdict, actor: &Actor, judges_merges: bool) -> Result<ApprovalState> {
     use ApprovalState::{Approved, Denied, Pending, Revoked};
     if !approval.holds {

@@ -24,7 +24,7 @@ impl Engine {
             Authorisation::RequireHuman => {}
         }
         let required = |approval: Uuid| Error::ApprovalRequired { approval, capability: capability.to_string() };
-        // What is asked for here is not the call itself: its envelope stays out of it.
+        // Asking for an approval is not the call itself: the call's envelope does not apply to it.
         let engine = self.aside();
         let told = engine
             .tell(thread, || async {
@@ -64,7 +64,7 @@ impl Engine {
     }
 }
 
-/// How the caller stands to a capability.
+/// The caller's authority for a capability.
 enum Authority {
     /// It may.
     Given,

@@ -44,7 +44,7 @@ impl Engine {
     /// dropped goes on where it stopped when it is begun again; a finished one is only verified.
     ///
     /// # Errors
-    /// [`Error::CopyDiffers`] if the target holds something else, or does not give back what it was given.
+    /// [`Error::CopyDiffers`] if the target holds something else, or gives back other data than it was given.
     pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
         // Before the threads: one that is deleted meanwhile is copied as a thread, and not as deleted as well.
         let deleted = self.tombstones().await?;
@@ -132,7 +132,7 @@ impl Engine {
     }
 }
 
-/// What is wrong with the target, told of the copy. What is wrong with the source does not pass through here.
+/// An error of the target, reported as one of the copy. Errors of the source do not pass through here.
 fn of_target(error: Error) -> Error {
     let differs = |what: String| Error::CopyDiffers { what };
     match error {
@@ -175,7 +175,7 @@ impl Copying {
     async fn begin(target: &Engine, threads: &[Thread]) -> Result<Self> {
         let living = living(target, threads).await?;
         let mut importer = target.importer();
-        // Invariant: what is found there from here on is not freed before its thread is there.
+        // Invariant: segments and blobs found there from here on are not freed before their thread exists.
         importer.hold().await?;
         let may_resume = !target.shared.stores.upkeep.all_segments(None, 1).await?.is_empty();
         Ok(Self {
@@ -236,7 +236,7 @@ impl Copying {
         self.importer.push_deleted(tombstone).await
     }
 
-    /// Lets the threads appear; says what the copy consists of, and whether all of it was there.
+    /// Lets the threads appear; returns the counts of the copy, and whether the target had all of it before.
     async fn finish(mut self) -> Result<(Counts, bool)> {
         let was_finished = self.threads.is_empty() && self.counts.already_there == self.counts.entries;
         for thread in self.threads {

@@ -64,7 +64,7 @@ impl Carry for RevokeDelegation {
     }
 }
 
-/// Refuses to take back what was given for good, or if an agent asks.
+/// Refuses to revoke a permanent delegation, or a request by an agent.
 fn may_revoke(delegation: &model::Delegation, by: &Actor) -> Result<()> {
     let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
     match by.kind {

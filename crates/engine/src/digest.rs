@@ -7,7 +7,7 @@ use threadkeep_store::{SegmentRow, Tombstone};
 
 use crate::ExportItem;
 
-/// Stands before everything else; another encoding gets another one.
+/// Hashed before everything else; another encoding gets another name.
 const ENCODING: &str = "threadkeep export 1";
 
 /// The BLAKE3 hash of all items of an export, in their order. Stores that hold the same threads have the same hash.
@@ -173,7 +173,7 @@ impl Digest {
         let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work } = tally;
         [*ordinals, *inserted, *deleted, last_change.0, *steps, *bytes].into_iter().for_each(|n| self.number(n));
         self.option(*last_user, Self::time);
-        // Left out where there is none, so that hashes stay what they were before it was kept.
+        // Left out if there is none, so that hashes from before this field existed stay the same.
         if *last_state != Position::START {
             self.number(last_state.0);
         }

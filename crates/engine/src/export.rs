@@ -69,7 +69,7 @@ pub enum ExportItem {
         id: ThreadId,
         /// Its owner.
         account: Account,
-        /// Where it stands.
+        /// Its version in the log.
         version: Version,
         /// The segment it writes to.
         segment: SegmentId,
@@ -108,7 +108,7 @@ struct Selected {
 /// A segment to export, and how far it is seen.
 struct Part {
     row: SegmentRow,
-    /// Where its thread stands, if that is exported too: everything up to there is.
+    /// The head of its thread, if that is exported too: everything up to there is.
     head: Option<Version>,
     /// How much of the segment other segments see.
     bounds: Bounds,

@@ -1,7 +1,8 @@
 //! The history: all that was logged to a thread, by version, across its branches; and following it live.
 //!
-//! A follower joins the signal first, then reads, then waits: nothing falls in between, and nothing is told twice,
-//! because what was read is passed over by its version. A slow follower reads the log later; no writer waits for it.
+//! A follower joins the signal first, then reads, then waits: no entry falls in between, and none comes twice,
+//! because entries already read are skipped by their version. A slow follower reads the log later; no writer
+//! waits for it.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -27,7 +28,7 @@ const CATCH_UP_BYTES: usize = 1 << 20;
 pub struct HistoryEntry {
     /// The thread whose history it is.
     pub thread: ThreadId,
-    /// Where it stands.
+    /// Its version in the log.
     pub version: Version,
     /// Where it lies. For an appended or inserted message this is the message's id.
     pub place: MessageId,
@@ -92,7 +93,7 @@ impl Subscription {
         }
     }
 
-    /// The next entry if it was logged already; none at the end of what there is so far.
+    /// The next entry if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
@@ -170,7 +171,7 @@ impl FeedReader {
         self.signal.wait().await;
     }
 
-    /// The place of what it gave last: where to resume.
+    /// The place of the last item it gave: where to resume.
     pub fn cursor(&self) -> FeedCursor {
         self.after
     }
@@ -255,7 +256,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Adds entries of a segment to those that were found, until there are so many, or so many bytes.
+    /// Adds entries of a segment to those found, up to the limits on their number and bytes.
     async fn add_entries(
         &self,
         thread: ThreadId,
@@ -389,7 +390,7 @@ impl Engine {
         Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new() })
     }
 
-    /// The place of what happened last in the store.
+    /// The place of the last entry in the store.
     ///
     /// # Errors
     /// If the store cannot be read.

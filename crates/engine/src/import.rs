@@ -1,4 +1,4 @@
-//! Import: takes in what another store exported, in batches, and nothing that could not have been written here.
+//! Import: takes in the export of another store, in batches, and only data that could have been written here.
 //!
 //! Whether an item may come in is decided next door, in `incoming`.
 
@@ -19,7 +19,7 @@ use crate::{Engine, Error, Result};
 const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
 
 impl Engine {
-    /// Takes in what another store exported.
+    /// Takes in the export of another store.
     pub fn importer(&self) -> Importer {
         Importer {
             engine: self.clone(),
@@ -44,7 +44,7 @@ pub struct Importer {
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
     incoming: Incoming,
     imported: u64,
-    /// Until when the store frees nothing, once it was told so.
+    /// Until when the store frees nothing, once it was asked to.
     held_until: Option<Timestamp>,
 }
 
@@ -74,7 +74,7 @@ impl Importer {
                 self.push_entry(entry).await?;
             }
             ExportItem::Thread { id, account, version, segment, era, fence, record } => {
-                // The head follows from what came before; other threads may come in the same batch.
+                // The head follows from earlier items; other threads may come in the same batch.
                 if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
                     self.flush(false).await?;
                 }

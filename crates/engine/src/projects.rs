@@ -72,7 +72,7 @@ impl Engine {
         Ok(details.of(id, document.created))
     }
 
-    /// Makes a project of the account, or replaces what it says of itself. Without an id it gets one.
+    /// Makes a project of the account, or replaces its fields. Without an id it gets one.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.

@@ -12,14 +12,14 @@ use crate::{
     CopyReport, DoctorReport, Error, Family, Hit, HitMessage, IndexStatus, Key, Result, Show, Shown, Standing,
 };
 
-/// Messages that were appended, told as one or as a list.
+/// Appended messages, shown as one or as a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendedMessages {
     /// The messages.
     pub messages: Vec<Message>,
     /// Their bodies, where they are at hand; else they are read from the messages.
     pub(crate) bodies: Vec<MessageBody>,
-    /// Whether they are told as a single one.
+    /// Whether they are shown as a single one.
     pub(crate) single: bool,
 }
 
@@ -48,7 +48,7 @@ impl Show for AppendedMessages {
 pub struct Seen<T> {
     /// The result of the read.
     pub read: T,
-    /// As what the caller reads it.
+    /// The caller's relation to the thread.
     pub standing: Standing,
 }
 

@@ -44,7 +44,7 @@ impl Engine {
                 embedder: None,
             })
         };
-        // What is due, and was passed over because it does not hold.
+        // Due timers that were skipped because they do not hold.
         let mut passed: HashSet<String> = HashSet::new();
         let mut again = Instant::now() + LOOK_AGAIN;
         loop {
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Fires what is due and was not passed over before. Says when the next item is due.
+    /// Fires due timers that were not skipped before. Returns when the next one is due.
     async fn fire_due(&self, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
         let now = self.shared.world.now();
         let timers = &self.shared.stores.timers;

@@ -32,7 +32,7 @@ pub struct FileRecord {
     pub path: FilePath,
     /// Whether it is a file or a directory.
     pub is: FileIs,
-    /// When it came to be; none for a directory that is there because of what is below it.
+    /// When it was created; none for a directory that exists only because something is below it.
     pub created: Option<Timestamp>,
     /// When it last changed.
     pub updated: Option<Timestamp>,
@@ -40,7 +40,7 @@ pub struct FileRecord {
     pub version: Option<Version>,
 }
 
-/// What is at a path.
+/// A file or a directory, with its details.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileIs {
     /// A file.
@@ -73,7 +73,7 @@ impl FileRecord {
         self.file().and_then(|file| file.metadata.as_ref())
     }
 
-    /// A directory that is there because of what is below it.
+    /// A directory that exists only because something is below it.
     pub(crate) fn implied(path: FilePath) -> Self {
         Self { path, is: FileIs::Directory, created: None, updated: None, version: None }
     }
@@ -106,7 +106,7 @@ pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// What is at `path`, now or as of a version; none if nothing is.
+    /// The file or directory at `path`, now or as of a version, if any.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].

@@ -10,12 +10,12 @@ use crate::ground::view::View;
 use crate::ops::reference::{Referred, gone};
 use crate::{Engine, Error, Files, Result, Verb};
 
-/// A page of what a reference shows.
+/// A page of a reference's files or values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferredPage<T, N> {
-    /// What is on it.
+    /// The files or values of the page.
     pub items: Vec<T>,
-    /// After what to go on; none at the end.
+    /// Where the next page begins; none at the end.
     pub next: Option<N>,
     /// The version of the target that was read.
     pub version: Version,
@@ -32,7 +32,7 @@ impl Paths {
         if scope.iter().any(|part| matches!(part, ReferenceScope::All | ReferenceScope::Files)) {
             return Self::All;
         }
-        // What is no pattern fits nothing.
+        // An invalid pattern matches nothing.
         let pattern = |part: &ReferenceScope| match part {
             ReferenceScope::Paths(pattern) => Glob::new(pattern).ok(),
             ReferenceScope::All | ReferenceScope::Messages | ReferenceScope::Files | ReferenceScope::Values => None,

@@ -14,7 +14,7 @@ pub struct Values {
     pub prefix: String,
     /// From the key after this one on.
     pub after: Option<ValueKey>,
-    /// At most so many.
+    /// Most values to return.
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,

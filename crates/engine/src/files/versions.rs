@@ -1,4 +1,4 @@
-//! The versions of a file: who wrote what when. Every one stays readable.
+//! The versions of a file: their writers, content and times. Every version stays readable.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct FileVersion {
 }
 
 impl Engine {
-    /// The versions of the file at `path` that a thread shows, the newest first; at most `limit`, 50 unless told.
+    /// The versions of the file at `path` that a thread shows, the newest first; at most `limit`, 50 by default.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].

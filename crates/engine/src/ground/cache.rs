@@ -137,7 +137,7 @@ impl Lineages {
                 next = link.link.map(|link| link.parent);
             }
             if next.is_some() && tail.is_none() {
-                // It is longer than what was read, or damaged, which a read of its own tells.
+                // It is longer than the part read, or damaged: a read of its own reports that.
                 found.insert(wanted, self.get(store, wanted).await?);
                 continue;
             }

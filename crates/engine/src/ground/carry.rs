@@ -60,12 +60,12 @@ impl Engine {
         let idempotency = at.key.as_ref().map(hash);
         let engine = self.under(&at, thread, idempotency);
         let thread = thread.unwrap_or(NO_THREAD);
-        // Neither what is said nor any secret is part of a span.
+        // Neither message text nor any secret is part of a span.
         let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
         call.carry(&engine, thread).instrument(span).await
     }
 
-    /// The same engine for one call that is no struct of its own: `request` is what a key stands for.
+    /// The same engine for one call that is no struct of its own: `request` is hashed for its idempotency key.
     pub(crate) async fn enter(&self, at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
         let thread = self.resolve(at.thread).await?;
         let idempotency = at.key.clone().map(|key| {
@@ -134,13 +134,13 @@ impl Engine {
         self.envelope.as_ref().and_then(|envelope| envelope.idempotency.as_ref())
     }
 
-    /// Whether nothing has to be checked or remembered beside what the call changes.
+    /// Whether the call has no conditions to check and no key to remember.
     pub(crate) fn carries_nothing(&self) -> bool {
         self.envelope.is_none()
     }
 }
 
-/// Stands for the thread of calls that name none.
+/// The id used for calls without a thread.
 const NO_THREAD: ThreadId = ThreadId::from_bits(0);
 
 /// The hash stored with an idempotency key: the call's name with all its parameters.

@@ -148,7 +148,7 @@ impl Engine {
         Self { caller: Arc::new(caller), ..self.aside() }
     }
 
-    /// For whom it acts.
+    /// The caller it acts for.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -158,7 +158,7 @@ impl Engine {
         &self.shared.limits
     }
 
-    /// The thread of this account that `name` names; [`Engine::seen`] also shows what others made public.
+    /// The thread of this account that `name` names; [`Engine::seen`] also shows public threads of others.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
@@ -166,7 +166,7 @@ impl Engine {
         self.seen(name, Verb::Change).await.map(|(thread, _)| thread)
     }
 
-    /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
+    /// The head of a thread, if the caller has this access to it. Its owner and visibility are cached as long as its
     /// era did not move.
     pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
         self.head_and_standing(thread, verb).await.map(|(head, _)| head)
@@ -184,7 +184,7 @@ impl Engine {
         Ok((head, self.admitted(thread, &gate, verb)?))
     }
 
-    /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
+    /// The caller's relation to a thread, for this access. It is cheap if the thread is cached.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.

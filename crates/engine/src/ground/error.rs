@@ -190,7 +190,7 @@ pub enum Error {
     ApprovalAnswered {
         /// Which one.
         approval: Uuid,
-        /// How it stands.
+        /// Its present state.
         state: ApprovalState,
         /// Who answered.
         by: String,
@@ -208,7 +208,7 @@ pub enum Error {
     ApprovalRequired {
         /// The approval that is pending.
         approval: Uuid,
-        /// What is needed.
+        /// The capability that needs it.
         capability: String,
     },
     /// There is no such reference, for this caller.
@@ -234,7 +234,7 @@ pub enum Error {
     /// The caller may not do that.
     #[error("{what}")]
     NotAllowed {
-        /// What, and who may.
+        /// The refused action, and who may do it.
         what: String,
     },
     /// There was no rollback or truncation.
@@ -326,7 +326,7 @@ pub enum Error {
     /// A copy found something else on its target than in its source.
     #[error("the target differs from the source: {what}")]
     CopyDiffers {
-        /// What, and which thread where that is known.
+        /// The difference, and the thread if it is known.
         what: String,
     },
     /// The embedder failed to make vectors.

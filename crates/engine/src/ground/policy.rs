@@ -24,9 +24,9 @@ pub enum Verb {
     ReadFile,
     /// See it in a list.
     List,
-    /// Find it by what it says.
+    /// Find it by its text.
     Search,
-    /// Change it, or see what only its owner sees.
+    /// Change it, or see the parts that only its owner sees.
     Change,
 }
 
@@ -39,7 +39,7 @@ pub enum Standing {
     Visitor,
 }
 
-/// As what `caller` may do this with a thread of `owner`; none if they may not know that it exists.
+/// The relation of `caller` to a thread of `owner`; none if they may not know that it exists.
 pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb: Verb) -> Option<Standing> {
     // An identity that is empty never owns anything.
     if caller == owner && !caller.is_nobody() {

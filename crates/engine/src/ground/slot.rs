@@ -1,5 +1,4 @@
-//! One appended message and what was inserted before it: the order in which they show, and what was deleted or
-//! edited. Pure.
+//! One appended message and the messages inserted before it: their order, deletions and edits. Pure.
 
 use std::collections::{HashMap, HashSet};
 

@@ -24,14 +24,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Whether what an entry of the thread's record made holds here: it was not undone.
+    /// Whether an entry of the thread's record holds here: it was not undone.
     pub(crate) fn holds(&self, made: MessageId) -> bool {
         holds(&self.lineage, self.bounds, made)
     }
 }
 
-/// Whether an entry of a thread's record is in view under `bounds`. Records go with what changes messages: a truncation
-/// leaves them, a rollback undoes them.
+/// Whether an entry of a thread's record is in view under `bounds`. Records follow the bound of changes to
+/// messages: a truncation leaves them, a rollback undoes them.
 pub(crate) fn holds(lineage: &Lineage, bounds: Bounds, made: MessageId) -> bool {
     lineage.bounds_of(made.segment, bounds).is_some_and(|bounds| made.position <= bounds.changes)
 }
@@ -60,7 +60,7 @@ impl Located {
 }
 
 impl Engine {
-    /// What `thread` shows now, or as of `at`.
+    /// The view of `thread` now, or as of `at`.
     pub(crate) async fn view(&self, thread: ThreadId, head: &Head, at: Option<Version>) -> Result<View> {
         let Some(at) = at.filter(|at| *at != head.version) else {
             let lineage = self.lineage(head.segment).await?;
@@ -109,7 +109,7 @@ impl Engine {
         Ok(self.shared.stores.store.entries(query).await?.pop())
     }
 
-    /// Counts what is seen of `lineage` under `bounds`: the tally at the last message, and the changes after it.
+    /// Counts the entries of `lineage` under `bounds`: the tally at the last message, and the changes after it.
     pub(crate) async fn count(&self, lineage: &Arc<Lineage>, bounds: Bounds) -> Result<Tally> {
         let (holder, _) = lineage.at(bounds.messages, bounds);
         let mut tally = match self.entry_before(&holder.segment, bounds.messages).await? {

@@ -56,7 +56,7 @@ fn start() -> std::io::Result<Running> {
     let work = move || {
         // Never sent to: it resolves when the engine is gone.
         drop(runtime.block_on(stopped));
-        // What is still waited for would wait for ever.
+        // Waiting for the remaining tasks could take for ever.
         runtime.shutdown_background();
     };
     std::thread::Builder::new().name("threadkeep-live".into()).spawn(work)?;

@@ -23,8 +23,8 @@ pub struct ThreadStep {
     pub thread: Thread,
     /// Changes to the list of messages, silent ones included, in order.
     pub messages: Vec<MessageChange>,
-    /// Whether that is all of it. A rollback can bring so many messages back that they come in several steps of one
-    /// version; only the last of them is complete.
+    /// Whether this is the whole change. A rollback can bring many messages back, in several steps of one version;
+    /// only the last of them is complete.
     pub complete: bool,
 }
 
@@ -33,14 +33,14 @@ pub struct ThreadStep {
 pub enum MessageChange {
     /// A message was inserted at `index`; the messages from there on moved on by one.
     Added {
-        /// Where it stands.
+        /// Its index.
         index: u64,
         /// The message.
         message: Message,
     },
     /// The message at `index` got new content, new metadata, or both.
     Edited {
-        /// Where it stands.
+        /// Its index.
         index: u64,
         /// The message as it is now.
         message: Message,
@@ -51,7 +51,7 @@ pub enum MessageChange {
     },
     /// Messages were removed; the messages after them moved up.
     Removed {
-        /// Where the first of them stood.
+        /// The index of the first of them.
         index: u64,
         /// How many.
         count: u64,
@@ -131,7 +131,7 @@ impl ThreadChanges {
         }
     }
 
-    /// The next step if it was logged already; none at the end of what there is so far.
+    /// The next step if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
@@ -189,7 +189,7 @@ impl ThreadChanges {
         Ok(after)
     }
 
-    /// What `entry` changed in the list of messages; and what is left to read of it.
+    /// The changes of `entry` to the list of messages, and the part of them still to be read.
     async fn compare(&self, entry: &StoredEntry, after: &Thread) -> Result<(Vec<MessageChange>, Option<Tail>)> {
         let (engine, thread, head) = (&self.engine, after.id, &self.found.head);
         let messages = match entry.kind.view_change() {

@@ -1,4 +1,4 @@
-//! From drafts to one commit. Each step sees what the steps before it did, although none of it is kept yet.
+//! From drafts to one commit. Each step sees the effect of the steps before it, although none of it is kept yet.
 
 use std::collections::{HashMap, HashSet};
 

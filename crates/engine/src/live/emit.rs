@@ -34,7 +34,7 @@ pub struct EmittedEvent {
 pub enum Emitted {
     /// An event.
     Event(Arc<EmittedEvent>),
-    /// So many events came and went while the subscriber did not listen. They are nowhere else: custom events are
+    /// This many events were dropped because the subscriber was slow. They cannot be read later: custom events are
     /// not logged.
     Missed(u64),
 }
@@ -69,9 +69,9 @@ impl Emitter {
 }
 
 impl Engine {
-    /// Tells all who listen to the thread's custom events ([`Engine::emitted`]) of one, and says how many they are.
-    /// It is not logged and has no version. It reaches subscribers of this engine and its clones; other processes are
-    /// reached once a server stands between them.
+    /// Sends an event to all subscribers of the thread's custom events ([`Engine::emitted`]), and returns their
+    /// number. It is not logged and has no version. It reaches subscribers of this engine and its clones; other
+    /// processes need a server between them.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.

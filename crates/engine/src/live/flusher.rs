@@ -46,7 +46,7 @@ impl Flusher {
         self.lock().remove(&key(thread));
     }
 
-    /// Flushes what is due, `at_once_max` threads at a time, for ever.
+    /// Flushes due threads, `at_once_max` at a time, for ever.
     pub(crate) async fn run(self: Arc<Self>, at_once_max: usize) {
         let mut flushing: JoinSet<()> = JoinSet::new();
         loop {

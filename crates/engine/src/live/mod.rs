@@ -1,9 +1,9 @@
 //! Live threads: exclusive read-writers that write behind, observers, and custom events.
 //!
-//! [`weigh`], [`queue`] and [`decide`] say what an update weighs, what waits, and what it becomes; [`write_behind`] brings
-//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots,
-//! [`changes`] and [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one
-//! [`background`] thread.
+//! [`weigh`] checks an update, [`queue`] holds it, and [`decide`] turns it into a commit; [`write_behind`] brings
+//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in
+//! snapshots, [`changes`] and [`rewind`] step by step, [`emit`] sends events that are not logged. All of it
+//! happens on one [`background`] thread.
 
 mod background;
 mod changes;

@@ -19,10 +19,11 @@ use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
 const READ_AT_ONCE: usize = 256;
-/// So often, before what changed is shown and reading goes on: a busy store does not keep observers waiting.
+/// Most reads in a row before changed threads are shown: a busy store does not keep observers waiting.
 const READS_MAX: usize = 16;
 
-/// A thread at a moment: where it stands, and how its conversation ends. Not the conversation: that is read by pages.
+/// A thread at a moment: its head and record, and how its conversation ends. The conversation itself is read by
+/// pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The thread. Its head is durable; its record has the updates applied of a read-writer that is open in this
@@ -43,7 +44,8 @@ pub struct Snapshot {
 pub enum Observed {
     /// The thread as it is now. All observers get the same one.
     Snapshot(Arc<Snapshot>),
-    /// The thread changed, and what it is now cannot be read: the store is damaged there. Later changes are told again.
+    /// The thread changed, and its present state cannot be read: the store is damaged there. Later changes are
+    /// reported again.
     Unreadable(Arc<Error>),
     /// The thread was deleted. Nothing comes after it.
     Deleted,
@@ -272,7 +274,7 @@ impl Watch {
         }
     }
 
-    /// Reads what happened, and shows every thread whose turn it is. Says when the next one's turn is.
+    /// Reads the feed, and shows every thread whose turn it is. Returns when the next one's turn is.
     async fn look(&self, engine: &Engine, looking: &mut Looking) -> Result<Option<Instant>> {
         let feed = &engine.shared.stores.feed;
         let mut cursor = match looking.cursor {
@@ -332,7 +334,7 @@ impl Watch {
         Ok(next)
     }
 
-    /// Hands what there is to see to all who observe the thread. Says whether it was anything new.
+    /// Hands the item to all observers of the thread. Returns whether it was new.
     fn show(&self, thread: ThreadId, observed: Observed) -> bool {
         let mut state = self.lock();
         if matches!(observed, Observed::Deleted) {

@@ -22,9 +22,9 @@ pub struct Exclusive {
     pub ttl: Option<Duration>,
     /// Who holds it, in words for others; the caller's name if nothing is said.
     pub holder: Option<String>,
-    /// Told of the updates that are not flushed, and of those that were refused and not taken back, when the handle is
-    /// dropped without being disposed. Without it those that wait are flushed in the background, as far as the
-    /// program still runs.
+    /// Called with the unflushed updates, and with refused ones that were not taken back, when the handle is dropped
+    /// without being disposed. Without it, pending updates are flushed in the background, as far as the program still
+    /// runs.
     pub unflushed: Option<Unflushed>,
 }
 
@@ -104,8 +104,8 @@ impl ReadWriter {
     }
 
     /// The version with all updates applied. It is an estimate that only grows, and never too high: entries of others
-    /// (back-links of forks, changes of the record) can only raise it. Updates that are refused can leave it above what
-    /// becomes durable.
+    /// (back-links of forks, changes of the record) can only raise it. Refused updates can leave it above the durable
+    /// version.
     pub fn version(&self) -> Version {
         self.behind.state().queue.version()
     }
@@ -120,7 +120,7 @@ impl ReadWriter {
         self.behind.state().queue.len()
     }
 
-    /// Whether the lease was lost: nothing more can be written, and what was not flushed is handed back.
+    /// Whether the lease was lost: nothing more can be written, and unflushed updates are handed back.
     pub fn is_lost(&self) -> bool {
         self.behind.state().lost.is_some()
     }
@@ -161,7 +161,7 @@ impl ReadWriter {
     /// with it, for [`ReadWriter::flush_version`]. Nothing is loaded and nothing is waited for. Fields that have their
     /// value already change nothing, not even the version.
     ///
-    /// Whether a message that the recipe names is there shows when the update is flushed. What is refused then is
+    /// Whether a message that the recipe names exists is checked when the update is flushed. A refused update is
     /// handed back ([`ReadWriter::take_refused`]), and the updates after it go on.
     ///
     /// # Errors

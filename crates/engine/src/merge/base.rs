@@ -16,7 +16,7 @@ struct Earlier {
     of: ThreadId,
     /// The version of the other thread that it took.
     version: Version,
-    /// Where it stands in the log of the one that took.
+    /// Its version in the log of the thread that merged.
     made: Version,
     time: Timestamp,
     scope: Scope,
@@ -40,14 +40,14 @@ impl Earlier {
 pub(super) type Layers = Vec<(Scope, View)>;
 
 impl Engine {
-    /// What `target` and `source`, seen like this, are compared with; no layers if with nothing.
+    /// The common base of `target` and `source`, seen like this; no layers if there is none.
     pub(super) async fn merge_base(
         &self,
         (target, ours): (&Thread, &View),
         (source, theirs): (&Thread, &View),
     ) -> Result<(MergeBase, Layers)> {
         let here = self.earlier_merges(target, ours, source.id).await?;
-        // Only whose threads are one's own shows its record.
+        // Only a thread of one's own account shows its record.
         let there = if source.account == self.caller.account {
             self.earlier_merges(source, theirs, target.id).await?
         } else {

@@ -131,7 +131,7 @@ impl Files {
         self.put(path, Some(&record), source);
     }
 
-    /// What changed, from where, and what was in conflict.
+    /// The changes, their sources, and the conflicts.
     pub(super) fn done(self) -> Done {
         let (mut gone, mut come, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for (path, from) in self.origins {
@@ -268,7 +268,7 @@ impl Engine {
                     let both = self.shared.heavy.turn().await.work(union).await?;
                     files.put_content(sides, path, both, source);
                 }
-                // Of a file that one side deleted, what the other made of it is kept.
+                // If one side deleted a file, the other side's content is kept.
                 None => files.put(path, sides.ours.or(sides.theirs), source),
             },
             Some(Resolved::Ours) | None => {}

@@ -80,7 +80,7 @@ impl Carry for Merge {
     }
 }
 
-/// A merge as it is told; `at` is the version and the time of its newest record, none for a dry run.
+/// A merge in the form of the API; `at` is the version and the time of its newest record, none for a dry run.
 fn shown(merged: Merged, at: Option<(Version, Timestamp)>) -> MergeTold {
     let Merged { id, status, sources, plan: _, files, values, conflicts, validation, approval, by } = merged;
     MergeTold {
@@ -216,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Checks what a plan leads to, if it is to be checked and nothing is in conflict.
+    /// Checks the result of a plan, if a check is wanted and nothing is in conflict.
     async fn validated(&self, planned: Planned, plan: &MergePlan) -> Result<Planned> {
         if plan.validation == Validation::None || planned.is_conflicted() {
             return Ok(planned);
@@ -252,7 +252,7 @@ impl Engine {
             MergeStatus::Merged => {
                 let entries = planned.entries();
                 for entry in &entries {
-                    // As the tally counts it: what is taken as it is was written here too.
+                    // As the tally counts it: a file taken unchanged counts as written here too.
                     if let Entry::FilesChanged(changed) = entry
                         && changed.bytes() > 0
                     {

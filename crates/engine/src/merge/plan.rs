@@ -50,7 +50,7 @@ impl Planned {
         }
     }
 
-    /// What is logged when it goes through, beside its record.
+    /// The entries of a successful merge, beside its record.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         if !self.changes.is_empty() {

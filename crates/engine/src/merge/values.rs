@@ -81,7 +81,7 @@ impl Held {
         self.from.insert(key.to_owned(), source);
     }
 
-    /// What changed, from where, and what was in conflict.
+    /// The changes, their sources, and the conflicts.
     pub(super) fn done(self) -> (Vec<ValueChange>, Vec<MergedValue>, Vec<MergeConflict>) {
         let (mut set, mut told) = (Vec::new(), Vec::new());
         for (name, source) in &self.from {

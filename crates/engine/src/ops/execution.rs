@@ -1,6 +1,6 @@
 //! `begin`, `step`, `end`: the executions of a thread, for any executor, ours or the user's own.
 //!
-//! One execution is open at a time. It takes up what waits in the queue when it begins and with every step. It is lost
+//! One execution is open at a time. It receives queued messages when it begins and with every step. It is lost
 //! when the thread is rolled back or truncated, and may be taken over when it has rested for too long: nothing it
 //! writes afterwards is kept.
 
@@ -166,7 +166,7 @@ impl Engine {
         self.close_calls(&view, view.tally.messages(), later, cut).await
     }
 
-    /// Commits what is decided, and gives what it told: the messages, and the injections that were taken up.
+    /// Commits the decision, and returns its messages and the injections that were taken up.
     async fn progress<F>(
         &self,
         thread: ThreadId,
@@ -290,7 +290,7 @@ fn running(thread: &Thread, id: Uuid) -> Result<Uuid> {
     }
 }
 
-/// How long an execution may rest, in microseconds, by what the call says in milliseconds.
+/// How long an execution may rest, in microseconds, from the call's milliseconds.
 fn checked_ttl(millis: Option<u64>) -> Result<i64> {
     let micros = |millis: u64| i64::try_from(millis.saturating_mul(1_000)).unwrap_or(i64::MAX);
     let micros = millis.map_or(Execution::TTL_MICROS, micros);

@@ -58,7 +58,7 @@ fn decide(
     let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
     let told = match standing {
         Standing::Owner => vec![Entry::Forked(Forked { child: id, index, anchor })],
-        // Nothing is told, but the commit still expects the parent to be there, and to be public.
+        // The parent gets no entry, but the commit still expects it to exist, and to be public.
         Standing::Visitor => Vec::new(),
     };
     Ok(Plan::new(parent, told).with(ThreadCommit::Create(birth)))
@@ -110,7 +110,7 @@ impl Engine {
         let segment = match link(&view, cut.bounds) {
             Some(link) => {
                 let mut birth = cut.tally;
-                // Its quota counts what it writes itself.
+                // Its quota counts only its own writes.
                 birth.work.written = 0;
                 NewSegment { id: self.new_segment(), link: Some(link), birth }
             }
@@ -120,7 +120,7 @@ impl Engine {
         let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.into_iter().chain(closed).collect();
-        // Where agents are hidden, messages or files reach further than what is told of them.
+        // Where agents are hidden, messages or files reach further than the entries about agents.
         let seen = cut.bounds.messages.max(cut.bounds.files).max(cut.bounds.values);
         let (lineage, bounds) = view.lineage.at(seen, view.bounds.min(cut.bounds));
         let state = self.state_in(parent, &View { lineage, bounds, tally: cut.tally }).await?;

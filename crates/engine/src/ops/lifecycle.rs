@@ -15,7 +15,7 @@ use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
 
-/// How much of an ending is told: a message that closes calls is conversation, which a lease guards.
+/// Which entries an ending logs: a message that closes calls is conversation, which a lease guards.
 #[derive(Clone, Copy)]
 enum Closing {
     Calls,

@@ -42,17 +42,17 @@ pub struct List {
     pub title: Option<String>,
     /// The time to sort by.
     pub sort: ListSort,
-    /// At most so many.
+    /// Most threads on a page.
     pub limit: Option<usize>,
     /// Goes on where an earlier page ended; everything else has to be asked as before.
     pub cursor: Option<String>,
-    /// Passes over so many instead, and counts all.
+    /// Skips this many instead, and counts all.
     pub offset: Option<usize>,
     /// Counts all.
     pub total: bool,
 }
 
-/// A thread in a list: where it stands and its record, never its messages.
+/// A thread in a list: its head and record, never its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadSummary {
     /// The thread.
@@ -189,7 +189,7 @@ impl List {
     }
 }
 
-/// Ties a place to the list it is in: the account, what is asked, the order. Anything else gives another number.
+/// Ties a place to its list: the account, the filters, the order. Any other list gives another number.
 fn seal(query: &ListQuery, place: ListCursor) -> u64 {
     let list = format!("{:?}", (&query.account, &query.filter, query.sort, place));
     let hash = BlobId::of(list.as_bytes());

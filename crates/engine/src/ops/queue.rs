@@ -88,7 +88,7 @@ fn queued_entry(message: &MessageBody) -> Entry {
     Entry::MessageQueued(MessageQueued { message: message.clone() })
 }
 
-/// The message that was queued, which is the last of the entries that were told.
+/// The queued message, which is the last of the committed entries.
 pub(crate) fn queued(mut told: Told) -> Result<Queued> {
     let position = told.position(told.entries.len().saturating_sub(1));
     match told.entries.pop() {

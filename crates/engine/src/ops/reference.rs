@@ -64,7 +64,7 @@ fn decide(own: Thread, referenced: Referenced) -> Result<Plan> {
     Ok(Plan::new(own, vec![Entry::Referenced(referenced), Entry::Related(related)]))
 }
 
-/// A reference as it is told.
+/// A reference in the form of the API.
 fn shown(thread: ThreadId, referenced: Referenced, by: &Actor, created_at: Timestamp, holds: bool) -> Reference {
     let Referenced { id, target, scope, binding, snapshot_version } = referenced;
     let created_by = by.clone();
@@ -131,8 +131,8 @@ impl Engine {
     /// The messages that a reference shows: those of the version it was frozen at, or those of now.
     ///
     /// # Errors
-    /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it does not show messages; what
-    /// [`Engine::messages`] refuses.
+    /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it does not show messages;
+    /// the errors of [`Engine::messages`].
     pub async fn reference_messages(&self, id: Uuid, page: Page) -> Result<MessagePage> {
         let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
         let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;

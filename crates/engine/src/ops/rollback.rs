@@ -14,7 +14,7 @@ use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
 
-/// How many messages after a step its results are looked for in. They stand right after it.
+/// How many messages after a step its results are looked for in. They come right after it.
 const RESULTS_LOOK_AHEAD: u64 = 64;
 
 impl Carry for Rollback {

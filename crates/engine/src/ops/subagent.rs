@@ -23,7 +23,7 @@ use crate::ground::plan::{Plan, tell_other, write};
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, Result, Show, Shown};
 
-/// The thread of a new subagent, and what it was given.
+/// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentThread {
     /// The thread.
@@ -71,7 +71,7 @@ impl Carry for Subagent {
     }
 }
 
-/// The plan: the child, and what its parent's registry says of it.
+/// The plan: the child, and its entry in the parent's registry.
 fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Result<Plan> {
     open_for(&parent, Change::Content)?;
     if parent.record.terminated.is_some() {
@@ -267,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// The thread that this one works for, and what its registry says of this one.
+    /// The thread that this one works for, and this thread's entry in its registry.
     pub(crate) async fn registered_child(&self, thread: ThreadId) -> Result<Option<(Thread, Child)>> {
         let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
         let child = self.find_child(parent.id, thread).await?;

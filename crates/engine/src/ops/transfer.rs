@@ -38,7 +38,7 @@ impl Carry for Transfer {
     }
 }
 
-/// The plan: what `by` asks for or gives, under this id.
+/// The plan: the approval or delegation by `by`, under this id.
 fn decide(thread: Thread, transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> Result<Plan> {
     let entry = match transfer.direction {
         Direction::RequestApproval => Entry::ApprovalRequested(asked(transfer, id, by, now)),

@@ -57,9 +57,9 @@ pub struct Upload {
     text: Text,
     /// The first part.
     head: Bytes,
-    /// What is in the store.
+    /// Bytes in the store.
     brought: u64,
-    /// What is not.
+    /// Bytes still in memory.
     part: BytesMut,
 }
 
@@ -140,7 +140,7 @@ impl FileContent {
         }
     }
 
-    /// Lets go of what the store holds for it: by now an entry names it, or none will.
+    /// Releases the store's hold on it: by now an entry names it, or none will.
     pub(crate) async fn let_go(&self) {
         match self {
             Self::Whole(_) => {}
@@ -150,7 +150,7 @@ impl FileContent {
 }
 
 impl Engine {
-    /// Begins content that comes bit by bit; what is dropped before it is written to a file leaves nothing.
+    /// Begins content that comes bit by bit; if it is dropped before it is written to a file, nothing is left.
     pub fn upload(&self) -> Upload {
         Upload {
             engine: self.clone(),
@@ -168,7 +168,7 @@ impl Upload {
     /// Adds the next bytes.
     ///
     /// # Errors
-    /// [`Code::TooLarge`] if a file cannot have so many; if the store cannot be written to.
+    /// [`Code::TooLarge`] if this is more than a file may have; if the store cannot be written to.
     pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         let max = self.engine.shared.limits.file_bytes_max;
         if self.brought + (self.part.len() + bytes.len()) as u64 > max as u64 {
@@ -200,7 +200,7 @@ impl Upload {
         Ok(FileContent::Uploaded(Uploaded { held, hash, size, head: self.head, is_text }))
     }
 
-    /// Brings to the store what is in memory.
+    /// Brings the bytes in memory to the store.
     async fn bring(&mut self) -> Result<Arc<Held>> {
         let held = match &self.held {
             Some(held) => Arc::clone(held),
@@ -253,7 +253,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// Whether what comes bit by bit is UTF-8. A character may come in two parts.
+/// Whether content that comes bit by bit is UTF-8. A character may come in two parts.
 #[derive(Default)]
 struct Text {
     begun: Vec<u8>,

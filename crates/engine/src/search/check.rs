@@ -6,7 +6,7 @@ use crate::ground::beside;
 use crate::{Engine, Result};
 
 impl Engine {
-    /// What is wrong with the index, one sentence each, and at most so many. All of it can be made anew from the log.
+    /// The faults of the index, one sentence each, at most `max`. All of it can be made anew from the log.
     pub(crate) async fn check_index(&self, max: usize) -> Vec<String> {
         match self.look_at_volumes(max).await {
             Ok(findings) => findings,

@@ -17,23 +17,23 @@ use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
 const REST: Duration = Duration::from_millis(250);
-/// How long nothing is looked at that no signal told of.
+/// Longest time between two looks without a signal.
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 /// Dropping unseen documents takes at most one part in this many of the time.
 const TIDY_SHARE: u32 = 20;
-/// How often the feed is asked again for what it does not show yet. It waits a while each time.
+/// How often the feed is read again for entries it does not show yet. It waits a while each time.
 const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
 const BEHIND_COUNTED_MAX: usize = 1_000;
 
-/// How the index stands.
+/// The state of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStatus {
     /// Whether everything that happened is in it.
     pub caught_up: bool,
-    /// How many entries of the log were not looked at yet; 1,000 stands for that many or more.
+    /// How many entries of the log were not read yet; 1,000 means that many or more.
     pub behind: u64,
     /// Messages of this account in the index.
     pub messages: u64,
@@ -54,7 +54,7 @@ pub struct IndexStatus {
 /// State that a follower keeps between two looks at the feed.
 #[derive(Default)]
 struct Pace {
-    /// Whether the shelves of all accounts are in order, but for what comes.
+    /// Whether the shelves of all accounts are in order, except for new changes.
     all_were_seen: bool,
     /// When unseen documents may be dropped again.
     tidy_at: Option<Instant>,
@@ -65,8 +65,8 @@ impl Pace {
         self.tidy_at.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// All threads are looked at each time: that takes its share of the time, and no more, however many are deleted. What
-    /// is deleted is not found meanwhile either.
+    /// Each time looks at all threads: that takes its share of the time, and no more, however many are deleted.
+    /// Deleted messages are not found meanwhile either.
     fn tidied(&mut self, began: Instant) {
         self.tidy_at = Some(Instant::now() + began.elapsed() * TIDY_SHARE);
     }
@@ -93,7 +93,7 @@ impl Follower {
         })
     }
 
-    /// Indexes what comes.
+    /// Indexes new entries.
     async fn index(&self, mut signal: Signal, tell: &impl Fn(Option<&Error>)) {
         let (mut trouble, mut pace) = (Trouble::default(), Pace::default());
         while let Some(engine) = self.engine() {
@@ -140,8 +140,8 @@ impl Trouble {
 }
 
 impl Engine {
-    /// Indexes everything that was not, and drops what no thread shows any more. It can be broken off and repeated.
-    /// `agent` only says whose messages are counted in the answer.
+    /// Indexes every entry that is not indexed yet, and drops documents that no thread shows. It can be interrupted
+    /// and repeated. `agent` only says whose messages are counted in the answer.
     ///
     /// # Errors
     /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
@@ -167,7 +167,7 @@ impl Engine {
             documents += step.documents;
             progress("messages indexed", documents, None);
             if !step.more {
-                // A feed may show what happened a moment later, because others are still writing.
+                // A feed may show an entry a moment late, because other commits are still under way.
                 let (_, note) = self.edition().await?;
                 if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
                     break;
@@ -181,7 +181,7 @@ impl Engine {
         Ok(Backfilled { embedded, cleaned })
     }
 
-    /// How the index stands, for this account.
+    /// The state of the index, for this account.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -230,8 +230,8 @@ impl Engine {
         self.backfill(None, progress).await
     }
 
-    /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; with
-    /// several on one store, each does what the others did not.
+    /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; several
+    /// on one store share the work.
     ///
     /// Errors are retried and reported to `tell`: each new error once, and `None` on recovery.
     pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
@@ -324,7 +324,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops from the index what the store freed, so that it is gone there too.
+    /// Drops documents from the index whose entries the store freed, so that they are gone there too.
     pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<()> {
         let (edition, note) = self.edition().await?;
         if edition == 0 {

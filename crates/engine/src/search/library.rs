@@ -131,7 +131,7 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// Reads what changed on a shelf that is kept, so that the next question need not.
+    /// Reads the changes of a cached shelf, so that the next question need not.
     pub(crate) async fn refresh(&self, account: &Account) -> Result<()> {
         let is_kept = self.shared.library().shelves().shelves.contains_key(account);
         if is_kept {

@@ -1,4 +1,4 @@
-//! What is searched of an entry.
+//! The part of an entry that is searched.
 
 use threadkeep_model::{Entry, Kind, MessageBody, MessageId, Role, Timestamp};
 use threadkeep_search::{Document, Form};

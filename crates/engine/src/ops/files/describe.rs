@@ -1,4 +1,4 @@
-//! What is written down of a new file: its size and hash, what it is, and the measures of a picture.
+//! The details of a new file: its size and hash, its MIME type, and the dimensions of a picture.
 
 use threadkeep_model::{BlobId, Code, FileCell, FilePath, Invalid};
 

@@ -25,7 +25,7 @@ use crate::{Engine, Result};
 /// A file to write.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    /// Where. What is there already gets a new version.
+    /// Its path. An existing file gets a new version.
     pub path: FilePath,
     /// Its content.
     pub content: FileContent,
@@ -114,7 +114,7 @@ pub struct RemoveDirectory {
     pub path: FilePath,
 }
 
-/// What is to happen.
+/// The wanted change.
 enum Wanted<'a> {
     Write(&'a [NewFile], &'a [FileCell], Over),
     Delete(&'a FilePath),
@@ -134,14 +134,14 @@ impl Wanted<'_> {
     }
 }
 
-/// What happened: the version and the time it got, if anything did, and what changed.
+/// The result of a change: its version and time, if anything changed, and the changes.
 struct Happened {
     place: Option<(Version, Timestamp)>,
     changes: Vec<FileChange>,
 }
 
 impl Engine {
-    /// Writes files in one commit, and gives what they are now.
+    /// Writes files in one commit, and returns their new records.
     ///
     /// # Errors
     /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
@@ -239,7 +239,7 @@ impl Engine {
         Ok(happened.place.is_some())
     }
 
-    /// Brings one file back to what it was at a version: the content it had, or its absence.
+    /// Restores one file as it was at a version: the content it had, or its absence.
     pub(crate) async fn restore_file(&self, thread: ThreadId, path: &FilePath, to: Version) -> Result<()> {
         self.change_files(thread, Wanted::Restore(path, to)).await.map(drop)
     }
