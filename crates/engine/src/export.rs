@@ -42,19 +42,19 @@ pub enum ExportItem {
     Blob(BlobId, Bytes),
     /// An entry of a segment that came before.
     Entry {
-        /// The segment.
+        /// The segment that holds it.
         segment: SegmentId,
-        /// The position.
+        /// Its position in the segment.
         position: Position,
-        /// The kind.
+        /// The kind of the entry.
         kind: Kind,
         /// The format of the body.
         format: u8,
-        /// When.
+        /// When it was committed.
         time: Timestamp,
         /// The account that answers for it.
         account: Account,
-        /// Who did it.
+        /// The actor of the entry.
         actor: Actor,
         /// The reason the caller gave, if any.
         cause: Option<String>,
@@ -65,9 +65,9 @@ pub enum ExportItem {
     },
     /// A thread, after all its segments.
     Thread {
-        /// Its identity.
+        /// The id of the thread.
         id: ThreadId,
-        /// Its owner.
+        /// The account that owns it.
         account: Account,
         /// Its version in the log.
         version: Version,

@@ -17,15 +17,15 @@ const NAME_BYTES_MAX: usize = 100;
 /// A custom event of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmittedEvent {
-    /// The thread.
+    /// The thread it was emitted to.
     pub thread: ThreadId,
     /// Its name: 1 to 100 bytes, lower_snake_case recommended.
     pub event: String,
     /// The payload.
     pub data: Json,
-    /// Who emitted it.
+    /// The actor that emitted it.
     pub actor: Actor,
-    /// When.
+    /// When it was emitted.
     pub time: Timestamp,
 }
 

@@ -147,7 +147,7 @@ impl Bench {
         matches!(self.home, Home::Server(_))
     }
 
-    /// What is measured beside us is written by hand on this.
+    /// The store that the opponents written by hand use.
     pub(crate) fn by_hand_on(&self) -> &'static str {
         match self.home {
             Home::Folder(_) => "sqlite",
@@ -155,7 +155,7 @@ impl Bench {
         }
     }
 
-    /// A new place for the stores of one row, one at a time; what is in it goes when it is dropped.
+    /// A new place for the stores of one row, one at a time; its content is removed when it is dropped.
     pub(crate) fn room(&self) -> Result<Room> {
         match &self.home {
             Home::Folder(folder) => Ok(Room::Folder(tempfile::tempdir_in(folder)?)),
@@ -202,7 +202,7 @@ impl Room {
         }
     }
 
-    /// Lets a server do now what it would do in a moment. A file is settled once it is closed.
+    /// Lets a server do its pending work now. A file is settled once it is closed.
     pub(crate) fn settle(&self) -> Result<()> {
         match self {
             Self::Folder(_) => Ok(()),

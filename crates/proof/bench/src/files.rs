@@ -1,5 +1,5 @@
-//! Files: what forks, spawns and rollbacks of a thread with many of them cost beside an append, and how fast they are
-//! searched beside ripgrep and a walk over the same files on disk. All in one run.
+//! Files: the cost of forks, spawns and rollbacks of a thread with many files beside an append, and the speed of
+//! searches beside ripgrep and a walk over the same files on disk. All in one run.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Measures Threadkeep beside hand-written code, in one run.
 //!
-//! `rows` has a file for each thing that is measured, `opponents` what it is measured beside, `meter` the instruments
-//! and `report` the table; `bench` is what they share, on files or on a `server`; `http` measures our server. The README says how to read it.
+//! `rows` has a file for each measurement, `opponents` the systems to compare with, `meter` the instruments and
+//! `report` the table; they share `bench`, on files or on a `server`; `http` measures our server. The README says
+//! how to read it.
 
 mod bench;
 mod files;

@@ -80,7 +80,7 @@ pub(crate) enum Aim {
     About(f64),
     AtMost(f64),
     AtLeast(f64),
-    /// At least so many times what was written by hand.
+    /// At least this many times the opponent written by hand.
     ByHandTimes(f64),
 }
 
@@ -122,7 +122,7 @@ impl Line {
         Self { row, measure: measure.into(), unit, ours, by_hand: None, json_lines: None, aim: None }
     }
 
-    /// Beside what was written by hand on the same kind of store.
+    /// Beside the opponent written by hand on the same kind of store.
     pub(crate) fn by_hand(mut self, series: Series) -> Self {
         self.by_hand = Some(series);
         self
@@ -138,13 +138,13 @@ impl Line {
         self.aim_if(true, aim)
     }
 
-    /// An aim that stands only for some stores.
+    /// An aim that holds only for some stores.
     pub(crate) fn aim_if(mut self, stands: bool, aim: Aim) -> Self {
         self.aim = stands.then_some(aim);
         self
     }
 
-    /// Ours beside what was written by hand.
+    /// Our number divided by that of the opponent written by hand.
     fn ratio(&self) -> Option<f64> {
         self.by_hand.as_ref().map(|series| self.ours.over(series).median()).filter(|ratio| ratio.is_finite())
     }

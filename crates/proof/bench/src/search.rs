@@ -1,5 +1,5 @@
-//! Search: how fast messages are indexed, how large the index is, how soon a question is answered, and what following the
-//! log costs those who append.
+//! Search: how fast messages are indexed, how large the index is, how soon a question is answered, and how much
+//! following the log slows appends.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn word(rank: u64) -> String {
     word
 }
 
-/// Appends so many messages, to threads of a hundred each.
+/// Appends this many messages, to threads of a hundred each.
 fn fill(bench: &Bench, engine: &Engine, first: usize, count: usize) -> Result<Vec<ThreadId>> {
     let numbers: Vec<usize> = (first..first + count).collect();
     let mut threads = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that is measured can be measured. Nothing is timed here: that is what a full run is for.
+//! Every measurement runs. Nothing is timed here: a full run does that.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};

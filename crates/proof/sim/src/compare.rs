@@ -1,4 +1,4 @@
-//! Readers and followers, and the comparison of what a thread shows with the model.
+//! Readers and followers, and the comparison of threads with the model.
 
 use threadkeep::{Error, Message, MessageId, Page, Position, ThreadId};
 use threadkeep_model::Kind;

@@ -1,4 +1,4 @@
-//! Operations on what a thread holds beside its conversation, and spawning, which shares it in part.
+//! Operations on a thread's files and values, and spawning, which shares them in part.
 
 use threadkeep::{
     DeleteFile, Error, FilePath, Files, Inherit, InheritItem, Json, MoveFile, NewFile, Position, RollbackTo, SetValue,
@@ -67,7 +67,7 @@ impl Run {
         }
     }
 
-    /// One file is what it was at some version.
+    /// Restores one file as it was at some version.
     pub(crate) async fn restore_file(&mut self, thread: ThreadId) {
         let name = self.some_path();
         let known = self.model.thread(thread).clone();
@@ -126,7 +126,7 @@ impl Run {
         held
     }
 
-    /// A thread with all, some or nothing of what this one holds.
+    /// Spawns a thread with all, some or nothing of this one's state.
     pub(crate) async fn spawn(&mut self, thread: ThreadId) {
         use InheritItem::{Files, Messages, Skills, Values};
         let parent = self.model.thread(thread).now.clone();

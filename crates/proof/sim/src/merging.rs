@@ -1,5 +1,4 @@
-//! Merges, and what they ought to come to: for every file and every value, what the two sides made of what they had in
-//! common.
+//! Merges, and their expected results: for every file and every value, from the two sides and their common base.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use crate::run::{Run, Settled};
 /// The expected result of a merge.
 struct Expected {
     held: Held,
-    /// The names of what is in conflict with a source, and whether the strategy settles it.
+    /// The names in conflict with a source, and whether the strategy settles it.
     conflicts: BTreeMap<(ThreadId, String), bool>,
     bases: Vec<Base>,
 }
@@ -61,7 +60,7 @@ impl MergeScope {
         }
     }
 
-    /// `below` with what this is about as it is in `above`.
+    /// Replaces the part of `below` in this scope by that of `above`.
     fn over(self, below: &mut Held, above: &Held) {
         let files = above.files.iter().filter(|(path, _)| self.has_file(path));
         below.files.retain(|path, _| !self.has_file(path));

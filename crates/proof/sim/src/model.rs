@@ -14,7 +14,7 @@ use threadkeep_model::Kind;
 pub struct Item {
     /// Its id.
     pub id: MessageId,
-    /// The appended message whose slot it stands in; its own id if it was appended.
+    /// The appended message whose slot it is in; its own id if it was appended.
     pub root: MessageId,
     /// The text of the message.
     pub text: String,
@@ -37,9 +37,9 @@ pub struct Held {
     pub files: Cells,
     /// Values as JSON, by their keys.
     pub values: Cells,
-    /// How the files came to be what they are.
+    /// The history of the files.
     pub file_trail: Trail,
-    /// How the values came to be what they are.
+    /// The history of the values.
     pub value_trail: Trail,
 }
 
@@ -47,7 +47,7 @@ pub struct Held {
 pub type Cells = BTreeMap<String, String>;
 
 impl Held {
-    /// An entry was logged, and this is what is held after it.
+    /// An entry was logged: notes the files and values after it.
     fn step(&mut self) {
         self.file_trail = self.file_trail.then(&self.files);
         self.value_trail = self.value_trail.then(&self.values);
@@ -88,7 +88,7 @@ impl Trail {
     }
 }
 
-/// How things came about makes no difference to what they are.
+/// The history makes no difference to equality.
 impl PartialEq for Trail {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -127,7 +127,7 @@ pub enum MergeScope {
     Keys,
 }
 
-/// Who works on a thread, and with what.
+/// The agent of a thread, and its skills.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Worker {
     /// The agent.
@@ -172,9 +172,9 @@ pub struct ModelThread {
     pub checkpoints: BTreeMap<String, u64>,
     /// The version before the last rollback or truncation.
     pub undo: Option<u64>,
-    /// What waits, in order.
+    /// The queued messages, in order.
     pub queue: Vec<String>,
-    /// The thread it was spawned from, and its version after what it was told then.
+    /// The thread it was spawned from, and its version after its first entries.
     pub spawned: Option<(ThreadId, u64)>,
 }
 
@@ -210,8 +210,8 @@ impl State {
         self.view.iter().filter(|item| !item.deleted).collect()
     }
 
-    /// What is left if the conversation ends after the message with this index: first everything up to the end of
-    /// that message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
+    /// The rest if the conversation ends after the message with this index: first everything up to the end of that
+    /// message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
     pub fn cut_after(&self, index: usize) -> (Vec<Item>, Option<Vec<Item>>) {
         let kept = self.shown()[index].id;
         let at = self.view.iter().position(|item| item.id == kept).expect("a shown message is in the view");
@@ -279,8 +279,8 @@ impl Model {
         self.threads.iter_mut().find(|thread| thread.id == id).expect("a living thread")
     }
 
-    /// The forks of a thread, from both ends, that hold: both threads live, and what made the fork is in the
-    /// parent's view.
+    /// The forks of a thread, from both ends, that hold: both threads live, and the fork's entry is in the parent's
+    /// view.
     pub fn holding(&self, id: ThreadId) -> Vec<(ThreadId, ThreadId)> {
         let find = |id: ThreadId| self.threads.iter().find(|thread| thread.id == id);
         let holds = |fork: &&ModelFork| {

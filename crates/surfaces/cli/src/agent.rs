@@ -1,4 +1,5 @@
-//! Who works on a thread, and with what: `assign`, `skill`, `archive`, `unarchive`, and the threads of subagents.
+//! The agent of a thread, and its skills: `assign`, `skill`, `archive`, `unarchive`, and the threads of
+//! subagents.
 
 use clap::Args;
 use threadkeep::model::{Attachment, ParentCommunication};

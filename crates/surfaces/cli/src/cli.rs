@@ -75,7 +75,7 @@ struct Global {
     agent: bool,
 }
 
-/// Makes the list of commands, and the way from each to what it does.
+/// Makes the list of commands, and the way from each to its code.
 macro_rules! commands {
     ({ $($(#[$meta:meta])* $name:ident($type:ty),)* } { $($free:ident($free_type:ty),)* }) => {
         /// Every command, in the order of the help.
@@ -251,7 +251,7 @@ impl Command {
         }
     }
 
-    /// The store it works on. `named` is what flags and environment say.
+    /// The store it works on. `named` comes from flags and environment.
     fn place(&self, named: Place) -> Result<Place, Failure> {
         let place = if let Self::Copy(copy) = self { copy.source(&named)? } else { named };
         Ok(if self.needs_store() { place.without_server() } else { place })
@@ -305,7 +305,7 @@ fn without_store(
     Some(done.and_then(|()| out.flush()))
 }
 
-/// What flags, environment and file name.
+/// The places that flags, environment and file name.
 struct Named {
     server: Given<String>,
     store: Given<String>,
@@ -322,7 +322,7 @@ impl Named {
     }
 }
 
-/// A value with whether it stood on the command line; values from the environment may be empty, which is no value.
+/// A value with whether it was on the command line; an empty value from the environment counts as none.
 fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &str, value: &Option<T>) -> Given<T> {
     let on_command_line = matches.value_source(name) == Some(ValueSource::CommandLine);
     let value = value.clone().filter(|value| on_command_line || !value.as_ref().is_empty());
@@ -364,7 +364,7 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
     })
 }
 
-/// Help, or what is wrong with the arguments.
+/// Prints help, or the error in the arguments.
 fn refuse(error: &clap::Error, json: bool) -> ExitCode {
     let is_wrong = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => false,

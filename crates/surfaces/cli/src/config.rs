@@ -1,7 +1,7 @@
 //! Where settings come from: flags, the environment, a file; and `config`, which shows it.
 //!
-//! A setting has one name: `page-max` in the file is the flag `--page-max` and `THREADKEEP_PAGE_MAX` in the environment. What
-//! the file says becomes the default of the flag, so it is read and refused like one.
+//! A setting has one name: `page-max` in the file is the flag `--page-max` and `THREADKEEP_PAGE_MAX` in the
+//! environment. A value in the file becomes the default of the flag, so it is read and refused like one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -75,7 +75,7 @@ impl File {
         Ok(Self { path: Some(path), values })
     }
 
-    /// The commands, with what the file says as the defaults of their flags.
+    /// The commands, with the values of the file as the defaults of their flags.
     pub(crate) fn apply(&self, mut command: Command) -> Result<Command, Failure> {
         let known = names(&command);
         if let Some(unknown) = self.values.keys().find(|name| !known.contains(name)) {
@@ -185,7 +185,7 @@ struct Shown {
 }
 
 impl Config {
-    /// Prints all settings. `matches` is what was read of flags, environment and file.
+    /// Prints all settings. `matches` has the values of flags, environment and file.
     pub(crate) fn show(
         &self,
         command: &Command,

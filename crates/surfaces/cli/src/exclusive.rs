@@ -1,7 +1,7 @@
 //! Writing to a thread alone: a lease that is taken, renewed for as long as the program works, and released.
 //!
-//! The store refuses what is written under a lease that has ended, so nothing here has to be exact: signs of life that
-//! come too late cost the lease, and nothing else.
+//! The store refuses writes under a lease that has ended, so nothing here has to be exact: renewals that come too
+//! late cost the lease, and nothing else.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::duration::{duration, milliseconds};
 use crate::failure::{Failure, note};
 
-/// The lease is renewed so many times before it would end.
+/// How many times the lease is renewed before it would end.
 const RENEWALS: u32 = 3;
 /// How soon a renewal is tried again when the store is away.
 const RENEW_AGAIN_MS: u64 = 50;
@@ -74,7 +74,7 @@ pub(crate) struct Exclusive {
 }
 
 impl Exclusive {
-    /// What is written under the lease carries this.
+    /// The token that writes under the lease carry.
     pub(crate) fn token(&self) -> u64 {
         self.token
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::follow::{After, in_a_line, over};
 use crate::retry::Retry;
 
-/// What is followed, and how.
+/// The feed to follow, and how.
 pub(crate) struct Feed {
     pub(crate) after: After,
     pub(crate) no_follow: bool,
@@ -33,7 +33,7 @@ impl Feed {
         let mut over = std::pin::pin!(over());
         loop {
             let next = tokio::select! {
-                // What is there goes first; only what is not there has to be waited for.
+                // Items that are ready go first; only missing ones are waited for.
                 biased;
                 next = self.next_item(context, &engine, &mut feed) => next?,
                 () = &mut over => None,

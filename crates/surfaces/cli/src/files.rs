@@ -208,7 +208,7 @@ impl ReadFile {
     }
 }
 
-/// Writes what comes to stdout. A terminal gets text only.
+/// Writes a download to stdout. A terminal gets text only.
 pub(crate) async fn print(context: &mut Context, path: &FilePath, mut download: Download) -> Result<(), Failure> {
     let is_terminal = io::stdout().is_terminal();
     let no_text = || {
@@ -257,7 +257,7 @@ fn wrote(context: &mut Context, bytes: u64, output: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// Writes what comes. The file gets its name once it is whole.
+/// Writes a download to a file. The file gets its name once it is whole.
 async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");

@@ -1,4 +1,4 @@
-//! What happened, and what happens: `history`, `tail`.
+//! Entries, past and new: `history`, `tail`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::text::{brief, counted, moment, visible};
 
 /// Characters of an entry's text.
 const ENTRY_SHOWN_MAX: usize = 100;
-/// Changes of files that are told in one line.
+/// Changes of files that are shown in one line.
 const FILES_SHOWN_MAX: usize = 3;
-/// How long what was printed may wait for more to be written with it.
+/// How long printed lines may wait for more to be written with them.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
@@ -154,7 +154,7 @@ impl Tail {
     }
 }
 
-/// What is there, page by page.
+/// The entries so far, page by page.
 async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after: Version) -> Result<(), Failure> {
     let client = context.client.retrying(Again::never());
     let limit = Some(Limits::default().page_max);
@@ -170,21 +170,21 @@ async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after:
     }
 }
 
-/// What is there, and what comes.
+/// The entries so far, and new ones.
 async fn follow(retry: Retry, context: &mut Context, thread: &Thread, after: Version) -> Result<(), Failure> {
     let client = context.client.retrying(Again::never());
     let mut stream = client.stream(thread.id, From::Version(after)).await?;
     let mut over = std::pin::pin!(over());
     loop {
         let next = tokio::select! {
-            // What is there goes first; only what is not there has to be waited for.
+            // Entries that are ready go first; only missing ones are waited for.
             biased;
             next = next_news(retry, context, &mut stream) => next?,
             () = &mut over => return Ok(()),
         };
         match next {
             Some(News::Entry(entry)) => print(context, &entry)?,
-            // What is not logged has no place in a history.
+            // Events that are not logged have no place in a history.
             Some(_) => {}
             None => {
                 context.out.flush()?;

@@ -33,8 +33,8 @@ impl Said {
 
     /// Whether the server that said it answers.
     ///
-    /// One that was killed leaves its file behind, and another one may listen at its address by now: it has to know the
-    /// key that stands in the file.
+    /// A server that was killed leaves its file behind, and another one may listen at its address by now: it has to
+    /// know the key in the file.
     async fn is_so(&self) -> bool {
         let own = self.api_key.as_deref().map(Key::new);
         let has_key = own.is_some();

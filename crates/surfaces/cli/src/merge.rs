@@ -205,7 +205,7 @@ fn changes(merge: &calls::MergeTold) -> String {
     }
 }
 
-/// How far a merge came, a line for each thing that changed, what is in conflict, and what its check said.
+/// Prints how far a merge came, a line for each change, the conflicts, and the output of its check.
 fn print(context: &mut Context, merge: &calls::MergeTold) -> Result<(), Failure> {
     let id = merge.merge_id.map(|id| format!("  {id}")).unwrap_or_default();
     let what = match merge.status {

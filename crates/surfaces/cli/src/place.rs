@@ -35,7 +35,7 @@ pub(crate) enum Reach {
     Store,
 }
 
-/// A value, with whether it stood on the command line: there it goes before the environment.
+/// A value, with whether it was on the command line: there it goes before the environment.
 pub(crate) type Given<T> = Option<(T, bool)>;
 
 /// Writes commands that work when they are pasted, and show no password.
@@ -102,7 +102,7 @@ impl Place {
         Self { reach, ..self }
     }
 
-    /// Whether there is a store already, as far as that can be told without opening it.
+    /// Whether there is a store already, as far as can be known without opening it.
     pub(crate) fn has_store(&self) -> bool {
         match self.url.parse() {
             Ok(StoreUrl::Sqlite(path)) => !is_missing(&path),

@@ -80,7 +80,7 @@ impl MessageArgs {
         self.text.is_empty() && self.content.is_none() && self.attach.is_empty()
     }
 
-    /// The message, with what it reads from stdin and from files.
+    /// The message, read from stdin and files where asked.
     pub(crate) fn read(self) -> Result<NewMessage, Failure> {
         if self.is_empty() {
             return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
@@ -124,14 +124,14 @@ impl Append {
     }
 }
 
-/// What is to be appended.
+/// The messages to append.
 enum What {
     One(Box<One>),
     /// One message like this for each line of stdin.
     Lines(MessageArgs),
 }
 
-/// One message, with what it is added under.
+/// One message, with its thread, conditions and key.
 struct One {
     message: NewMessage,
     at: At,

@@ -1,4 +1,4 @@
-//! `search` and `index`: conversations by what they say, and the index behind it.
+//! `search` and `index`: conversations by their text, and the index behind it.
 
 use std::io::IsTerminal;
 use std::ops::Range;

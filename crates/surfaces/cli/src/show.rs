@@ -210,7 +210,7 @@ pub(crate) fn body(message: &Message<'_>) -> Result<MessageBody, Failure> {
     Ok(body)
 }
 
-/// Who speaks, and what is special about it.
+/// The speaker, with notes such as silence or depth.
 fn speaker(body: &MessageBody) -> String {
     let mut shown = body.role.to_string();
     if let Some(name) = &body.name {
@@ -225,7 +225,7 @@ fn speaker(body: &MessageBody) -> String {
     shown
 }
 
-/// A part as people read it: text whole, what tools say in brief.
+/// A part as people read it: text whole, tool calls and results in brief.
 fn summary(part: &Part) -> String {
     match part {
         Part::Text { text } => text.clone(),

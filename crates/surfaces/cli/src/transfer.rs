@@ -93,7 +93,7 @@ pub(crate) async fn whole_file(
         Err(failure) => Err(failure),
     };
     if written.is_err() && unfinished != *path {
-        // That it could not be written is what is told; what is left of it is of no use.
+        // The write error is reported; the unfinished file is of no use.
         drop(std::fs::remove_file(&unfinished));
     }
     written
@@ -242,7 +242,7 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 struct Counting {
     from: File,
     done: Arc<AtomicU64>,

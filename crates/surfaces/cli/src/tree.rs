@@ -157,7 +157,7 @@ fn draw_below<'a>(
     }
 }
 
-/// A thread; `again` if it was drawn before, with what hangs under it.
+/// A thread; `again` if it was drawn before, with its descendants.
 fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
     let mark = if thread.id == marked { " *" } else { "" };
     let messages = counted(thread.message_count, "message", "messages");

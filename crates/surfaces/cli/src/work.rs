@@ -1,4 +1,4 @@
-//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and what a model is given.
+//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and the conversation for a model.
 
 use std::time::Duration;
 

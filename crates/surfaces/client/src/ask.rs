@@ -1,4 +1,4 @@
-//! One question and its answer: headers, retries, and problems read from what the server said.
+//! One request and its answer: headers, retries, and problems read from the answer.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ pub(crate) struct Answer {
     body: Bytes,
 }
 
-/// Why an attempt failed, and what helps.
+/// Why an attempt failed, and the remedy.
 struct Attempt {
     error: Error,
     /// Whether it surely was not done.

@@ -22,9 +22,9 @@ type Fields = BTreeMap<String, Box<RawValue>>;
 impl Client {
     /// Carries out a call: `client.call(thread, Decide::new("Which store?", "SQLite"))`.
     ///
-    /// What `at` leaves open is what this client carries ([`Client::expecting`], [`Client::writing_under`],
-    /// [`Client::keyed`]), as far as the call honours it. A change is made once, however often it has to be sent: where
-    /// sending it twice would matter it goes under a fresh key, unless there is one already.
+    /// Conditions that `at` leaves open come from this client ([`Client::expecting`], [`Client::writing_under`],
+    /// [`Client::keyed`]), as far as the call honours them. A change is made once, however often it has to be sent:
+    /// where sending it twice would matter it goes under a fresh key, unless there is one already.
     ///
     /// # Errors
     /// As the server refuses it, or if `at` names a condition that the call does not honour. If the connection breaks

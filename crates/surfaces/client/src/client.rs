@@ -1,4 +1,4 @@
-//! The client: where the server is, who asks, and what each request carries beside its body.
+//! The client: the server's address, the key, and the headers of each request.
 
 use std::fmt;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ pub enum Error {
     NotUnderstood {
         /// Who answered.
         server: String,
-        /// What is odd about it.
+        /// Why it is not understood.
         what: String,
     },
     /// The request is invalid; nothing was sent.
@@ -66,7 +66,7 @@ impl Error {
 }
 
 impl From<Error> for Problem {
-    /// The problem as surfaces tell it, with what to do next.
+    /// The problem as surfaces show it, with advice.
     fn from(error: Error) -> Self {
         let detail = error.to_string();
         match error {

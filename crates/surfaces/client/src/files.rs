@@ -17,7 +17,7 @@ use crate::transport::Body;
 /// A file to write.
 #[derive(Debug)]
 pub struct NewFile {
-    /// Where. What is there already gets a new version.
+    /// Its path. An existing file gets a new version.
     pub path: FilePath,
     /// Its content.
     pub content: FileContent,
@@ -81,9 +81,9 @@ impl FileAt {
 /// The files to list: by default all of them, in the order of paths.
 #[derive(Debug, Clone, Default)]
 pub struct ListFiles {
-    /// Only what is below this directory.
+    /// Only files below this directory.
     pub below: Option<FilePath>,
-    /// At most so many; the server's page if nothing is said.
+    /// Most files to return; by default the server's page size.
     pub limit: Option<usize>,
     /// Goes on where an earlier page ended.
     pub cursor: Option<String>,
@@ -102,7 +102,7 @@ pub struct GrepFiles {
     pub ignore_case: bool,
     /// Only in files that this glob matches.
     pub glob: Option<String>,
-    /// At most so many lines.
+    /// Most lines to return.
     pub limit: Option<usize>,
     /// As the thread was at this version.
     pub as_of: Option<Version>,
@@ -221,7 +221,7 @@ impl Client {
         self.ask(Ask::get(referred(reference, path)).query(Query::default().flag("stat", true))).await
     }
 
-    /// A page of all files that a reference shows. Its target's version is what the reference says.
+    /// A page of all files that a reference shows. The reference decides its target's version.
     ///
     /// # Errors
     /// `reference_gone` if there is nothing to read any more.
@@ -245,7 +245,7 @@ impl Client {
         Ok(Download { server: self.way.server.to_string(), size, mime_type, body: response.into_body() })
     }
 
-    /// What is at a path.
+    /// The file or directory at a path.
     ///
     /// # Errors
     /// `file_not_found`; as the server refuses it otherwise.
@@ -258,7 +258,7 @@ impl Client {
         self.ask(Ask::get(at(thread, path)).query(state.query().flag("stat", true))).await
     }
 
-    /// What is directly in a directory: directories first, then by name.
+    /// The entries of a directory: directories first, then by name.
     ///
     /// # Errors
     /// `not_a_directory`; as the server refuses it otherwise.

@@ -1,4 +1,4 @@
-//! Streams: what is logged to a thread, or to many, then live. They reconnect by themselves.
+//! Streams: the entries of a thread, or of many, then live. They reconnect by themselves.
 //!
 //! A stream knows the place of the last entry it gave. Whenever the connection ends, breaks or falls silent it opens
 //! another one from there on, so that every entry comes once, in order.
@@ -20,7 +20,7 @@ use crate::transport::Body;
 
 /// A connection that ended sooner than this without any news was of no use…
 const SHORT_LIVED: Duration = Duration::from_secs(1);
-/// …and after so many of them in a row, the next one is not opened at once.
+/// …and after this many of them in a row, the next one is not opened at once.
 const FRUITLESS_MAX: u32 = 1;
 
 /// The cursor of a stream that begins with new entries.
@@ -48,7 +48,7 @@ pub enum News {
     Entry(Box<HistoryEntry<'static>>),
     /// An emitted event, which is not logged.
     Emitted(Box<Emitted>),
-    /// So many events that are not logged were missed.
+    /// This many unlogged events were missed.
     Missed(u64),
     /// A thread came into being; from streams over many threads.
     Created {
@@ -79,7 +79,7 @@ pub struct Emitted {
     pub thread_id: ThreadId,
     /// When.
     pub time: Timestamp,
-    /// Who told it.
+    /// The actor that emitted it.
     pub actor: Actor,
     /// Its name.
     pub event: String,
@@ -95,7 +95,7 @@ pub struct Stream {
     cursor: Option<String>,
     /// Whether places are versions, which can be compared.
     is_of_one_thread: bool,
-    /// Whether it was ever open: what is gone then was deleted.
+    /// Whether it was ever open: then a missing thread was deleted.
     was_open: bool,
     open: Option<Open>,
     pauses: Pauses,

@@ -28,7 +28,7 @@ impl Access {
         Ok(self.engine.thread(name).await?)
     }
 
-    /// Refuses what the key may not do.
+    /// Refuses an action that the key does not allow.
     pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
         if self.key.scope >= needed {
             return Ok(());
@@ -129,7 +129,7 @@ pub(crate) fn is_stream(path: &str) -> bool {
 
 /// The key that a request presents, itself or by a ticket; none if it presents nothing.
 async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
-    // Routes see what is left of the path; a ticket is for all of it.
+    // Routes see the rest of the path; a ticket is for all of it.
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
     let found = match parts.headers.get(header::AUTHORIZATION) {
         Some(value) => {

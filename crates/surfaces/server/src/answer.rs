@@ -1,4 +1,4 @@
-//! Answers: JSON with an ETag where a thread is told, and problems as `application/problem+json`.
+//! Answers: JSON with an ETag if it shows a thread, and problems as `application/problem+json`.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ impl IfNoneMatch {
         self.0.as_deref().is_some_and(|known| known.trim() == "*")
     }
 
-    /// Whether the client has what this tag names.
+    /// Whether the client has the version with this tag.
     pub(crate) fn is(&self, etag: &str) -> bool {
         let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);
         known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)

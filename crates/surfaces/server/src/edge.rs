@@ -96,7 +96,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     response
 }
 
-/// Takes what people call their files and values out of a path.
+/// Removes the names of files and values from a path.
 fn hide_names(path: &mut String) {
     let parts: Vec<&str> = path.split('/').collect();
     if let ["", "v1", of @ ("threads" | "references"), id, kind @ ("files" | "kv"), _, ..] = parts[..] {
@@ -179,7 +179,7 @@ fn unexplained(status: StatusCode) -> Refused {
     problem.into()
 }
 
-/// Refuses what is too large, comes from or goes to somewhere else, or cannot be answered in words it accepts.
+/// Refuses a request that is too large, has another origin or host, or accepts no type of the answer.
 fn admit(app: &App, request: &Request) -> Result<(), Refused> {
     let headers = request.headers();
     let uri = request.uri();
@@ -244,12 +244,12 @@ fn is_port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// A request has to accept what the path answers with.
+/// A request has to accept the media type of the path's answers.
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     let offered = if is_stream(path) {
         "text/event-stream"
     } else if is_file(path) {
-        // A file is what it was written as.
+        // A file has the type it was written with.
         return Ok(());
     } else if path == "/metrics" {
         "text/plain"

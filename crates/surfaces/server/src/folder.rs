@@ -22,7 +22,7 @@ struct Holder {
     url: String,
 }
 
-/// Where a server is found, and what opens it.
+/// The address of a server, and the key to it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Found<'a> {

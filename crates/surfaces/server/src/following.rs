@@ -62,7 +62,7 @@ pub(crate) fn shown<'a>(
     entry.seen_by(standing, &engine.caller().account)
 }
 
-/// One thread: its history, then live; and, for its owner, what is not logged.
+/// One thread: its history, then live; and, for its owner, events that are not logged.
 pub(crate) struct Thread {
     engine: Engine,
     id: ThreadId,
@@ -110,7 +110,7 @@ impl Thread {
     }
 }
 
-/// An event that is not logged, as it is told: its data to the letter.
+/// An event that is not logged, as it is sent: its data is unchanged.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {

@@ -17,7 +17,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: usize = 8 << 10;
-/// Shortest shared secret, in bytes: as long as what HS256 makes of it.
+/// Shortest shared secret, in bytes: as long as an HS256 signature.
 const SECRET_BYTES_MIN: usize = 32;
 /// Largest JWKS file, in bytes.
 const JWKS_BYTES_MAX: u64 = 1 << 20;
@@ -33,9 +33,9 @@ pub struct JwtSettings {
     pub secret: Option<String>,
     /// A file with the public keys (JWKS) of RS256 and ES256.
     pub jwks: Option<PathBuf>,
-    /// What `iss` has to be.
+    /// The required `iss`.
     pub issuer: Option<String>,
-    /// What `aud` has to be or contain.
+    /// The required `aud`, or one of its items.
     pub audience: Option<String>,
 }
 
@@ -191,7 +191,7 @@ impl Claims {
     }
 }
 
-/// How the ids of keys begin that stand for tokens. No key in the registry has such an id.
+/// The prefix of the ids of keys made from tokens. No key in the registry has such an id.
 pub(crate) const TOKEN_ID: &str = "jwt:";
 
 /// The keys of a JWKS file.
@@ -255,7 +255,7 @@ fn read_keys(path: &Path) -> Result<KeysAt, String> {
     }
     let text = std::fs::read(path).map_err(|error| error.to_string())?;
     let file: File = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    // Keys for other uses and of other kinds may stand beside ours.
+    // The file may also hold keys for other uses and of other kinds.
     let keys: Vec<_> = file.keys.into_iter().filter_map(public_key).collect();
     if keys.is_empty() {
         return Err("it has no key for RS256 or ES256".to_owned());

@@ -1,7 +1,7 @@
 //! The keys that open this server: those in the registry, and its own local one.
 //!
-//! A key that was looked up is known for a second, so that a busy client costs one look a second; what is revoked here
-//! is forgotten at once.
+//! A key that was looked up is cached for a second, so that a busy client costs one lookup a second; a key
+//! revoked here is forgotten at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

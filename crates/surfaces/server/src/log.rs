@@ -63,7 +63,7 @@ impl Log {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Waits a moment until what was said so far is written.
+    /// Waits a moment until all lines so far are written.
     pub(crate) fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if let Some(lines) = &self.lines

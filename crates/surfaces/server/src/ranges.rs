@@ -1,4 +1,4 @@
-//! Parts of a file: what `Range` and `If-Range` ask for.
+//! Parts of a file: the headers `Range` and `If-Range`.
 
 use std::ops::Range;
 
@@ -39,9 +39,9 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 impl Wanted {
-    /// The part of a file with so many bytes and this tag.
+    /// The part of a file of this size and tag.
     pub(crate) fn of(&self, size: u64, etag: &str) -> Part {
-        // A part of another content would not fit what the client has.
+        // A part of another content would not fit the client's copy.
         if self.if_range.as_deref().is_some_and(|known| known.trim() != etag) {
             return Part::Whole;
         }

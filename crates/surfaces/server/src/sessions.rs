@@ -1,4 +1,4 @@
-//! Signing in: a link that works once gives a browser a session, which stands for the key that the link was drawn with.
+//! Signing in: a link that works once gives a browser a session, which has the rights of the link's key.
 //!
 //! A browser sends the session with every request to this server by itself, so a session counts only where the request
 //! comes from a page of this server, or from no page at all and changes nothing.

@@ -20,11 +20,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 
-/// Bytes that are kept of what a command says, from the end.
+/// Bytes of a command's output that are kept, from the end.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 /// Commands that run at the same time; others wait for their turn.
 const AT_ONCE_MAX: usize = 4;
-/// How long to wait for what was said last, once a command has ended.
+/// How long to wait for the last output, once a command has ended.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
 /// The variables of the server's environment that a command gets.
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
@@ -32,9 +32,9 @@ const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 /// The commands that check merges, for a shell, and how long they may take.
 #[derive(Debug, Clone)]
 pub struct ValidationSettings {
-    /// What `compile` runs; without it there is no such check.
+    /// The command of `compile`; without it there is no such check.
     pub compile: Option<String>,
-    /// What `test` runs; without it there is no such check.
+    /// The command of `test`; without it there is no such check.
     pub test: Option<String>,
     /// How long a command may take: 10 min.
     pub timeout: Duration,
@@ -159,7 +159,7 @@ fn within(root: &Path, path: &FilePath) -> Option<PathBuf> {
 
 async fn write(folder: Arc<Folder>, place: PathBuf, content: Bytes) -> io::Result<()> {
     let write = move || {
-        // A check that is given up meanwhile is not cleared away under this one's feet.
+        // If the check is cancelled meanwhile, its folder is not removed before this ends.
         let _folder = folder;
         if let Some(above) = place.parent() {
             std::fs::create_dir_all(above)?;
@@ -169,7 +169,7 @@ async fn write(folder: Arc<Folder>, place: PathBuf, content: Bytes) -> io::Resul
     tokio::task::spawn_blocking(write).await.map_err(io::Error::other)?
 }
 
-/// Whether a file cannot be written because of what it is called, now and whenever it is tried again.
+/// Whether a file cannot be written because of its name, now and on every retry.
 fn is_about_the_name(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -272,7 +272,7 @@ impl Drop for Group {
     }
 }
 
-/// The end of what a command says.
+/// The end of a command's output.
 #[derive(Default)]
 struct Kept(VecDeque<u8>);
 

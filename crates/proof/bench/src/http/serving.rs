@@ -1,4 +1,4 @@
-//! The real server, as a child: how it is started and stopped, and what it spends.
+//! The real server, as a child: how it is started and stopped, and its cost.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ pub(crate) fn program(named: Option<&Path>) -> Result<PathBuf> {
         .into())
 }
 
-/// Where a server keeps what it has.
+/// The place of a server's data.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     program: PathBuf,

@@ -34,7 +34,7 @@ enum End {
     Killed,
 }
 
-/// What is true of all subscribers, or what one of them saw instead.
+/// Facts that hold for all subscribers, or the difference that one of them saw.
 struct Seen {
     complete: usize,
     wrong: Option<String>,

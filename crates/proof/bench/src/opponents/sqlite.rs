@@ -200,7 +200,7 @@ fn spread(n: u64) -> i64 {
     (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16) as i64
 }
 
-/// What is counted of a thread.
+/// The counters of a thread.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     messages: u32,

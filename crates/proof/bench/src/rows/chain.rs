@@ -12,7 +12,7 @@ pub(super) const NAME: &str = "chain";
 
 /// Messages in the page that is read, and of the thread the chain begins with.
 const NEWEST: usize = 50;
-/// Cold reads, for so many warm ones.
+/// One cold read for this many warm ones.
 const COLD_EACH: usize = 10;
 
 /// The part that each thread adds to the chain.

@@ -110,7 +110,7 @@ impl Pair {
         Ok(Instant::now())
     }
 
-    /// One thread is written to, so what is seen comes in the order of the commits.
+    /// One thread is written to, so its entries are seen in the order of the commits.
     async fn seen_after(&mut self, committed: Vec<Instant>) -> Result<Vec<f64>> {
         let mut delays = Vec::with_capacity(committed.len());
         for committed in committed {

@@ -14,9 +14,9 @@ pub(super) const NAME: &str = "fork";
 
 /// Forks and appends before anything is measured.
 const WARM_UP: usize = 5;
-/// One message in so many is edited or deleted…
+/// One message in this many is edited or deleted…
 const CHANGED_EACH: usize = 10;
-/// …but no more than so many of a long history.
+/// …but no more than this many of a long history.
 const CHANGES_MAX: usize = 1_000;
 
 /// The changes to a thread after its messages were appended.
@@ -121,7 +121,7 @@ fn fork(bench: &Bench, ours: &Ours, size: usize, forks: usize) -> Result<usize> 
         let mut copied = 0;
         for _ in 0..forks {
             let child = engine.fork(thread, middle.clone()).await?;
-            // The record stands with the thread and with its first segment.
+            // The record is stored with the thread and with its first segment.
             copied += 2 * child.record.encode().len();
         }
         Result::Ok(copied)

@@ -49,7 +49,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     ])
 }
 
-/// The other process: appends, forks, reads and lists, then says what memory that took.
+/// The other process: appends, forks, reads and lists, then reports the memory that took.
 pub(crate) fn work(bench: &Bench) -> Result<()> {
     let (sizes, room) = (bench.sizes, bench.room()?);
     let mut ours = Ours::with_threads(bench, &room.place("ours.db"), CLIENTS)?;

@@ -45,7 +45,7 @@ struct Saw {
     most: usize,
 }
 
-/// Observes, says what was seen as a line of JSON or in words, and fails if an observer missed the last snapshot.
+/// Observes, prints the results as a line of JSON or in words, and fails if an observer missed the last snapshot.
 pub(crate) fn measure(bench: &Bench, as_json: bool, behind: bool) -> Result<()> {
     let (sizes, room) = (Sizes::of(bench.quick), bench.room()?);
     let ours = Ours::with_threads(bench, &room.place("ours.db"), sizes.threads)?;

@@ -195,7 +195,7 @@ impl Twins {
             }
             Err(error) => panic!("{error}"),
         }
-        // Those that were refused are told once all before them are settled, and others may still wait.
+        // Refused updates are handed back once all before them are settled, and others may still wait.
         while self.writer.pending() > 0 {
             match self.writer.flush_version(version).await {
                 Ok(()) => {}
@@ -278,7 +278,7 @@ fn a_server_that_fails_loses_and_doubles_nothing() {
     }
 }
 
-/// A clock that stands until it is moved.
+/// A clock that does not move by itself.
 #[derive(Debug, Default)]
 struct Standing(AtomicI64, std::sync::Mutex<Option<Chance>>);
 

@@ -1,4 +1,4 @@
-//! Calls arrive as they were meant, and what they answer can be read.
+//! Calls arrive as they were meant, and their answers can be read.
 
 use serde::de::DeserializeOwned;
 use serde_json::json;

@@ -71,7 +71,7 @@ async fn write(mut exporter: Exporter, send: mpsc::Sender<Bytes>) {
     while let Ok(item) = exporter.next().await {
         let Some(item) = item else {
             if let Ok(rest) = writer.finish() {
-                // A reader that is gone has what it wanted.
+                // If the client is gone, it needs no more.
                 drop(send.send(rest.into()).await);
             }
             return;

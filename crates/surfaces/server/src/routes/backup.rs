@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::input::{Body, Nothing};
 use crate::table::{self, Gives, Routes};
 
-/// What SQLite's files are called among media.
+/// The media type of SQLite's files.
 pub(crate) const MEDIA: &str = "application/vnd.sqlite3";
 /// Bytes that are read and sent at once.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -22,7 +22,7 @@ use crate::ranges::{Part, Wanted};
 const PIECE_BYTES: u64 = 1 << 20;
 /// The rights of a stored file in a browser: none.
 const CSP: &str = "default-src 'none'; sandbox";
-/// What is shown in a browser, and not saved at once.
+/// Types that a browser shows, and does not save at once.
 const SHOWN: [&str; 6] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "application/pdf"];
 
 /// The content of a file, or the part of it that is wanted.
@@ -62,7 +62,7 @@ pub(super) async fn content(
     Ok(response)
 }
 
-/// Headers that say what it is, and keep a browser from running it.
+/// Headers that name its type, and keep a browser from running it.
 pub(super) fn harmless(headers: &mut HeaderMap, mime_type: &str, name: &str) {
     let any = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(mime_type).unwrap_or(any));
@@ -82,7 +82,7 @@ fn insert(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     }
 }
 
-/// Whether a browser shows it or saves it, and under what name.
+/// Whether a browser shows it or saves it, and under which name.
 fn disposition(mime_type: &str, name: &str) -> String {
     let kind = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let shown = SHOWN.contains(&kind.as_str()) || kind.starts_with("audio/") || kind.starts_with("video/");
@@ -105,7 +105,8 @@ fn beyond(size: u64, wanted: &Wanted) -> Response {
     response
 }
 
-/// What is sent. The first piece is read before the answer begins, so that a store that fails is told in words.
+/// The bytes to send. The first piece is read before the answer begins, so that a failing store gives an error
+/// answer.
 async fn body(engine: &Engine, file: &FileCell, range: Range<u64>) -> Result<Body, Refused> {
     let first = range.start..range.end.min(range.start + PIECE_BYTES);
     if first.is_empty() {

@@ -1,4 +1,5 @@
-//! Files: written, read, moved, deleted. Their content is next door, in `content`, and what there is in `file_list`.
+//! Files: written, read, moved, deleted. Their content is next door, in `content`, and lists of them in
+//! `file_list`.
 
 use axum::body::Body;
 use axum::http::Method;
@@ -137,7 +138,7 @@ pub(super) fn one_of(asked: &[(&str, bool)]) -> Result<(), Invalid> {
     }
 }
 
-/// What is directly in a directory.
+/// The entries of a directory.
 pub(super) fn directory(found: &[FileRecord]) -> api::Directory {
     api::Directory { entries: found.iter().map(api::FileRecord::from).collect() }
 }

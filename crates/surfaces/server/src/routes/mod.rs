@@ -26,7 +26,7 @@ use crate::calls;
 use crate::table::{Routes, router};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-/// Every route, by kind: the calls of the list, and what has a handler of its own.
+/// Every route, by kind: the calls of the list, and routes with a handler of their own.
 pub(crate) fn table() -> Vec<Routes> {
     let mut all: Vec<Routes> = Vec::new();
     for (group, route) in calls::routes() {

@@ -40,7 +40,7 @@ pub(crate) fn tag(text: &str) -> String {
     format!("\"{}\"", &BlobId::of(text.as_bytes()).to_string()[..16])
 }
 
-/// Adds what the formats of whole numbers mean, and takes away what says nothing.
+/// Replaces the formats of unsigned integers by their maximums, and removes empty defaults.
 #[derive(Clone)]
 struct Plain;
 
@@ -61,7 +61,7 @@ impl Transform for Plain {
                 schema.insert("maximum".to_owned(), largest);
             }
         }
-        // A default of nothing is what absence means in any case.
+        // A default of null or nothing means the same as absence.
         if schema.get("default").is_some_and(|value| value.is_null() || value == "") {
             schema.remove("default");
         }
@@ -94,7 +94,7 @@ impl Schemas {
         plain(of(&mut self.answers))
     }
 
-    /// All of them. What is not the same in both directions would need two names.
+    /// All of them. A type that differs between requests and answers would need two names.
     fn components(mut self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.answers.take_definitions(true).into_iter().collect();
         for (name, schema) in self.requests.take_definitions(true) {
@@ -252,7 +252,7 @@ fn query_parameters(mut schema: Value) -> Vec<Value> {
     parameters.collect()
 }
 
-/// A query has no null: what is absent is absent.
+/// A query has no null: parameters are left out instead.
 fn without_null(mut schema: Value) -> Value {
     if let Some(any) = schema["anyOf"].as_array()
         && let [only, null] = any.as_slice()
@@ -395,7 +395,7 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
     }
 }
 
-/// Whether an empty object is what a schema asks for.
+/// Whether a schema accepts an empty object.
 fn accepts_nothing(schema: &Value, definitions: &Map<String, Value>) -> bool {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
         return definitions.get(name).is_some_and(|schema| accepts_nothing(schema, definitions));

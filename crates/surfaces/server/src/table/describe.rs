@@ -20,7 +20,7 @@ use crate::ranges::Wanted;
 
 /// Something that a handler takes.
 pub(crate) trait Describe {
-    /// Says what it means for an operation.
+    /// Adds its part to the description of an operation.
     fn describe(operation: &mut Operation);
 }
 

@@ -31,7 +31,7 @@ pub(crate) const ANY_MEDIA: &str = "*/*";
 pub(crate) enum Needs {
     /// Every caller; keys are not looked at.
     Nothing,
-    /// A key that may read, or none for what is public.
+    /// A key that may read, or none for public threads.
     Public,
     /// A key that may read.
     Read,
@@ -159,7 +159,7 @@ struct ServerEvent {
     data: String,
 }
 
-/// What is said of a route.
+/// The description of a route.
 pub(crate) struct Operation {
     pub(crate) id: &'static str,
     pub(crate) method: Method,
@@ -220,14 +220,14 @@ impl Operation {
         self.fails.entry(status.http()).or_default().insert(code);
     }
 
-    /// The names of the parts of its path that stand for something.
+    /// The names of the parameters in its path.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &'static str> + use<> {
         let path: &'static str = self.path;
         let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         parts.map(|name| name.trim_start_matches('*'))
     }
 
-    /// Its path as it is described: a part that stands for all the rest looks like any other.
+    /// Its path as it is described: a parameter for the rest of the path looks like any other.
     pub(crate) fn described_path(&self) -> String {
         self.path.replace("{*", "{")
     }
@@ -257,14 +257,14 @@ impl Route {
         self
     }
 
-    /// The same route, which can fail in these ways beside those that what it takes brings along.
+    /// The same route, with these errors beside those of its arguments.
     pub(crate) fn fails<const N: usize>(mut self, codes: [ErrorCode; N]) -> Self {
         codes.into_iter().for_each(|code| self.operation.fail(code));
         self
     }
 }
 
-/// A route: its name, its path, what it is for, the handler, and what it gives.
+/// A route: its name, its path, its purpose, the handler, and its answer.
 fn route<H: Handler<T, App>, T: Describe + 'static>(
     method: Method,
     filter: MethodFilter,
@@ -330,7 +330,7 @@ impl Routes {
         Self { tag: group.name, about: group.about, routes: Vec::new() }
     }
 
-    /// One more.
+    /// Adds one more route.
     pub(crate) fn push(&mut self, route: Route) {
         self.routes.push(route);
     }
@@ -340,7 +340,7 @@ impl Routes {
         self.routes.extend(other.routes);
     }
 
-    /// What is said of each.
+    /// The descriptions of the routes.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.routes.iter().map(|route| &route.operation)
     }

@@ -45,7 +45,7 @@ impl Ids {
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
         let target = owner.thread(&["seen"]);
-        // What is read through the reference has to be there too.
+        // The file that is read through the reference has to exist too.
         owner.put(&format!("/v1/threads/{target}/files/hidden.txt"), json!("secret")).ok(201);
         owner.put(&format!("/v1/threads/{target}/kv/hidden"), json!("secret")).ok(200);
         let transfer = |direction: &str| {
@@ -143,7 +143,7 @@ impl Route {
         self.path.ends_with("/stream")
     }
 
-    /// What `client` is answered, with names in place of ids, and without what is different each time.
+    /// The answer to `client`, with names in place of ids, and without the parts that differ each time.
     fn ask(&self, client: &Client, ids: &Ids) -> Told {
         let reply = client.send(&self.method, &ids.filled(&self.path), &self.headers, self.body.as_deref());
         Told::new(&reply, ids)

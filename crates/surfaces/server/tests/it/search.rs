@@ -1,4 +1,4 @@
-//! Searches over HTTP: who finds what, how soon, and what no question can do.
+//! Searches over HTTP: results for each caller, how soon they come, and hostile questions.
 
 use std::time::{Duration, Instant};
 

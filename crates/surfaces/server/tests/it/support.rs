@@ -39,7 +39,7 @@ impl Server {
         Self::on(folder, Some(url.to_owned()), settings(), Connections::default())
     }
 
-    /// One that cuts connections whose reader takes nothing for so long.
+    /// A server that cuts connections whose reader takes nothing for this long.
     pub fn impatient(stalled_max: Duration) -> Self {
         let connections = Connections { stalled_max, ..Connections::default() };
         Self::on(Arc::new(tempfile::tempdir().expect("a folder")), None, settings(), connections)
@@ -144,7 +144,7 @@ pub fn store(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("threadkeep.db").display())
 }
 
-/// Quick to notice what changed, and silent.
+/// Quick to notice changes, and silent.
 pub fn settings() -> Settings {
     Settings {
         recheck: Duration::from_millis(50),
