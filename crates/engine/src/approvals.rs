@@ -1,7 +1,8 @@
-//! Approvals: reading them, answering them, and what happens to those that nobody answered in time.
+//! Approvals: reading them, answering them, and applying the fallback after a timeout.
 //!
-//! They belong to the record: no lease guards them, no rollback takes an answer back. But what was asked by something that a
-//! rollback undid does not hold while it is undone: that is checked whenever one is read. Delegations are next door.
+//! They belong to the record: no lease guards them, and no rollback takes an answer back. But an approval does
+//! not hold while the entry that asked for it is undone by a rollback: each read checks that. Delegations are
+//! next door.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,15 +26,15 @@ const READ_AT_ONCE: usize = 200;
 pub(crate) struct Held {
     /// The thread it is about.
     pub(crate) thread: ThreadId,
-    /// What was asked.
+    /// The request.
     pub(crate) asked: ApprovalAsked,
-    /// How it stands.
+    /// Pending, approved, denied or revoked.
     pub(crate) state: ApprovalState,
     /// Who answered, unless it is pending.
     pub(crate) answered: Option<ApprovalAnswer>,
-    /// Whether it is pending although nobody answered in time.
+    /// Whether it is still pending after its deadline.
     pub(crate) overdue: bool,
-    /// Whether what asked for it is in view: a rollback undoes it, and an undo brings it back.
+    /// Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back.
     pub(crate) holds: bool,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) by: Arc<Actor>,
     /// When.
     pub(crate) at: Timestamp,
-    /// Whether nobody answered in time, so that the fallback did.
+    /// Whether it was answered by its fallback, after the deadline.
     pub(crate) timed_out: bool,
     /// Why, in words.
     pub(crate) reason: Option<String>,
@@ -61,7 +62,7 @@ impl Held {
 enum Verdict {
     Approve,
     Deny,
-    /// The caller withdraws what it asked for, or a human takes back what was approved.
+    /// The caller withdraws its request, or a human revokes an approval.
     Revoke,
 }
 
@@ -196,7 +197,7 @@ impl Engine {
         Ok(items.into_iter().filter(later).take(READ_AT_ONCE).map(|item| (thread, item)).collect())
     }
 
-    /// One approval, whether it holds or not. If nobody answered it in time, it is answered by then.
+    /// One approval, whether it holds or not. If its deadline has passed, it is answered by its fallback first.
     ///
     /// # Errors
     /// [`Error::ApprovalNotFound`] if there is none, or it belongs to another account.
@@ -237,8 +238,8 @@ impl Engine {
         Ok(Held { thread, asked, state, answered, overdue: false, holds: true }.into())
     }
 
-    /// Answers an approval by its fallback, if nobody answered it in time and it holds. Says whether it did. Whoever
-    /// comes first does: any number of servers may try.
+    /// Answers an approval by its fallback, if its deadline has passed and it holds. Says whether it did. Any number
+    /// of servers may try: the first commit wins.
     pub(crate) async fn time_out(&self, thread: ThreadId, key: &str) -> Result<bool> {
         let Some(found) = self.shared.stores.store.thread(thread.into()).await? else { return Ok(false) };
         let actor = Actor { kind: ActorKind::System, name: "timeout".to_owned() };
@@ -272,7 +273,7 @@ impl Engine {
             .await;
         match fired {
             Ok(_) => Ok(true),
-            // Somebody was faster, or it does not hold at present.
+            // Another process was faster, or it does not hold at present.
             Err(
                 Error::ApprovalAnswered { .. }
                 | Error::ApprovalUndone { .. }
@@ -292,7 +293,7 @@ impl Engine {
         reason: Option<String>,
     ) -> Result<Plan> {
         let answered = ApprovalAnswered { approval: asked.clone(), state, timed_out, reason };
-        // What waits for the answer happens with it, or not at all.
+        // A merge that waits for the answer is committed with it, or not at all.
         let merged = self.merge_answered(&thread, asked, state).await?;
         let entries = std::iter::once(Entry::ApprovalAnswered(answered)).chain(merged.entries);
         Ok(Plan::new(thread, entries.collect()).bringing(merged.blobs))
@@ -326,7 +327,7 @@ impl Engine {
         Ok(self.shared.stores.store.items(query).await?.into_iter().next())
     }
 
-    /// Whether what was made at `place` is in view from `head`.
+    /// Whether the entry at `place` is in view from `head`.
     pub(crate) async fn is_in_view(&self, head: &Head, place: MessageId) -> Result<bool> {
         let bounds = self.lineage(head.segment).await?.bounds_of(place.segment, Bounds::all(head.version));
         Ok(bounds.is_some_and(|bounds| place.position <= bounds.changes))
@@ -355,7 +356,8 @@ pub(crate) fn not_an_item(item: &Item, entry: &Entry) -> Error {
     StoreError::corrupt(format!("item {} is a {} entry", item.key, entry.kind().as_str())).into()
 }
 
-/// How an approval stands after `actor` said this. `judges_merges` says whether a human delegated `approve_merge` to it.
+/// The state of an approval after `actor` answered. `judges_merges`: a human delegated `approve_merge` to the
+/// actor.
 fn decide(approval: &Held, verdict: Verdict, actor: &Actor, judges_merges: bool) -> Result<ApprovalState> {
     use ApprovalState::{Approved, Denied, Pending, Revoked};
     if !approval.holds {

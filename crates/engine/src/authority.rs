@@ -1,4 +1,4 @@
-//! Whether an agent may do something: the one question that whatever needs authority asks.
+//! Checks an agent's authority: every change that needs authority comes here.
 
 use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, Thread, ThreadId, Uuid};
 
@@ -6,11 +6,11 @@ use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
 impl Engine {
-    /// Passes if the caller may do this on `thread`. Humans and the system may. So may agents where nobody has to be
-    /// asked ([`Capability::authorisation`]), where a human delegated it to them, or where it was approved when they
-    /// asked for it here: an approval holds for that agent, on that thread, for all that it names, until it is revoked.
+    /// Passes if the caller may do this on `thread`. Humans and the system may. So may agents if the capability needs
+    /// no approval ([`Capability::authorisation`]), if a human delegated it to them, or if their request was
+    /// approved: an approval holds for that agent, on that thread, for all that it names, until it is revoked.
     ///
-    /// Otherwise it is asked for, once: as long as that approval is pending, the same agent is told of the same one.
+    /// Otherwise this asks for an approval, once: while it is pending, the same agent gets the same approval.
     ///
     /// # Errors
     /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
@@ -24,7 +24,7 @@ impl Engine {
             Authorisation::RequireHuman => {}
         }
         let required = |approval: Uuid| Error::ApprovalRequired { approval, capability: capability.to_string() };
-        // What is asked for here is not the call itself: its envelope stays out of it.
+        // Asking for an approval is not the call itself: the call's envelope does not apply to it.
         let engine = self.aside();
         let told = engine
             .tell(thread, || async {
@@ -64,11 +64,11 @@ impl Engine {
     }
 }
 
-/// How the caller stands to a capability.
+/// The caller's authority for a capability.
 enum Authority {
     /// It may.
     Given,
-    /// It asked, and nobody answered yet.
+    /// It asked, and there is no answer yet.
     Asked(Uuid),
     /// It may not, and has not asked.
     Missing,

@@ -1,9 +1,9 @@
 //! Copy: a whole store to another one, every thread of every account, sharing kept, and compared at the end.
 //!
-//! A copy is an export that is imported as it is read. What the target has already is compared and passed over, so a
-//! copy that was broken off goes on where it stopped. Threads appear at the end. Then everything is read back, and has
-//! to have the hash of what was read from the source. What is registered beside threads, keys and projects, goes along;
-//! a document that the target has under the same id stays as it is there.
+//! A copy is an export that is imported as it is read. Items that the target has already are compared and
+//! skipped, so an interrupted copy goes on where it stopped. Threads appear at the end. Then everything is read
+//! back, and must have the same hash as the source. Documents beside threads, such as keys and projects, are
+//! copied too; a document that the target has under the same id stays as it is there.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
 use crate::{ContentHash, Engine, Error, ExportItem, Importer, Result, Selection};
 
-/// What a copy consists of.
+/// The number of items in a copy, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads, of all accounts.
@@ -39,12 +39,12 @@ pub struct CopyReport {
 impl Engine {
     /// Copies the whole store to `target`: every thread of every account, each shared segment once.
     ///
-    /// Threads that others write to meanwhile are copied as they were when the copy began. On the target they appear
-    /// once everything else is there, and nobody else should write to them before this returns. A copy that was broken
-    /// off, or dropped, goes on where it stopped when it is begun again; one that was finished is only verified.
+    /// Threads that change meanwhile are copied as they were when the copy began. On the target they appear once
+    /// everything else is there, and must not be written to before this returns. A copy that was interrupted or
+    /// dropped goes on where it stopped when it is begun again; a finished one is only verified.
     ///
     /// # Errors
-    /// [`Error::CopyDiffers`] if the target holds something else, or does not give back what it was given.
+    /// [`Error::CopyDiffers`] if the target holds something else, or gives back other data than it was given.
     pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
         // Before the threads: one that is deleted meanwhile is copied as a thread, and not as deleted as well.
         let deleted = self.tombstones().await?;
@@ -75,7 +75,8 @@ impl Engine {
         Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
     }
 
-    /// Copies keys, projects and secrets. What the target has already stays: a key that was revoked there does not come back.
+    /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not
+    /// come back.
     async fn copy_registry(&self, target: &Engine) -> Result<()> {
         let (from, to) = (&self.shared.stores.registry, &target.shared.stores.registry);
         for kind in RegistryKind::COPIED {
@@ -131,7 +132,7 @@ impl Engine {
     }
 }
 
-/// What is wrong with the target, told of the copy. What is wrong with the source does not pass through here.
+/// An error of the target, reported as one of the copy. Errors of the source do not pass through here.
 fn of_target(error: Error) -> Error {
     let differs = |what: String| Error::CopyDiffers { what };
     match error {
@@ -174,7 +175,7 @@ impl Copying {
     async fn begin(target: &Engine, threads: &[Thread]) -> Result<Self> {
         let living = living(target, threads).await?;
         let mut importer = target.importer();
-        // Invariant: what is found there from here on is not freed before its thread is there.
+        // Invariant: segments and blobs found there from here on are not freed before their thread exists.
         importer.hold().await?;
         let may_resume = !target.shared.stores.upkeep.all_segments(None, 1).await?.is_empty();
         Ok(Self {
@@ -235,7 +236,7 @@ impl Copying {
         self.importer.push_deleted(tombstone).await
     }
 
-    /// Lets the threads appear; says what the copy consists of, and whether all of it was there.
+    /// Lets the threads appear; returns the counts of the copy, and whether the target had all of it before.
     async fn finish(mut self) -> Result<(Counts, bool)> {
         let was_finished = self.threads.is_empty() && self.counts.already_there == self.counts.entries;
         for thread in self.threads {
@@ -246,7 +247,7 @@ impl Copying {
     }
 }
 
-/// Which of `threads` live on the target.
+/// The threads among `threads` that live on the target.
 async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>> {
     let source: HashMap<ThreadId, &Thread> = threads.iter().map(|thread| (thread.id, thread)).collect();
     let (mut living, mut after) = (HashSet::new(), None);
@@ -269,8 +270,8 @@ async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>
     }
 }
 
-/// What the target has of one segment, read in step with the source. It may have gaps, where others imported only what
-/// some fork sees of it, and more than the source still shows.
+/// The target's copy of one segment, read in step with the source. It may have gaps, where an import took only
+/// the part that some fork sees, and more than the source still shows.
 struct There {
     segment: SegmentId,
     thread: ThreadId,

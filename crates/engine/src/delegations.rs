@@ -1,6 +1,6 @@
-//! Delegations: what agents may do on a thread without asking, and taking it back.
+//! Delegations: let agents act on a thread without asking, until they are revoked.
 //!
-//! Like approvals they belong to the record, and hold while what gave them is in view.
+//! Like approvals they belong to the record, and hold while the entry that gave them is in view.
 
 use threadkeep_calls::{Delegation, ListDelegations, Page, RevokeDelegation};
 use threadkeep_model as model;
@@ -14,7 +14,7 @@ use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
-/// What was given on a thread, and whether it holds.
+/// A delegation on a thread, and whether it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Given {
     thread: ThreadId,
@@ -64,7 +64,7 @@ impl Carry for RevokeDelegation {
     }
 }
 
-/// Refuses to take back what was given for good, or if an agent asks.
+/// Refuses to revoke a permanent delegation, or a request by an agent.
 fn may_revoke(delegation: &model::Delegation, by: &Actor) -> Result<()> {
     let refused = |what: &str| Err(Error::NotAllowed { what: what.to_owned() });
     match by.kind {
@@ -108,7 +108,7 @@ impl Engine {
         match self.decode(&item.entry).await? {
             Entry::Delegated(delegation) => {
                 let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
-                // What a former owner gave is nothing that the present one allowed.
+                // The present owner did not allow the delegations of a former owner.
                 let given_here = *item.entry.account == thread.account;
                 let holds = lasts && given_here && self.is_in_view(&thread.head, item.born).await?;
                 let (by, at) = ((*item.entry.actor).clone(), item.entry.time);

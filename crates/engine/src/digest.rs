@@ -7,7 +7,7 @@ use threadkeep_store::{SegmentRow, Tombstone};
 
 use crate::ExportItem;
 
-/// Stands before everything else; another encoding gets another one.
+/// Hashed before everything else; another encoding gets another name.
 const ENCODING: &str = "threadkeep export 1";
 
 /// The BLAKE3 hash of all items of an export, in their order. Stores that hold the same threads have the same hash.
@@ -43,10 +43,10 @@ impl Digest {
         digest
     }
 
-    /// Takes in one item, as bytes that can be read in one way only: a tag says what it is, and its fields follow in a
-    /// fixed order. Numbers have 8 bytes, or 16 for a thread's id, the lowest first. What varies in length comes after
-    /// its length, and what may be missing after a byte that says whether it is there. A record is its JSON text,
-    /// whose keys have one order, and in which JSON from outside stands to the letter.
+    /// Takes in one item, as bytes that can be read in one way only: a tag for its kind, and its fields in a fixed
+    /// order. Numbers have 8 bytes, or 16 for a thread's id, the lowest first. Fields of variable length come after
+    /// their length, and optional fields after a byte that says whether they are there. A record is its JSON text,
+    /// with its keys in one order and JSON from outside unchanged.
     ///
     /// Invariant: every field is in it. All are named here, so that a new one does not compile until it is, too.
     pub(crate) fn item(&mut self, item: &ExportItem) {
@@ -173,7 +173,7 @@ impl Digest {
         let Tally { ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work } = tally;
         [*ordinals, *inserted, *deleted, last_change.0, *steps, *bytes].into_iter().for_each(|n| self.number(n));
         self.option(*last_user, Self::time);
-        // Left out where there is none, so that hashes stay what they were before it was kept.
+        // Left out if there is none, so that hashes from before this field existed stay the same.
         if *last_state != Position::START {
             self.number(last_state.0);
         }
@@ -265,7 +265,7 @@ mod tests {
             vec![entry(|_, _, _, _, _| {})],
             vec![entry(|account, _, _, _, _| *account = Account::new("other").expect("an account"))],
             vec![entry(|_, actor, _, _, _| actor.kind = ActorKind::Agent)],
-            // What moves from one field to the next is not the same.
+            // Bytes that move from one field to the next change the hash.
             vec![entry(|_, actor, cause, _, _| (actor.name, *cause) = ("a".into(), Some("bc".into())))],
             vec![entry(|_, _, cause, _, _| *cause = None)],
             vec![entry(|_, _, cause, _, _| *cause = Some(String::new()))],

@@ -1,5 +1,4 @@
-//! The doctor: compares what is derived with the log, looks whether the search index is sound, and compares blobs with their
-//! hashes.
+//! The doctor: compares derived data with the log, checks the search index, and compares blobs with their hashes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,10 +14,10 @@ use crate::{Engine, Error, Result};
 
 /// Rows read at once.
 const WALKED_AT_ONCE: usize = 1_000;
-/// Findings that are told one by one.
+/// Findings that are listed one by one.
 const FINDINGS_MAX: usize = 100;
 
-/// What the doctor found.
+/// The doctor's findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DoctorReport {
     /// Threads that were looked at.
@@ -27,7 +26,7 @@ pub struct DoctorReport {
     pub entries: u64,
     /// Blobs that were looked at.
     pub blobs: u64,
-    /// What is derived and not what the log says, one sentence each; a repair rebuilds it.
+    /// Derived data that differs from the log, one sentence each; a repair rebuilds it.
     pub derived: Vec<String>,
     /// Damage to the log or to blobs, which nothing can rebuild, one sentence each.
     pub damage: Vec<String>,
@@ -52,7 +51,7 @@ impl DoctorReport {
     }
 }
 
-/// What the segments of one thread say about it.
+/// The facts about one thread found in its segments.
 #[derive(Default)]
 struct Told {
     record: Option<Record>,
@@ -63,7 +62,7 @@ struct Told {
 }
 
 impl Engine {
-    /// Frees what no living thread reaches; with `vacuum`, gives the space back to the file system.
+    /// Frees data that no existing thread reaches; with `vacuum`, gives the space back to the file system.
     ///
     /// # Errors
     /// If the store cannot be written, or an import is under way.
@@ -74,7 +73,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Compares what is derived with the log, and blobs with their hashes.
+    /// Compares derived data with the log, and blobs with their hashes.
     ///
     /// # Errors
     /// If the store cannot be read at all.
@@ -112,7 +111,7 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut told: HashMap<ThreadId, Told> = HashMap::new();
     for (done, row) in segments.iter().enumerate() {
         progress("segments", done as u64, Some(total));
-        // What nothing reaches any more waits for gc, and may have gaps.
+        // Unreachable segments wait for gc, and may have gaps.
         if reach.contains_key(&row.segment.id) {
             let told = told.entry(row.segment.thread).or_default();
             segment(engine, row, living.contains(&row.segment.thread), told, &mut report).await?;
@@ -309,7 +308,7 @@ async fn segment(
     Ok(())
 }
 
-/// Compares a thread's head, record, checkpoints and relations with what its segments say.
+/// Compares a thread's head, record, checkpoints and relations with its segments.
 async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut DoctorReport) -> Result<()> {
     let store = &engine.shared.stores.store;
     let id = thread.id;

@@ -1,4 +1,4 @@
-//! Messages and events together, in the order in which they were logged: what the Threads contract calls events.
+//! Messages and events together, in the order in which they were logged: the Threads contract calls both events.
 
 use std::collections::VecDeque;
 
@@ -18,11 +18,11 @@ pub enum Logged {
     Message(Message),
     /// Anything else.
     Event {
-        /// Where it stands in the log.
+        /// Its version in the log.
         version: Version,
         /// When it was logged.
         created: Timestamp,
-        /// What happened.
+        /// The event.
         event: Event,
     },
 }
@@ -44,7 +44,7 @@ impl Engine {
             }
         };
         let mut events = self.events_at(thread, version).await?;
-        // A message that was inserted stands before one that came earlier, and holds up nothing.
+        // An inserted message precedes one that came earlier, and holds up nothing.
         let mut earliest_after = Position::END;
         let mut appended: Vec<bool> = Vec::with_capacity(messages.len());
         for message in messages.iter().rev() {

@@ -20,16 +20,16 @@ pub(crate) const MOVED_AT_ONCE: usize = 500;
 /// How often threads are read again that others wrote to while an export began.
 const READ_AGAIN_MAX: usize = 16;
 
-/// What to export.
+/// The threads to export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// One thread, with all that its lineage shares with others.
     Thread(ThreadId),
     /// Every thread of the account, each shared segment once.
     All,
-    /// These threads, whatever their accounts. For upkeep, not for requests: it asks nobody's permission.
+    /// These threads, of any account. For upkeep, not for requests: permissions are not checked.
     Threads(Vec<ThreadId>),
-    /// Every thread of every account. For upkeep, not for requests: it asks nobody's permission.
+    /// Every thread of every account. For upkeep, not for requests: permissions are not checked.
     Store,
 }
 
@@ -42,21 +42,21 @@ pub enum ExportItem {
     Blob(BlobId, Bytes),
     /// An entry of a segment that came before.
     Entry {
-        /// The segment.
+        /// The segment that holds it.
         segment: SegmentId,
-        /// The position.
+        /// Its position in the segment.
         position: Position,
-        /// The kind.
+        /// The kind of the entry.
         kind: Kind,
         /// The format of the body.
         format: u8,
-        /// When.
+        /// When it was committed.
         time: Timestamp,
         /// The account that answers for it.
         account: Account,
-        /// Who did it.
+        /// The actor of the entry.
         actor: Actor,
-        /// What led to it.
+        /// The reason the caller gave, if any.
         cause: Option<String>,
         /// The tally after it.
         tally: Tally,
@@ -65,11 +65,11 @@ pub enum ExportItem {
     },
     /// A thread, after all its segments.
     Thread {
-        /// Its identity.
+        /// The id of the thread.
         id: ThreadId,
-        /// Its owner.
+        /// The account that owns it.
         account: Account,
-        /// Where it stands.
+        /// Its version in the log.
         version: Version,
         /// The segment it writes to.
         segment: SegmentId,
@@ -98,7 +98,7 @@ impl From<Thread> for ExportItem {
     }
 }
 
-/// What an export consists of.
+/// The segments, blobs and threads of one export.
 struct Selected {
     threads: Vec<Thread>,
     rows: BTreeMap<SegmentId, SegmentRow>,
@@ -108,9 +108,9 @@ struct Selected {
 /// A segment to export, and how far it is seen.
 struct Part {
     row: SegmentRow,
-    /// Where its thread stands, if that is exported too: everything up to there is.
+    /// The head of its thread, if that is exported too: everything up to there is.
     head: Option<Version>,
-    /// What others see of it.
+    /// How much of the segment other segments see.
     bounds: Bounds,
 }
 
@@ -120,7 +120,7 @@ impl Part {
     }
 }
 
-/// Gives the items of an export one by one, so that nobody has to hold them all.
+/// Gives the items of an export one by one, so that they need not all be in memory.
 pub struct Exporter {
     engine: Engine,
     parts: std::vec::IntoIter<Part>,
@@ -138,8 +138,8 @@ impl Exporter {
         self.threads.as_slice()
     }
 
-    /// The next item, in an order in which they can be imported: what a segment grew from comes before it, a blob
-    /// before the first entry that names it, and threads come last.
+    /// The next item, in an order in which they can be imported: the segment that another grew from comes before it,
+    /// a blob before the first entry that names it, and threads come last.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -191,7 +191,7 @@ impl Engine {
     /// Gives every item of an export to `sink`, in an order in which it can be imported.
     ///
     /// # Errors
-    /// [`Error::ThreadNotFound`]; whatever `sink` refuses.
+    /// [`Error::ThreadNotFound`]; every error of `sink`.
     pub async fn export<E: From<Error>>(
         &self,
         selection: Selection,
@@ -204,7 +204,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins an export: what is in it is settled now, whatever others write while it is read.
+    /// Begins an export. Its content is fixed now: later writes are not in it.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
@@ -282,7 +282,7 @@ impl Engine {
                 }
             }
             Selection::All | Selection::Store => {
-                // All in one read: what one commit wrote to several threads is taken along for all of them, or for none.
+                // All in one read: a commit to several threads is exported for all of them, or for none.
                 let all = self.shared.stores.upkeep.all_threads(None, usize::MAX).await?;
                 let whole_store = *selection == Selection::Store;
                 threads.extend(all.into_iter().filter(|thread| whole_store || thread.account == self.caller.account));

@@ -1,4 +1,4 @@
-//! Relations between threads: who was forked from whom, who works for whom, seen from both ends.
+//! Relations between threads: forks and subagents, seen from both ends.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -137,8 +137,9 @@ impl Engine {
         Ok(is_in_view(&lineage, &parent.head, relation))
     }
 
-    /// The relations that hold in which `threads` are children, by the child, in the order they were made. The number of
-    /// reads does not depend on how many threads there are. A parent in another account is told too: the child knows it.
+    /// The relations that hold in which `threads` are children, by the child, in the order they were made. The number
+    /// of reads does not depend on how many threads there are. A parent in another account is included: the child
+    /// knows it.
     pub(crate) async fn parents_of(&self, threads: &[Thread]) -> Result<HashMap<ThreadId, Vec<Relationship>>> {
         let mut above: HashMap<ThreadId, Vec<Relationship>> = HashMap::new();
         if threads.is_empty() {

@@ -1,7 +1,8 @@
 //! The history: all that was logged to a thread, by version, across its branches; and following it live.
 //!
-//! A follower joins the signal first, then reads, then waits: nothing falls in between, and nothing is told twice,
-//! because what was read is passed over by its version. A slow follower reads the log later; no writer waits for it.
+//! A follower joins the signal first, then reads, then waits: no entry falls in between, and none comes twice,
+//! because entries already read are skipped by their version. A slow follower reads the log later; no writer
+//! waits for it.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -27,11 +28,11 @@ const CATCH_UP_BYTES: usize = 1 << 20;
 pub struct HistoryEntry {
     /// The thread whose history it is.
     pub thread: ThreadId,
-    /// Where it stands.
+    /// Its version in the log.
     pub version: Version,
     /// Where it lies. For an appended or inserted message this is the message's id.
     pub place: MessageId,
-    /// What kind of fact it is.
+    /// The kind of the entry.
     pub kind: Kind,
     /// When.
     pub time: Timestamp,
@@ -39,7 +40,7 @@ pub struct HistoryEntry {
     pub account: Arc<Account>,
     /// Who did it.
     pub actor: Arc<Actor>,
-    /// What led to it.
+    /// The reason the caller gave, if any.
     pub cause: Option<String>,
     /// The format of the body.
     pub format: u8,
@@ -60,7 +61,7 @@ impl HistoryEntry {
     }
 }
 
-/// Follows the history of one thread: what was logged after a version, then what is logged from now on.
+/// Follows the history of one thread: entries logged after a version, then new entries as they are committed.
 pub struct Subscription {
     engine: Engine,
     thread: ThreadId,
@@ -92,7 +93,7 @@ impl Subscription {
         }
     }
 
-    /// The next entry if it was logged already; none at the end of what there is so far.
+    /// The next entry if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
@@ -116,7 +117,7 @@ impl Subscription {
         Ok(next)
     }
 
-    /// Resolves when there may be more. It is a hint: what there is, [`Subscription::next_so_far`] says.
+    /// Resolves when there may be more. It is a hint: call [`Subscription::next_so_far`] to read the entries.
     pub async fn news(&mut self) {
         self.signal.wait().await;
         self.is_current = false;
@@ -137,7 +138,7 @@ pub struct FeedReader {
 }
 
 impl FeedReader {
-    /// What happened next: each once, in order. Cancelling it loses nothing.
+    /// Waits for the next entry: each comes once, in order. Cancelling it loses nothing.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -150,7 +151,7 @@ impl FeedReader {
         }
     }
 
-    /// What happened next if it has happened already; none at the end of what there is so far.
+    /// The next entry if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// If the store cannot be read now; nothing is lost by asking again.
@@ -165,20 +166,20 @@ impl FeedReader {
         Ok(next)
     }
 
-    /// Resolves when there may be more. It is a hint: what there is, [`FeedReader::next_so_far`] says.
+    /// Resolves when there may be more. It is a hint: call [`FeedReader::next_so_far`] to read the entries.
     pub async fn news(&mut self) {
         self.signal.wait().await;
     }
 
-    /// The place of what it gave last: where to resume.
+    /// The place of the last item it gave: where to resume.
     pub fn cursor(&self) -> FeedCursor {
         self.after
     }
 }
 
 impl Engine {
-    /// Up to `limit` entries of a thread's history after version `after`, oldest first: what it inherited at its
-    /// birth, then everything that was logged to it, abandoned branches included.
+    /// Up to `limit` entries of a thread's history after version `after`, oldest first: the entries it inherited at
+    /// its birth, then every entry logged to it, abandoned branches included.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
@@ -206,7 +207,7 @@ impl Engine {
         self.history_up_to(thread, &head, after, limit, bytes_max).await
     }
 
-    /// The same up to `head`, for somebody who may read it.
+    /// The same up to `head`, after the caller's right to read was checked.
     async fn history_up_to(
         &self,
         thread: ThreadId,
@@ -238,7 +239,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// The same for somebody whose last entry lies in the newest segment: then so does whatever came after it.
+    /// The same for a reader whose last entry lies in the newest segment: all later entries lie there, too.
     async fn newest(
         &self,
         thread: ThreadId,
@@ -255,7 +256,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Adds entries of a segment to those that were found, until there are so many, or so many bytes.
+    /// Adds entries of a segment to those found, up to the limits on their number and bytes.
     async fn add_entries(
         &self,
         thread: ThreadId,
@@ -277,7 +278,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a thread saw of others at its birth, after version `after`. Records are not inherited.
+    /// The entries of other threads that a thread saw at its birth, after version `after`. Records are not inherited.
     async fn inherited(
         &self,
         thread: ThreadId,
@@ -376,7 +377,7 @@ impl Engine {
         Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false })
     }
 
-    /// Follows everything that happens in the store after `after`, whatever the account: catches up, then live.
+    /// Follows every entry of every account in the store after `after`: catches up, then live.
     ///
     /// # Errors
     /// A cursor in the future.
@@ -389,7 +390,7 @@ impl Engine {
         Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new() })
     }
 
-    /// The place of what happened last in the store.
+    /// The place of the last entry in the store.
     ///
     /// # Errors
     /// If the store cannot be read.

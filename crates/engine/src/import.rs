@@ -1,4 +1,4 @@
-//! Import: takes in what another store exported, in batches, and nothing that could not have been written here.
+//! Import: takes in the export of another store, in batches, and only data that could have been written here.
 //!
 //! Whether an item may come in is decided next door, in `incoming`.
 
@@ -19,7 +19,7 @@ use crate::{Engine, Error, Result};
 const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
 
 impl Engine {
-    /// Takes in what another store exported.
+    /// Takes in the export of another store.
     pub fn importer(&self) -> Importer {
         Importer {
             engine: self.clone(),
@@ -39,12 +39,12 @@ pub struct Importer {
     engine: Engine,
     batch: ImportBatch,
     blob_bytes: usize,
-    /// The bodies among the blobs of this batch: what follows from them is needed with their entries.
+    /// The bodies among the blobs of this batch: their entries need them to derive their indexed fields.
     bodies: HashMap<BlobId, Bytes>,
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
     incoming: Incoming,
     imported: u64,
-    /// Until when the store frees nothing, once it was told so.
+    /// Until when the store frees nothing, once it was asked to.
     held_until: Option<Timestamp>,
 }
 
@@ -52,7 +52,7 @@ impl Importer {
     /// Takes in one item.
     ///
     /// # Errors
-    /// [`StoreError::Import`] if it does not fit what is here; what came before stays, and can be imported again.
+    /// [`StoreError::Import`] if it does not fit the store; earlier items stay, and can be imported again.
     pub async fn push(&mut self, item: ExportItem) -> Result<()> {
         match item {
             ExportItem::Segment(row) => self.push_segment(row).await?,
@@ -74,7 +74,7 @@ impl Importer {
                 self.push_entry(entry).await?;
             }
             ExportItem::Thread { id, account, version, segment, era, fence, record } => {
-                // The head follows from what came before; other threads may come in the same batch.
+                // The head follows from earlier items; other threads may come in the same batch.
                 if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
                     self.flush(false).await?;
                 }
@@ -110,7 +110,7 @@ impl Importer {
     }
 
     async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {
-        // What it grew from comes before it or is here, so that no lineage runs in a circle.
+        // The segment it grew from comes before it or is in the store, so no lineage is a cycle.
         if let Some(link) = row.segment.link
             && !self.incoming.brought(link.parent)
             && self.engine.shared.stores.store.chain(link.parent, 1).await?.is_empty()
@@ -130,8 +130,8 @@ impl Importer {
         Ok(())
     }
 
-    /// Passes over an entry that is here already, and comes with `brought`: what follows it is checked as if it had
-    /// been pushed.
+    /// Skips an entry that the store has already, with its blobs `brought`: later items are checked as if it had been
+    /// pushed.
     pub(crate) async fn pass(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<()> {
         self.check_entry(entry, brought).await?;
         self.hold().await

@@ -1,7 +1,7 @@
-//! What an import may bring: nothing that could not have been written here.
+//! Checks of an import: it may bring only data that could have been written here.
 //!
-//! An export comes from outside, and stores trust what is in them. So its bodies are checked like those of a request,
-//! its tallies are counted again, and its segments grow from segments that came before them.
+//! An export comes from outside, and stores trust their content. So its bodies are checked like those of a
+//! request, its tallies are counted again, and its segments grow from segments that came before them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,8 @@ use threadkeep_store::{SegmentRow, StoredEntry};
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     segments: HashMap<SegmentId, Walked>,
-    /// Threads whose own segments came with gaps: what others see of them is enough for others, not for themselves.
+    /// Threads whose own segments came with gaps: enough for the forks that see a part of them, not for the threads
+    /// themselves.
     gapped: HashSet<ThreadId>,
 }
 
@@ -34,7 +35,7 @@ impl Incoming {
         self.segments.contains_key(&segment)
     }
 
-    /// A segment comes in; what it grew from is known already.
+    /// Checks a segment; the segment it grew from is known already.
     pub(crate) fn segment(&mut self, row: &SegmentRow) -> Result<(), String> {
         let segment = &row.segment;
         let begins = segment.link.map_or(Position::START, |link| link.bounds.highest());
@@ -209,7 +210,7 @@ fn check_message(body: &MessageBody) -> Result<(), Invalid> {
 }
 
 fn check_content(content: &Content) -> Result<(), Invalid> {
-    // How deep it nests comes first: what follows reads it into a tree.
+    // The nesting depth is checked first: the later checks read the content into a tree.
     check_json("content", content.as_json())?;
     content.clone().checked().map(drop)
 }

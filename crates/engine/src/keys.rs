@@ -1,7 +1,7 @@
-//! Keys: who speaks for an account, what they may do, and until when.
+//! Keys: the accounts they act for, their scopes, and when they expire.
 //!
-//! A key is `tk_ID_SECRET`, with 256 random bits in its secret. Only the hash of the secret is kept. A fast hash is
-//! enough: what makes slow ones needed are secrets that people choose, and nobody guesses 256 bits of chance.
+//! A key is `tk_ID_SECRET`, with 256 random bits in its secret. Only the hash of the secret is kept. A fast hash
+//! is enough: slow ones protect secrets that people choose, and 256 random bits cannot be guessed.
 
 use serde::{Deserialize, Serialize};
 use threadkeep_calls::Scope;
@@ -19,7 +19,7 @@ pub struct Key {
     pub account: Account,
     /// Who uses it.
     pub actor: Actor,
-    /// What it may do.
+    /// Its rights.
     pub scope: Scope,
     /// When it was made.
     pub created: Timestamp,
@@ -35,7 +35,7 @@ impl Key {
         self.revoked.is_none() && self.expires.is_none_or(|end| now < end)
     }
 
-    /// Whoever uses it.
+    /// The caller that a request with this key acts as.
     pub fn caller(&self) -> Caller {
         Caller { account: self.account.clone(), actor: self.actor.clone(), cause: None }
     }
@@ -48,7 +48,7 @@ pub struct NewKey {
     pub account: Account,
     /// Who uses it.
     pub actor: Actor,
-    /// What it may do.
+    /// Its rights.
     pub scope: Scope,
     /// When it ends by itself.
     pub expires: Option<Timestamp>,
@@ -78,13 +78,13 @@ fn hash(secret: &str) -> String {
     BlobId::of(secret.as_bytes()).to_string()
 }
 
-/// What every key begins with.
+/// The prefix of every key.
 const PREFIX: &str = "tk_";
 /// Longest id of a key that is looked up, in bytes.
 const ID_BYTES_MAX: usize = 64;
 
 impl Engine {
-    /// Makes a key, and gives it with its secret, which nobody can read again.
+    /// Makes a key, and gives it with its secret, which cannot be read again.
     ///
     /// # Errors
     /// If the store cannot be written.

@@ -1,8 +1,8 @@
-//! What a thread can do.
+//! The engine: operations on threads.
 //!
-//! [`Engine`] is the front door. Everything that changes a thread is a call ([`Carry`]): it is decided by a pure function
-//! of what was read, becomes one commit, and a store keeps it whole or not at all. Reads show the *view* (what a thread
-//! shows, now or as of a version) or the *history* (all that was logged to it).
+//! [`Engine`] is the front door. Every change of a thread is a call ([`Carry`]): a pure function decides it from
+//! the thread's state, it becomes one commit, and a store keeps it whole or not at all. Reads show the *view*
+//! (the thread's state, now or as of a version) or the *history* (all entries logged to it).
 
 mod approvals;
 mod authority;
@@ -71,5 +71,5 @@ pub use shown::{AppendedMessages, Seen, ShownHistory, ShownMessages, ShownValues
 pub use threadkeep_tree::{Case, Match, Mode};
 pub use verbs::{CARRIERS, Carrier};
 
-/// What the engine answers.
+/// The result type of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -8,7 +8,7 @@ pub(crate) fn is_text(content: &[u8]) -> bool {
     !is_binary(content)
 }
 
-/// How many lines there are; what follows the last line break is one too.
+/// The number of lines; the text after the last line break counts as one.
 pub(crate) fn lines_in(content: &[u8]) -> u64 {
     content.split_inclusive(|byte| *byte == b'\n').count() as u64
 }

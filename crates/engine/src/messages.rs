@@ -18,7 +18,7 @@ use crate::ground::slot::{SlotItem, slot};
 use crate::ground::view::{Located, View};
 use crate::{Engine, Error, Result};
 
-/// Which messages to read, and in what order.
+/// The messages to read, and their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     limit: Option<usize>,
@@ -104,7 +104,7 @@ pub struct MessagePage {
     pub items: Vec<Message>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
-    /// How many messages the view shows in all, whatever the page leaves out.
+    /// How many messages the view shows in all, not only on this page.
     pub total: u64,
     /// The version whose state the page shows.
     pub version: Version,
@@ -119,7 +119,7 @@ struct Place {
     within: Option<Position>,
 }
 
-/// What a cursor says.
+/// The content of a cursor.
 struct Cursor {
     thread: ThreadId,
     version: Version,
@@ -227,7 +227,7 @@ impl Engine {
         }
     }
 
-    /// What users and assistants say next to a message, the nearest first: at most `count`.
+    /// Messages of users and assistants next to a message, the nearest first: at most `count`.
     pub(crate) async fn said_beside(
         &self,
         view: &View,

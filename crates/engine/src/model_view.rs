@@ -1,4 +1,4 @@
-//! What a model is given: the conversation without a call that has no result, and without a result that has no call.
+//! The conversation as a model gets it: every call has a result, and every result a call.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use threadkeep_model::{Content, MessageBody, MessageId, Part, Role, ThreadId, Ve
 use crate::open_calls::no_result;
 use crate::{Engine, Page, Result};
 
-/// Stands for the result of a call that never had one.
+/// The result given for a call that never had one.
 const NO_RESULT: &str = "This call has no result.";
 
 impl Engine {
     /// The messages of a thread as a model is given them, now or as of a version: silent ones too, those of subagents
-    /// (deeper than 0) not. Results stand right after their call, each once; a call without one is closed by an error.
+    /// (deeper than 0) not. Results come right after their call, each once; a call without one is closed by an error.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionInFuture`].
@@ -35,7 +35,7 @@ impl Engine {
     }
 }
 
-/// A step that waits for the results of its calls, and what was said meanwhile.
+/// A step that waits for the results of its calls, and the messages sent meanwhile.
 #[derive(Default)]
 struct Waiting {
     calls: Vec<String>,
@@ -96,7 +96,7 @@ impl Waiting {
         if self.calls.is_empty() { given.push(message) } else { self.held.push(message) }
     }
 
-    /// The results that are waited for are given, one for each call, then what was said meanwhile.
+    /// Gives the results, one for each call, then the messages sent meanwhile.
     fn close(&mut self, given: &mut Vec<ModelMessage>) -> Result<(), threadkeep_model::Invalid> {
         let Self { calls, mut results, held } = std::mem::take(self);
         if !calls.is_empty() {

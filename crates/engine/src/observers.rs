@@ -1,8 +1,9 @@
 //! Tells observers: follows all that happens in the store, and hands each event to those who want to hear of it.
 //!
-//! One cursor for all of them is kept in the store, and goes on only past what was delivered. So after a crash nothing is
-//! missed, and some is told again: a thread is told once all the same, by an idempotency key, and a webhook can drop
-//! repeats by the id of the event. Of several processes on one store one delivers, for as long as it says so.
+//! One cursor for all of them is kept in the store, and moves only past delivered entries. So after a crash
+//! nothing is missed, and some entries are delivered again: an idempotency key keeps a thread from being told
+//! twice, and a webhook can drop repeats by the id of the event. Of several processes on one store one delivers,
+//! while it holds the claim.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -46,11 +47,11 @@ pub struct Delivery {
     pub id: String,
     /// The observer.
     pub observer: Uuid,
-    /// The thread that is told.
+    /// The thread that observes.
     pub thread: ThreadId,
     /// The thread it happened to.
     pub target: ThreadId,
-    /// What happened.
+    /// The event.
     pub event: ThreadEvent,
     /// At which version.
     pub version: Version,
@@ -62,7 +63,7 @@ pub struct Delivery {
 
 /// Brings events to addresses outside.
 pub trait Courier: Send + Sync {
-    /// Brings `delivery` to `url`, and tries again as often as it thinks right. The error says why nobody took it.
+    /// Delivers `delivery` to `url`, with its own retries. The error says why the receiver did not accept it.
     fn bring(&self, url: String, delivery: Delivery) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -74,7 +75,7 @@ struct Place {
     until: Timestamp,
 }
 
-/// What webhooks are under way: by their place in the feed, how many.
+/// The number of webhook deliveries under way, by their place in the feed.
 #[derive(Default)]
 struct UnderWay {
     places: Mutex<BTreeMap<FeedCursor, usize>>,
@@ -109,7 +110,7 @@ impl UnderWay {
     }
 }
 
-/// Who observes what, since when.
+/// An observer, its target, and since when.
 struct Observing {
     thread: ThreadId,
     added: ObserverAdded,
@@ -135,9 +136,9 @@ impl From<&Delivery> for WebhookEvent {
 struct Follower {
     courier: Option<Arc<dyn Courier>>,
     holder: Uuid,
-    /// How far the feed was read; none while somebody else delivers, or nobody has to be told anything.
+    /// How far the feed was read; none while another process delivers, or there is no observer.
     read: Option<FeedCursor>,
-    /// Where the feed was when nobody had to be told anything.
+    /// Where the feed was when there was no observer.
     idle: Option<FeedCursor>,
     /// Who observes each thread.
     observers: HashMap<ThreadId, Vec<Observing>>,
@@ -146,8 +147,8 @@ struct Follower {
 }
 
 impl Engine {
-    /// Tells observers what happens, from where the last one who did so stopped, until the future is dropped or the
-    /// engine is gone. A server runs this. Without a courier, webhooks are passed over.
+    /// Tells observers about events, from where the last process stopped, until the future is dropped or the engine
+    /// is gone. A server runs this. Without a courier, webhooks are skipped.
     pub async fn run_observers(self, courier: Option<Arc<dyn Courier>>) {
         let mut signal = self.shared.stores.feed.signals().any();
         let holder = Uuid::from_chance(self.shared.world.chance());
@@ -187,7 +188,7 @@ impl Engine {
         let inject = Inject::new(InjectionType::Data, Json::from_value("content", &said)?);
         match engine.inject_once(delivery.thread, inject, IdempotencyKey::new(delivery.id.clone())?).await {
             Ok(_) => Ok(()),
-            // A thread that takes nothing more misses what happens meanwhile.
+            // A thread that takes no injections misses the event.
             Err(
                 Error::InjectionsFull { .. }
                 | Error::ThreadClosed { .. }
@@ -217,7 +218,7 @@ impl Follower {
         self.read.is_some() || self.idle.is_some()
     }
 
-    /// Delivers what is new. Says how long nothing has to be done.
+    /// Delivers new entries. Returns how long nothing has to be done.
     async fn look(&mut self, engine: &Engine) -> Result<Duration> {
         loop {
             let Some(mut read) = self.claim(engine).await? else { return Ok(KEEP) };
@@ -236,10 +237,10 @@ impl Follower {
         }
     }
 
-    /// How far the feed was read, if there is anybody to tell and this process is the one that does.
+    /// How far the feed was read, if there are observers and this process is the one that delivers.
     async fn claim(&mut self, engine: &Engine) -> Result<Option<FeedCursor>> {
         if self.observers.is_empty() {
-            // Nobody has to be told of anything that happened before somebody wanted to be.
+            // Observers are not told of entries from before they were added.
             let latest = engine.shared.stores.feed.latest().await?;
             if !any_observer(engine).await? {
                 (self.read, self.kept, self.idle) = (None, None, Some(latest));
@@ -312,7 +313,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells everybody who observes the thread what an entry stands for.
+    /// Tells every observer of the thread about an entry.
     async fn tell(&self, engine: &Engine, item: &FeedItem, entry: &StoredEntry) -> Result<()> {
         let Some(fact) = engine.read_if_whole(entry).await? else { return Ok(()) };
         let events = ThreadEvent::of(&fact);
@@ -348,7 +349,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Brings an event to a webhook, beside everything else. What nobody takes in the end is told to the thread.
+    /// Delivers an event to a webhook in the background. If every try fails, the thread is told.
     fn bring(&self, at: FeedCursor, url: String, delivery: Delivery, engine: &Engine) {
         let Some(courier) = self.courier.clone() else { return };
         let (under_way, shared) = (Arc::clone(&self.under_way), Arc::downgrade(&engine.shared));
@@ -357,7 +358,7 @@ impl Follower {
             if let Err(why) = courier.bring(url, delivery.clone()).await
                 && let Some(engine) = system(&shared)
             {
-                // If the store is away, too, there is nobody left to tell.
+                // If the store is unavailable, too, the failure cannot be reported anywhere.
                 drop(engine.tell_undelivered(&delivery, &why).await);
             }
             under_way.end(at);
@@ -366,7 +367,7 @@ impl Follower {
 }
 
 impl Engine {
-    /// An entry; none if it is damaged: that is for the doctor to find, and others want to hear what comes after it.
+    /// An entry; none if it is damaged: the doctor reports that, and observers still need the entries after it.
     async fn read_if_whole(&self, entry: &StoredEntry) -> Result<Option<Entry>> {
         match self.decode(entry).await {
             Err(Error::Store(StoreError::Corrupt { .. })) => Ok(None),
@@ -374,7 +375,8 @@ impl Engine {
         }
     }
 
-    /// Whether an observer still holds: its thread lives, belongs with its target, and what asked for it is in view.
+    /// Whether an observer still holds: its thread lives, belongs with its target, and the entry that added it is in
+    /// view.
     async fn still_observes(&self, observer: &Observing) -> Result<bool> {
         let store = &self.shared.stores.store;
         let found = store.item(ItemKind::Observer, observer.added.id.to_string()).await?;
@@ -413,13 +415,13 @@ async fn place(engine: &Engine) -> Result<Option<Place>> {
     found.first().map(read).transpose()
 }
 
-/// Whether anybody observes anything.
+/// Whether there is any observer.
 async fn any_observer(engine: &Engine) -> Result<bool> {
     let list = ItemList { kind: ItemKind::Observer, account: None, after: None, limit: 1 };
     Ok(!engine.shared.stores.store.all_items(list).await?.is_empty())
 }
 
-/// All observers, by what they observe.
+/// All observers, by the thread that they observe.
 async fn all_observers(engine: &Engine) -> Result<HashMap<ThreadId, Vec<Observing>>> {
     let mut all: HashMap<ThreadId, Vec<Observing>> = HashMap::new();
     let mut after = None;

@@ -1,6 +1,6 @@
-//! Tool calls that nobody answered. What a model is given never has a call without its result: whoever cuts a
-//! conversation in the middle of a call closes the call in the same commit, with one message of the role `tool` that
-//! answers every open call with an error, and carries `{"repair": "fork"}` (or what else it was) in its metadata.
+//! Tool calls without a result. A model is never given a call without its result: a commit that cuts a
+//! conversation in the middle of a call also closes the call, with one message of the role `tool` that answers
+//! every open call with an error, and carries `{"repair": "fork"}` (or the other cause) in its metadata.
 
 use std::collections::HashSet;
 

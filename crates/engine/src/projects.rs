@@ -1,4 +1,4 @@
-//! Projects: what groups threads of an account, with the sandbox they work in.
+//! Projects: groups of threads of an account, with the sandbox they work in.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const NAME_BYTES_MAX: usize = 1_024;
 /// Largest configuration of a sandbox, in bytes.
 const CONFIG_BYTES_MAX: usize = 64 << 10;
 
-/// What a project says of itself, as the registry keeps it.
+/// The fields of a project, as the registry keeps them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Details {
@@ -72,7 +72,7 @@ impl Engine {
         Ok(details.of(id, document.created))
     }
 
-    /// Makes a project of the account, or replaces what it says of itself. Without an id it gets one.
+    /// Makes a project of the account, or replaces its fields. Without an id it gets one.
     ///
     /// # Errors
     /// Names the field and the rule it breaks.

@@ -23,7 +23,7 @@ impl Engine {
         let created = self.shared.world.now();
         let document = Registered { kind: RegistryKind::Secret, id, account, json: secret.clone(), created };
         registry.register(document).await?;
-        // Whoever made one at the same moment counts, if theirs is the one that was kept.
+        // If another process made one at the same moment, the one that the store kept counts.
         Ok(found().await?.pop().map_or(secret, |document| document.json))
     }
 }

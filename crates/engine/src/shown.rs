@@ -1,4 +1,4 @@
-//! What reads give, as the wire shows it: what visitors see of it, and the versions that pages tell.
+//! Results of reads, as the wire shows them: the fields that visitors see, and the versions of pages.
 
 use serde::Serialize;
 use threadkeep_calls as calls;
@@ -12,14 +12,14 @@ use crate::{
     CopyReport, DoctorReport, Error, Family, Hit, HitMessage, IndexStatus, Key, Result, Show, Shown, Standing,
 };
 
-/// Messages that were appended, told as one or as a list.
+/// Appended messages, shown as one or as a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendedMessages {
     /// The messages.
     pub messages: Vec<Message>,
     /// Their bodies, where they are at hand; else they are read from the messages.
     pub(crate) bodies: Vec<MessageBody>,
-    /// Whether they are told as a single one.
+    /// Whether they are shown as a single one.
     pub(crate) single: bool,
 }
 
@@ -46,9 +46,9 @@ impl Show for AppendedMessages {
 /// Something that visitors of a public thread may see less of.
 #[derive(Debug, Clone)]
 pub struct Seen<T> {
-    /// What was read.
+    /// The result of the read.
     pub read: T,
-    /// As what the caller reads it.
+    /// The caller's relation to the thread.
     pub standing: Standing,
 }
 
@@ -62,7 +62,7 @@ impl Show for Seen<Thread> {
     }
 }
 
-/// A message as somebody of this standing sees it.
+/// A message as a reader of this standing sees it.
 pub(crate) fn message(message: &Message, standing: Standing) -> Result<calls::Message<'_>, Damaged> {
     match standing {
         Standing::Owner => calls::Message::new(message),
@@ -145,8 +145,8 @@ impl HistoryEntry {
         })
     }
 
-    /// The entry as a reader of this standing sees it; none if it is not for them. What another account said before a fork
-    /// is told as to a visitor.
+    /// The entry as a reader of this standing sees it; none if it is not for them. Entries of another account from
+    /// before a fork are shown as to a visitor.
     ///
     /// # Errors
     /// If the body on disk is damaged.
@@ -279,7 +279,7 @@ impl From<CopyReport> for calls::Copied {
     }
 }
 
-/// What a garbage collection freed, as the wire shows it.
+/// The result of a garbage collection, as the wire shows it.
 pub fn gc_shown(report: GcReport) -> calls::Gc {
     let GcReport { segments, entries, blobs, bytes } = report;
     calls::Gc { segments, entries, blobs, bytes }

@@ -1,5 +1,5 @@
-//! The built-in summary of a conversation: what was wanted, what was decided, which files it is about, and what is
-//! still open. It picks sentences and writes none, so it needs no model and gives the same text for the same thread.
+//! The built-in summary of a conversation: goals, decisions, files and open questions. It picks sentences and
+//! writes none, so it needs no model and gives the same text for the same thread.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -136,8 +136,7 @@ fn is_file(word: &str) -> bool {
         && (last.len() > 1 || name.contains('/'))
 }
 
-/// Questions after which the other side said nothing more: those of the user that nobody answered, and those the
-/// assistant asked last.
+/// Unanswered questions: those of the user without a reply, and those the assistant asked last.
 fn open_questions(told: &[(Role, String)]) -> Vec<String> {
     let Some((last, _)) = told.last() else { return Vec::new() };
     let turn = told.iter().rev().take_while(|(role, _)| role == last).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
-//! What happens when its time comes: approvals that nobody answered.
+//! Timers: the fallback of approvals that were not answered in time.
 //!
-//! A timer is no task: it is an item with a time, in the store. Whoever looks first fires it, by a commit that is decided
-//! against the present state, so it fires once with any number of processes, and after any crash. What a rollback undid
-//! is passed over, and looked at again later: it may be brought back.
+//! A timer is no task: it is an item with a time, in the store. The first process to look fires it, by a commit
+//! that is decided against the present state, so it fires once with any number of processes, and after any crash.
+//! Timers undone by a rollback are skipped, and checked again later: the rollback may be undone.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use crate::{Engine, Error, Result};
 
 /// Items looked at in one read.
 const READ_AT_ONCE: usize = 200;
-/// How often everything that is due is looked at again: what was passed over may hold by now. Also the longest sleep.
+/// How often all due timers are checked again: a skipped one may hold by now. Also the longest sleep.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// The shortest time between two looks, so that a busy store is not asked with every commit.
 const REST: Duration = Duration::from_millis(50);
@@ -25,8 +25,8 @@ const REST: Duration = Duration::from_millis(50);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Fires what is due, now and from now on, until the future is dropped or the engine is gone. A server runs this; a
-    /// program that embeds Threadkeep spawns it if it wants timeouts to happen when nobody reads.
+    /// Fires due timers, now and from now on, until the future is dropped or the engine is gone. A server runs this;
+    /// a program that embeds Threadkeep spawns it if timeouts should happen without a read.
     pub async fn run_timers(self) {
         let mut signal = self.shared.stores.feed.signals().any();
         let shared = Arc::downgrade(&self.shared);
@@ -44,7 +44,7 @@ impl Engine {
                 embedder: None,
             })
         };
-        // What is due, and was passed over because it does not hold.
+        // Due timers that were skipped because they do not hold.
         let mut passed: HashSet<String> = HashSet::new();
         let mut again = Instant::now() + LOOK_AGAIN;
         loop {
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Fires what is due and was not passed over before. Says when the next item is due.
+    /// Fires due timers that were not skipped before. Returns when the next one is due.
     async fn fire_due(&self, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
         let now = self.shared.world.now();
         let timers = &self.shared.stores.timers;

@@ -11,7 +11,7 @@ use crate::{Carry, Engine, Result, Shown};
 
 /// A row of the table: a call that comes as text, and goes as text.
 pub struct Carrier {
-    /// What is declared of it.
+    /// Its entry in the table of calls.
     pub declaration: &'static Declaration,
     /// Reads it, carries it out, and writes its answer.
     pub run: fn(Engine, At, Asked) -> BoxFuture<'static, Result<Shown>>,
@@ -77,9 +77,9 @@ verbs! {
     /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their own
     /// ways.
     ///
-    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where it
-    /// came from: the parent is told nothing, so visitors never write to it. What the owner does later, taking its
-    /// visibility back or deleting it, does not reach the child.
+    /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where
+    /// it came from: the parent is told nothing, so visitors never write to it. If the owner later makes the parent
+    /// private or deletes it, the child is unaffected.
     ///
     /// # Errors
     /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the point is
@@ -97,7 +97,7 @@ verbs! {
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either; a thread does not mention itself.
     mention(Mention) -> calls::Relationship;
-    /// Rolls a thread back: it shows again what it showed then. Its version goes on counting.
+    /// Rolls a thread back: it shows its earlier state again. Its version goes on counting.
     ///
     /// # Errors
     /// [`crate::Error::VersionInFuture`], [`crate::Error::BeforeBirth`], [`crate::Error::CheckpointNotFound`],
@@ -148,16 +148,16 @@ verbs! {
     /// # Errors
     /// [`crate::Error::QueuedNotFound`] if it does not wait (any more); [`crate::Error::VersionConflict`].
     edit_queued(EditQueued) -> calls::Queued;
-    /// Begins an execution: calls that were left open are closed, what waits in the queue is delivered, and what was
-    /// injected is taken up.
+    /// Begins an execution: calls that were left open are closed, queued messages are delivered, and waiting
+    /// injections are taken up.
     ///
     /// # Errors
     /// [`crate::Error::ExecutionOpen`] if another executor works on the thread; [`crate::Error::ThreadClosed`] or
     /// [`crate::Error::ThreadSuspended`] unless it is active; [`crate::Error::ThreadTerminated`];
     /// [`crate::Error::WriterHeld`]; [`crate::Error::VersionConflict`].
     begin(Begin) -> Progressed;
-    /// Goes one step further: appends what the executor says, then delivers what waits in the queue, and takes up what was
-    /// injected.
+    /// Goes one step further: appends the executor's messages, then delivers queued messages, and takes up waiting
+    /// injections.
     ///
     /// # Errors
     /// [`crate::Error::ExecutionOver`] if the execution ended, or was taken over, rolled back or truncated away;
@@ -169,8 +169,8 @@ verbs! {
     /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that breaks a
     /// rule.
     end(End) -> Progressed;
-    /// Cancels the execution that is open. Anybody may, also while another program is the thread's exclusive writer; calls
-    /// that are left open then are closed when the next execution begins.
+    /// Cancels the execution that is open. Every actor may, also while another program is the thread's exclusive
+    /// writer; calls left open are closed when the next execution begins.
     ///
     /// # Errors
     /// [`crate::Error::NothingToCancel`].
@@ -182,15 +182,15 @@ verbs! {
     /// A field or a message that breaks a rule; [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of an
     /// attachment; [`crate::Error::QuotaExceeded`]; [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`].
     subagent(Subagent) -> SubagentThread;
-    /// Queues a silent message for the thread that this one works for. The files that go with it are there from the same
-    /// commit on: so an agent needs what writing files there needs, and while the parent's lease is held it is refused.
+    /// Queues a silent message for the thread that this one works for. Its files are written in the same commit: so
+    /// an agent needs the authority to write files there, and while the parent's lease is held it is refused.
     ///
     /// # Errors
     /// A blank text; [`crate::Error::QueueFull`]; [`crate::Error::ThreadClosed`] of the parent. With attachments also
     /// [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of this thread; [`crate::Error::QuotaExceeded`],
     /// [`crate::Error::ApprovalRequired`], [`crate::Error::WriterHeld`] and [`crate::Error::NotADirectory`] of the parent.
     notify_parent(NotifyParent) -> calls::Notified;
-    /// Sets what a thread is doing, in its own record and in its parent's registry, in one commit. Nothing changes for a
+    /// Sets a thread's activity, in its own record and in its parent's registry, in one commit. Nothing changes for a
     /// thread that works for none.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ verbs! {
     /// a model. Subscribers hear `status_changed`, and `done` when the work is.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidTransition`], with what is allowed; a blank or too long reason;
+    /// [`crate::Error::InvalidTransition`], with the allowed actions; a blank or too long reason;
     /// [`crate::Error::VersionConflict`].
     lifecycle(ChangeLifecycle) -> Thread;
     /// Puts something before the executor of a thread. The next `begin` or `step` takes it up; until then it waits, also
@@ -238,11 +238,11 @@ verbs! {
     /// A parameter that breaks a rule or does not go with the direction; [`crate::Error::ThreadClosed`];
     /// [`crate::Error::NotAllowed`] if an agent delegates.
     transfer(Transfer) -> calls::Transferred;
-    /// Says yes to an approval, once. Humans may, and where it is about a merge alone, agents to whom a human delegated
-    /// `approve_merge`; only a human answers what they asked themselves.
+    /// Approves an approval, once. Humans may; for a merge alone, so may agents to whom a human delegated
+    /// `approve_merge`. An agent may not answer its own request.
     ///
     /// # Errors
-    /// [`crate::Error::ApprovalNotFound`]; [`crate::Error::ApprovalAnswered`] if somebody else was faster;
+    /// [`crate::Error::ApprovalNotFound`]; [`crate::Error::ApprovalAnswered`] if another answer came first;
     /// [`crate::Error::ApprovalUndone`]; [`crate::Error::NotAllowed`].
     approve(Approve) -> calls::Approval;
     /// Says no to an approval, once.
@@ -250,12 +250,12 @@ verbs! {
     /// # Errors
     /// As [`Engine::approve`].
     deny(Deny) -> calls::Approval;
-    /// Withdraws an approval that waits, or takes back what was approved.
+    /// Withdraws a pending approval, or takes back a granted one.
     ///
     /// # Errors
     /// As [`Engine::approve`].
     revoke_approval(RevokeApproval) -> calls::Approval;
-    /// Revokes a delegation: agents have to ask again from now on. Only humans do, and only what can be revoked.
+    /// Revokes a delegation: agents have to ask again from now on. Only humans may, and only revocable delegations.
     ///
     /// # Errors
     /// [`crate::Error::DelegationNotFound`] if there is none, or it was revoked before; [`crate::Error::NotAllowed`].
@@ -266,8 +266,7 @@ verbs! {
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
     reference(Refer) -> calls::Reference;
-    /// Tells a thread of what happens to another one from now on; what comes of it is delivered by
-    /// [`Engine::run_observers`].
+    /// Makes a thread observe another one from now on; [`Engine::run_observers`] delivers the events.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either: both belong to the caller; [`crate::Error::ThreadClosed`]; an address
@@ -275,8 +274,8 @@ verbs! {
     observe_thread(Observe) -> calls::Observer;
     /// Merges files and values of other threads into a thread, and says how far that came.
     ///
-    /// Conflicts that no strategy and no choice resolves, and a check that fails, are no error: the answer says what they
-    /// are, and nothing changed but the record of the merge.
+    /// Conflicts that no strategy and no choice resolves, and a check that fails, are no error: the answer lists
+    /// them, and nothing changed but the record of the merge.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`] for a thread the caller cannot see; a plan that breaks a rule;

@@ -1,6 +1,6 @@
-//! Reading files: what a thread holds, now or as of a version. How they change is in `ops::files`.
+//! Reading files: the files a thread holds, now or as of a version. How they change is in `ops::files`.
 //!
-//! A directory is there because somebody made it, or because something is below it.
+//! A directory exists because it was made, or because something is below it.
 
 mod picture;
 mod referred;
@@ -30,9 +30,9 @@ use crate::{Engine, Error, Result, Verb};
 pub struct FileRecord {
     /// Where it is.
     pub path: FilePath,
-    /// What it is.
+    /// Whether it is a file or a directory.
     pub is: FileIs,
-    /// When it came to be; none for a directory that is there because of what is below it.
+    /// When it was created; none for a directory that exists only because something is below it.
     pub created: Option<Timestamp>,
     /// When it last changed.
     pub updated: Option<Timestamp>,
@@ -40,7 +40,7 @@ pub struct FileRecord {
     pub version: Option<Version>,
 }
 
-/// What is at a path.
+/// A file or a directory, with its details.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileIs {
     /// A file.
@@ -68,18 +68,18 @@ impl FileRecord {
         self.file().map_or(0, |file| file.size)
     }
 
-    /// What its writer says about it.
+    /// The writer's metadata.
     pub fn metadata(&self) -> Option<&Json> {
         self.file().and_then(|file| file.metadata.as_ref())
     }
 
-    /// A directory that is there because of what is below it.
+    /// A directory that exists only because something is below it.
     pub(crate) fn implied(path: FilePath) -> Self {
         Self { path, is: FileIs::Directory, created: None, updated: None, version: None }
     }
 }
 
-/// What a cell of a file says; none if nothing is there any more.
+/// The file record in a cell; none if the path was deleted.
 pub(crate) fn record(cell: &Cell) -> Result<Option<FileRecord>> {
     let damaged =
         |what: String| Error::from(StoreError::corrupt(format!("the file {} cannot be read: {what}", cell.name)));
@@ -106,7 +106,7 @@ pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// What is at `path`, now or as of a version; none if nothing is.
+    /// The file or directory at `path`, now or as of a version, if any.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// The content of a file, or of the part of it that is asked for. Whoever has the record was allowed to see the file.
+    /// The content of a file, or the requested range of it. A caller that has the record was allowed to see the file.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -154,13 +154,13 @@ impl Engine {
         found.ok_or_else(|| StoreError::corrupt(format!("the content {hash} of a file is missing")).into())
     }
 
-    /// What a thread shows to whoever may read its files, and is allowed what that `needs`.
+    /// The view of a thread for a caller that may read its files and has the capability `needs`.
     pub(crate) async fn file_view(&self, thread: ThreadId, needs: Capability, as_of: Option<Version>) -> Result<View> {
         self.authorize(thread, needs).await?;
         self.held_view(thread, as_of).await
     }
 
-    /// What a thread shows to whoever may see what it holds.
+    /// The view of a thread for a caller that may see its files and values.
     pub(crate) async fn held_view(&self, thread: ThreadId, as_of: Option<Version>) -> Result<View> {
         let head = self.head(thread, Verb::ReadFile).await?;
         self.view(thread, &head, as_of).await

@@ -12,7 +12,7 @@ use crate::{Engine, Error, Result};
 const DECODED_BYTES_MAX: u64 = 64 << 20;
 /// Text above this size is not compared.
 const COMPARED_BYTES_MAX: u64 = 16 << 20;
-/// Lines that stand around a difference.
+/// Lines of context around a difference.
 const CONTEXT_LINES: usize = 3;
 
 impl Engine {

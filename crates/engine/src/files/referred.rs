@@ -10,18 +10,18 @@ use crate::ground::view::View;
 use crate::ops::reference::{Referred, gone};
 use crate::{Engine, Error, Files, Result, Verb};
 
-/// A page of what a reference shows.
+/// A page of a reference's files or values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferredPage<T, N> {
-    /// What is on it.
+    /// The files or values of the page.
     pub items: Vec<T>,
-    /// After what to go on; none at the end.
+    /// Where the next page begins; none at the end.
     pub next: Option<N>,
     /// The version of the target that was read.
     pub version: Version,
 }
 
-/// Which paths a reference shows.
+/// The paths that a reference shows.
 enum Paths {
     All,
     Fitting(Vec<Glob>),
@@ -32,7 +32,7 @@ impl Paths {
         if scope.iter().any(|part| matches!(part, ReferenceScope::All | ReferenceScope::Files)) {
             return Self::All;
         }
-        // What is no pattern fits nothing.
+        // An invalid pattern matches nothing.
         let pattern = |part: &ReferenceScope| match part {
             ReferenceScope::Paths(pattern) => Glob::new(pattern).ok(),
             ReferenceScope::All | ReferenceScope::Messages | ReferenceScope::Files | ReferenceScope::Values => None,
@@ -49,7 +49,7 @@ impl Paths {
 }
 
 impl Engine {
-    /// What a reference shows at `path`; none if that is nothing. A directory shows if something below it does.
+    /// The file or directory that a reference shows at `path`, if any. A directory shows if something below it does.
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it shows no files.
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// What a reference shows directly in the directory `path`: directories first, then by name.
+    /// The entries of the directory `path` that a reference shows: directories first, then by name.
     ///
     /// # Errors
     /// [`Error::NotADirectory`]; otherwise as [`Engine::reference_stat`].
@@ -80,8 +80,8 @@ impl Engine {
         Ok(shown)
     }
 
-    /// The files that a reference shows, everywhere below a directory. A frozen one shows one version alone, whatever is
-    /// asked for.
+    /// The files that a reference shows, everywhere below a directory. A frozen reference always shows its own
+    /// version; a version in `files` has no effect.
     ///
     /// # Errors
     /// [`Error::VersionInFuture`]; otherwise as [`Engine::reference_stat`].
@@ -179,7 +179,7 @@ impl Engine {
     }
 }
 
-/// What was read of a reference's target, which may be deleted or hidden at any moment.
+/// The result of a read from a reference's target, which may be deleted or hidden at any moment.
 fn still_there<T>(id: Uuid, referred: &Referred, read: Result<T>) -> Result<T> {
     match read {
         Err(Error::ThreadNotFound { .. }) => Err(gone(id, referred.target)),

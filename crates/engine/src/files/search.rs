@@ -1,4 +1,4 @@
-//! Finding files by their names and by what they say.
+//! Finding files by their names and by their content.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -23,22 +23,22 @@ const PIECES_MAX: usize = 8;
 const SEARCHED_BYTES_MAX: u64 = 64 << 20;
 /// How long a search may take.
 const SEARCH_SECONDS_MAX: u64 = 60;
-/// Lines that a search gives, unless it is told otherwise, and at most.
+/// Lines that a search gives: the default, and the maximum.
 const MATCHES: usize = 1_000;
 const MATCHES_MAX: usize = 100_000;
 
-/// What to look for in files.
+/// A search in files: the pattern and its options.
 #[derive(Debug, Clone)]
 pub struct Grep {
     /// The pattern.
     pub pattern: String,
     /// Whether the pattern is a regular expression or the text itself.
     pub mode: Mode,
-    /// Which letters are taken for the same.
+    /// Whether upper and lower case differ.
     pub case: Case,
     /// Only in files that this glob matches.
     pub glob: Option<String>,
-    /// At most so many lines.
+    /// Most lines to return.
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,
@@ -62,7 +62,7 @@ impl Grep {
 pub struct Find {
     /// The glob: `*` stays within a directory, `**` crosses.
     pub glob: String,
-    /// At most so many.
+    /// Most files to return.
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,

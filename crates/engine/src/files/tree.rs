@@ -1,4 +1,4 @@
-//! Walking the tree: what is in a directory, everything below one, and how much that is.
+//! Walking the tree: the entries of a directory, everything below one, and their number.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ pub struct Files {
     pub below: Option<FilePath>,
     /// From the path after this one on.
     pub after: Option<FilePath>,
-    /// At most so many.
+    /// Most files to return.
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,
 }
 
 impl Engine {
-    /// What is directly in the directory `path`: directories first, then by name. Nothing if there is no such directory.
+    /// The entries of the directory `path`: directories first, then by name. Empty if there is no such directory.
     ///
     /// # Errors
     /// [`Error::NotADirectory`] if a file is there; [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
@@ -56,7 +56,7 @@ impl Engine {
                         if !children.contains_key(name) {
                             children.insert(name.to_owned(), FileRecord::implied(child.parse()?));
                         }
-                        // What else is below it need not be read.
+                        // The other paths below it need not be read.
                         if from.as_ref().is_some_and(|next| next.starts_with(&format!("{child}/"))) {
                             from = Some(format!("{child}0"));
                             break;
@@ -70,7 +70,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Files and directories somebody made, everywhere below a directory, and the path after which to go on.
+    /// Files and explicitly made directories, everywhere below a directory, and the path after which to go on.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].

@@ -7,14 +7,14 @@ use threadkeep_store::{Cell, CellNames, StoreError};
 use crate::ground::view::View;
 use crate::{Engine, Result};
 
-/// Which values to read.
+/// The values to read.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     /// Those whose keys begin with this.
     pub prefix: String,
     /// From the key after this one on.
     pub after: Option<ValueKey>,
-    /// At most so many.
+    /// Most values to return.
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,
@@ -100,7 +100,7 @@ impl Engine {
         Ok((found, None))
     }
 
-    /// What a cell of a value says; none if nothing is there any more.
+    /// The value in a cell; none if it was deleted.
     pub(crate) async fn stored_value(&self, cell: &Cell) -> Result<Option<Value>> {
         let damaged = |what: &str| StoreError::corrupt(format!("the value {} cannot be read: {what}", cell.name));
         let value = match &cell.is {

@@ -1,4 +1,4 @@
-//! The versions of a file: who wrote what when. Every one stays readable.
+//! The versions of a file: their writers, content and times. Every version stays readable.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub struct FileVersion {
     pub time: Timestamp,
     /// Who.
     pub actor: Arc<Actor>,
-    /// What the path held from then on; none if nothing.
+    /// The file or directory at the path from then on; none if it was deleted.
     pub record: Option<FileRecord>,
 }
 
 impl Engine {
-    /// The versions of the file at `path` that a thread shows, the newest first; at most `limit`, 50 unless told.
+    /// The versions of the file at `path` that a thread shows, the newest first; at most `limit`, 50 by default.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].

@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 
 use crate::Result;
 
-/// Works that are begun in order and go on side by side; what they come to is taken in the same order.
+/// Tasks that begin in order and run side by side; their results are taken in the same order.
 ///
-/// Dropped before its end, it leaves undone what has not begun.
+/// If it is dropped early, tasks that have not begun never run.
 pub(crate) struct Queue<T>(VecDeque<Work<T>>);
 
 enum Work<T> {
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Queue<T> {
         });
     }
 
-    /// What the first of the works came to; none if there is none.
+    /// The result of the first task; none if there is no task.
     pub(crate) async fn next(&mut self) -> Result<Option<T>> {
         match self.0.pop_front() {
             Some(Work::Begun(work)) => Ok(Some(work.await.map_err(|error| ended(&error))?)),
@@ -66,13 +66,13 @@ impl<T> Drop for Queue<T> {
     }
 }
 
-/// Most works at once that take much memory: as many pictures as are in memory, whoever asks for how many.
+/// Most memory-heavy tasks at once, over all callers: this many pictures are in memory.
 const HEAVY_MAX: usize = 2;
 
 /// Works that take the processor and much memory for a while. They wait for their turn.
 pub(crate) struct Heavy(Arc<Semaphore>);
 
-/// What lets one of them begin. Whatever it needs in memory is read with it in hand.
+/// The permit for one heavy task. Read its data into memory only after taking the permit.
 pub(crate) struct Turn(OwnedSemaphorePermit);
 
 impl Default for Heavy {
@@ -88,8 +88,7 @@ impl Heavy {
 }
 
 impl Turn {
-    /// Does it [`aside`]. The turn ends with the work, also if nobody
-    /// waits for it any more.
+    /// Does it [`aside`]. The turn ends with the work, also if the caller has stopped waiting.
     pub(crate) async fn work<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let work = move || {
             let done = work();

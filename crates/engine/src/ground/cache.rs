@@ -1,4 +1,4 @@
-//! What the engine remembers: lineages, which cannot change, and the gates of threads, which a commit checks.
+//! The engine's caches: lineages, which cannot change, and the gates of threads, which a commit checks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -137,7 +137,7 @@ impl Lineages {
                 next = link.link.map(|link| link.parent);
             }
             if next.is_some() && tail.is_none() {
-                // It is longer than what was read, or damaged, which a read of its own tells.
+                // It is longer than the part read, or damaged: a read of its own reports that.
                 found.insert(wanted, self.get(store, wanted).await?);
                 continue;
             }
@@ -174,7 +174,8 @@ impl Shapes {
     }
 }
 
-/// What an append has to know of a thread. It may be stale: the commit carries the era, and the store checks it.
+/// The facts of a thread that an append needs. They may be stale: the commit carries the era, and the store
+/// checks it.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) account: Account,

@@ -15,18 +15,18 @@ use crate::{Engine, Error, Result};
 
 /// A call that the engine carries out.
 pub trait Carry: Call {
-    /// What the library gets. On the wire it is the answer of the call.
+    /// The result for callers of the library. On the wire it is the answer of the call.
     type Made: Show + Send;
 
     /// Carries it out. `thread` is the one that the envelope names; calls that name none ignore it.
     fn carry(self, engine: &Engine, thread: ThreadId) -> impl Future<Output = Result<Self::Made>> + Send;
 
-    /// What it gives where there is no such thread, if that is no error.
+    /// The result if the thread does not exist, where that is no error.
     fn without_thread() -> Option<Self::Made> {
         None
     }
 
-    /// What was made, as the wire shows it.
+    /// The result as the wire shows it.
     ///
     /// # Errors
     /// If a body on disk is damaged.
@@ -35,7 +35,7 @@ pub trait Carry: Call {
     }
 }
 
-/// What a call carries beside its parameters.
+/// Fields of a call beside its parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Envelope {
     /// The thread it is about; found later, where something names it.
@@ -49,7 +49,7 @@ impl Engine {
     /// Carries out a call: the same for every surface.
     ///
     /// # Errors
-    /// Whatever the call refuses; nothing has changed then.
+    /// Every error of the call; nothing has changed then.
     pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
         let at = at.into();
         let thread = match (self.resolve(at.thread).await, C::without_thread()) {
@@ -60,12 +60,12 @@ impl Engine {
         let idempotency = at.key.as_ref().map(hash);
         let engine = self.under(&at, thread, idempotency);
         let thread = thread.unwrap_or(NO_THREAD);
-        // Neither what is said nor any secret is part of a span.
+        // Neither message text nor any secret is part of a span.
         let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
         call.carry(&engine, thread).instrument(span).await
     }
 
-    /// The same engine for one call that is no struct of its own: `request` is what a key stands for.
+    /// The same engine for one call that is no struct of its own: `request` is hashed for its idempotency key.
     pub(crate) async fn enter(&self, at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
         let thread = self.resolve(at.thread).await?;
         let idempotency = at.key.clone().map(|key| {
@@ -87,8 +87,8 @@ impl Engine {
         Self { envelope: Some(Arc::new(envelope)), ..self.clone() }
     }
 
-    /// The id of the thread that is named. A full id names it without a look: whoever reads the thread finds out whether it
-    /// is there.
+    /// The id of the thread with this name. A full id is not looked up: the later read of the thread reports if it
+    /// does not exist.
     pub(crate) async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
         match name {
             None => Ok(None),
@@ -134,16 +134,16 @@ impl Engine {
         self.envelope.as_ref().and_then(|envelope| envelope.idempotency.as_ref())
     }
 
-    /// Whether nothing has to be checked or remembered beside what the call changes.
+    /// Whether the call has no conditions to check and no key to remember.
     pub(crate) fn carries_nothing(&self) -> bool {
         self.envelope.is_none()
     }
 }
 
-/// Stands for the thread of calls that name none.
+/// The id used for calls without a thread.
 const NO_THREAD: ThreadId = ThreadId::from_bits(0);
 
-/// What a key stands for: the call by its name, with everything it asks.
+/// The hash stored with an idempotency key: the call's name with all its parameters.
 fn hash_of<C: Call>(call: &C) -> BlobId {
     let mut request = C::DECLARATION.name.as_bytes().to_vec();
     request.push(0);

@@ -1,4 +1,4 @@
-//! What an update of a live thread changes: operations, recorded one by one. Nothing of the conversation is loaded.
+//! The draft of an update to a live thread: operations, recorded one by one. The conversation is not loaded.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use threadkeep_model::{Event, FieldChanges, Json, MessageId, Record};
 
 use crate::{Error, Result};
 
-/// What an update changes: steps, kept together or not at all.
+/// The steps of an update, kept together or not at all.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
     steps: Vec<DraftStep>,
@@ -175,7 +175,7 @@ pub(crate) fn null() -> Json {
     Json::parse("field", "null").expect("null is JSON")
 }
 
-/// An update that was not kept: what it would have changed, and why it did not.
+/// An update that was not kept, and the reason.
 #[derive(Debug)]
 pub struct Refused {
     /// The update. It can be handed in again: `writer.update(|draft| *draft = refused.draft)`.

@@ -24,7 +24,7 @@ const TRIED_AGAIN_MAX: usize = 16;
 /// Locks among which threads are shared out.
 const TURNS: usize = 64;
 
-/// What a thread can do: create, read, append, fork, roll back, follow.
+/// The operations on threads: create, read, append, fork, roll back, follow.
 ///
 /// An engine acts for one caller; [`Engine::acting_as`] gives one for another. Clones are cheap and share everything.
 #[derive(Clone)]
@@ -33,11 +33,11 @@ pub struct Engine {
     pub(crate) caller: Arc<Caller>,
     /// The thread whose exclusive writer it is, and the token of the lease.
     pub(crate) writes_to: Option<(ThreadId, u64)>,
-    /// What the call carries beside its parameters.
+    /// Fields of the call beside its parameters.
     pub(crate) envelope: Option<Arc<Envelope>>,
-    /// What checks the results of merges.
+    /// Checks the results of merges.
     pub(crate) validator: Option<Arc<dyn Validate>>,
-    /// What makes vectors, if not the built-in.
+    /// Makes vectors, if not the built-in embedder.
     pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
 
@@ -50,17 +50,17 @@ pub(crate) struct Shared {
     pub(crate) gates: Gates,
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
-    /// What the rooms above share among all clones of an engine.
+    /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
     turns: [Mutex<()>; TURNS],
 }
 
-/// What each room keeps, by its type: the ground floor knows none of them.
+/// The state of each room, by its type: the ground floor knows none of them.
 pub(crate) type Rooms = Vec<Box<dyn Any + Send + Sync>>;
 
 impl Shared {
-    /// What the room of this type keeps.
+    /// The state of the room of this type.
     pub(crate) fn room<T: Any>(&self) -> &T {
         let room = self.rooms.iter().find_map(|room| room.downcast_ref());
         room.expect("every room is opened with the engine")
@@ -148,7 +148,7 @@ impl Engine {
         Self { caller: Arc::new(caller), ..self.aside() }
     }
 
-    /// For whom it acts.
+    /// The caller it acts for.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -158,7 +158,7 @@ impl Engine {
         &self.shared.limits
     }
 
-    /// The thread of this account that `name` names; [`Engine::seen`] also shows what others made public.
+    /// The thread of this account that `name` names; [`Engine::seen`] also shows public threads of others.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or it belongs to another account.
@@ -166,7 +166,7 @@ impl Engine {
         self.seen(name, Verb::Change).await.map(|(thread, _)| thread)
     }
 
-    /// Where a thread stands, if the caller may do this with it. Whose it is and who may see it is known as long as its
+    /// The head of a thread, if the caller has this access to it. Its owner and visibility are cached as long as its
     /// era did not move.
     pub(crate) async fn head(&self, thread: ThreadId, verb: Verb) -> Result<Head> {
         self.head_and_standing(thread, verb).await.map(|(head, _)| head)
@@ -184,7 +184,7 @@ impl Engine {
         Ok((head, self.admitted(thread, &gate, verb)?))
     }
 
-    /// As what the caller may do this with a thread. It costs next to nothing where the thread is known.
+    /// The caller's relation to a thread, for this access. It is cheap if the thread is cached.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
@@ -192,7 +192,7 @@ impl Engine {
         self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
-    /// Whether there is any thread, of whatever account. For upkeep, not for requests: it asks nobody's permission.
+    /// Whether there is any thread, of any account. For upkeep, not for requests: permissions are not checked.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -259,7 +259,7 @@ impl Engine {
         Ok(limit)
     }
 
-    /// What an append has to know of a thread, from memory where it is known: the store checks that it is not stale.
+    /// The facts of a thread that an append needs, from memory if cached: the store checks that they are not stale.
     pub(crate) async fn gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
         let gate = match self.shared.gates.get(thread) {
             Some(gate) => gate,
@@ -269,7 +269,7 @@ impl Engine {
         Ok(gate)
     }
 
-    /// The gate of a thread as it is now, whoever asks.
+    /// The gate of a thread as it is now, without a check of permissions.
     async fn read_gate(&self, thread: ThreadId) -> Result<Arc<Gate>> {
         let Some(found) = self.shared.stores.store.thread(thread.into()).await? else {
             return Err(Error::ThreadNotFound { thread: thread.into() });

@@ -36,7 +36,7 @@ pub enum Error {
     /// The thread has no such checkpoint.
     #[error("the thread has no checkpoint '{name}'")]
     CheckpointNotFound {
-        /// The name.
+        /// The name that was not found.
         name: String,
     },
     /// The thread has not been at that version.
@@ -56,12 +56,12 @@ pub enum Error {
     /// The thread is at another version than the caller expects.
     #[error("the thread is at version {current}, not {expected}: read it again, then retry")]
     VersionConflict {
-        /// What the caller expects.
+        /// The version the caller expects.
         expected: Version,
         /// Where the thread is.
         current: Version,
     },
-    /// Somebody else is the thread's exclusive writer.
+    /// Another holder is the thread's exclusive writer.
     #[error("{} is the exclusive writer of the thread until {}", by.holder, by.until)]
     WriterHeld {
         /// The lease that is held.
@@ -71,7 +71,7 @@ pub enum Error {
     #[error("the writer's lease has ended{}: nothing was written; read the thread again, then take a new lease",
         to.as_ref().map_or(String::new(), |to| format!(", and {} holds one until {}", to.holder, to.until)))]
     WriterLost {
-        /// The lease that somebody else took since, if it is held.
+        /// The lease that another writer took since, if it is held.
         to: Option<Lease>,
     },
     /// The read-writer was disposed.
@@ -81,7 +81,7 @@ pub enum Error {
     #[error("{} not kept{}", updates_were(updates.len()),
         updates.first().map_or(String::new(), |first| format!(": {}", first.error)))]
     UpdatesRefused {
-        /// What they would have changed, and why each did not.
+        /// The refused updates, each with its reason.
         updates: Vec<crate::Refused>,
     },
     /// A version did not become durable in time. It is still being tried.
@@ -140,7 +140,7 @@ pub enum Error {
     /// The thread has no such injection.
     #[error("the thread has no injection {injection}: it is unknown, or was undone by a rollback")]
     InjectionNotFound {
-        /// Which one.
+        /// The id of the missing injection.
         injection: Uuid,
     },
     /// The thread records as many decisions as may be.
@@ -152,10 +152,10 @@ pub enum Error {
     /// No such message waits.
     #[error("no message {item} waits on this thread: it is unknown, removed, or delivered already")]
     QueuedNotFound {
-        /// Which one.
+        /// The id of the missing queue item.
         item: QueuedId,
     },
-    /// Somebody else works on the thread.
+    /// Another agent has an open execution on the thread.
     #[error("execution {} of {} is open since {}; it may be taken over after {}", open.id, open.by, open.began, open.until)]
     ExecutionOpen {
         /// The execution that is open.
@@ -165,7 +165,7 @@ pub enum Error {
     #[error("execution {execution} is over{}: nothing was written; begin a new one",
         by.as_ref().map_or(String::new(), |by| format!(", and {} of {} is open", by.id, by.by)))]
     ExecutionOver {
-        /// Which one.
+        /// The id of the execution in the call.
         execution: Uuid,
         /// The execution that is open instead.
         by: Option<Box<Execution>>,
@@ -176,65 +176,65 @@ pub enum Error {
     /// There is no such approval, for this caller.
     #[error("there is no approval {approval}")]
     ApprovalNotFound {
-        /// Which one.
+        /// The id of the missing approval.
         approval: Uuid,
     },
     /// There is no such delegation, for this caller, or it was revoked.
     #[error("there is no delegation {delegation}: it is unknown, or revoked already")]
     DelegationNotFound {
-        /// Which one.
+        /// The id of the missing delegation.
         delegation: Uuid,
     },
     /// The approval was answered before.
     #[error("approval {approval} is {} since {at}, by {by}: it is answered once", state.as_str())]
     ApprovalAnswered {
-        /// Which one.
+        /// The id of the answered approval.
         approval: Uuid,
-        /// How it stands.
+        /// Its present state.
         state: ApprovalState,
-        /// Who answered.
+        /// The name of the actor that answered.
         by: String,
-        /// When.
+        /// The time of the answer.
         at: threadkeep_model::Timestamp,
     },
-    /// What asked for the approval was undone by a rollback.
+    /// The entry that asked for the approval was undone by a rollback.
     #[error("approval {approval} does not hold: what asked for it was rolled back; it holds again once that is undone")]
     ApprovalUndone {
-        /// Which one.
+        /// The id of the undone approval.
         approval: Uuid,
     },
-    /// The agent may not do this before somebody approves.
+    /// The agent needs an approval before it may do this.
     #[error("{capability} needs an approval: {approval} is pending until a human answers it")]
     ApprovalRequired {
         /// The approval that is pending.
         approval: Uuid,
-        /// What is needed.
+        /// The capability that needs it.
         capability: String,
     },
     /// There is no such reference, for this caller.
     #[error("there is no reference {reference}")]
     ReferenceNotFound {
-        /// Which one.
+        /// The id of the missing reference.
         reference: Uuid,
     },
     /// The reference shows nothing any more, or not at present.
     #[error("reference {reference} shows nothing: {what}")]
     ReferenceGone {
-        /// Which one.
+        /// The id of the reference.
         reference: Uuid,
-        /// Why.
+        /// Why it shows nothing.
         what: String,
     },
     /// The thread has no such observer.
     #[error("the thread has no observer {observer}")]
     ObserverNotFound {
-        /// Which one.
+        /// The id of the missing observer.
         observer: Uuid,
     },
-    /// Whoever asks may not do that.
+    /// The caller may not do that.
     #[error("{what}")]
     NotAllowed {
-        /// What, and who may.
+        /// The refused action, and who may do it.
         what: String,
     },
     /// There was no rollback or truncation.
@@ -243,19 +243,19 @@ pub enum Error {
     /// The message has no such attachment.
     #[error("the message has no attachment {attachment}")]
     AttachmentNotFound {
-        /// Which one.
+        /// The hash of the missing attachment.
         attachment: threadkeep_model::BlobId,
     },
     /// There is no such file.
     #[error("there is no file {path}")]
     FileNotFound {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
     },
     /// Something is where a file must be new.
     #[error("there is something at {path} already: write over it, or write elsewhere")]
     FileExists {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
         /// Where the thread is.
         current: Version,
@@ -263,27 +263,27 @@ pub enum Error {
     /// A file was expected where a directory is.
     #[error("{path} is a directory")]
     IsADirectory {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
     },
     /// A directory was expected where a file is.
     #[error("{path} is a file, not a directory")]
     NotADirectory {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
     },
     /// Something is in the directory.
     #[error("the directory {path} is not empty: delete or move what is in it first")]
     DirectoryNotEmpty {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
     },
     /// There is no small picture of the file.
     #[error("there is no small picture of {path}: {why}")]
     NoThumbnail {
-        /// Where.
+        /// The path in the call.
         path: FilePath,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
     /// The thread would write more to files than it may.
@@ -301,9 +301,9 @@ pub enum Error {
         "the value {key} is at version {current}, not {expected}: read it again, then retry (0 means that there is none)"
     )]
     ValueConflict {
-        /// Its key.
+        /// The key of the value.
         key: ValueKey,
-        /// What the caller expects.
+        /// The version the caller expects.
         expected: Version,
         /// Where the value is.
         current: Version,
@@ -311,13 +311,13 @@ pub enum Error {
     /// There is no such merge.
     #[error("there was no merge {merge} into this thread")]
     MergeNotFound {
-        /// Which one.
+        /// The id of the missing merge.
         merge: Uuid,
     },
     /// No command checks merges like that.
     #[error("no command is configured for validation '{}'; whoever runs the server names one: threadkeep serve --merge-{}", validation.as_str(), validation.as_str())]
     ValidationNotConfigured {
-        /// Which check.
+        /// The check that is not configured.
         validation: Validation,
     },
     /// The key was used for another request.
@@ -326,13 +326,13 @@ pub enum Error {
     /// A copy found something else on its target than in its source.
     #[error("the target differs from the source: {what}")]
     CopyDiffers {
-        /// What, and which thread where that is known.
+        /// The difference, and the thread if it is known.
         what: String,
     },
-    /// What makes vectors does not.
+    /// The embedder failed to make vectors.
     #[error("no vectors can be made: {what}")]
     Embedder {
-        /// What it said.
+        /// The embedder's message.
         what: String,
     },
     /// Others changed the thread faster than this could be decided.
@@ -341,19 +341,19 @@ pub enum Error {
     /// The account has no such project.
     #[error("there is no project '{project}'")]
     ProjectNotFound {
-        /// Its id.
+        /// The id of the project.
         project: String,
     },
     /// The account has a project of that id.
     #[error("there is a project '{project}' already")]
     ProjectExists {
-        /// Its id.
+        /// The id of the project.
         project: String,
     },
     /// An invariant of the program does not hold.
     #[error("something went wrong here: {what}")]
     Broken {
-        /// The invariant.
+        /// The invariant that was broken.
         what: String,
     },
     /// The store could not do it.
@@ -449,7 +449,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, where there is something better than the message itself.
+    /// Advice on how to proceed, where there is more to say than the message itself.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),

@@ -1,13 +1,13 @@
-//! What a thread lets happen in each state of its life: the one gate that every change passes.
+//! The gate: the changes that a thread allows in each state of its life. Every change passes it.
 //!
-//! Reading, forking, spawning, handing off, mentioning, referencing and editing the record ask nothing of it: they go
-//! on in every state.
+//! Reading, forking, spawning, handing off, mentioning, referencing and editing the record do not pass it: they
+//! are allowed in every state.
 
 use threadkeep_model::{Lifecycle, Thread};
 
 use crate::{Error, Result};
 
-/// What a change needs of the thread it changes.
+/// The condition that a change puts on the thread it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// To say, edit or drop something, to put it in the queue, to change files, values, skills or the agent: the thread

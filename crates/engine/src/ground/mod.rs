@@ -1,7 +1,7 @@
-//! The ground floor: what every verb rests on, and what knows none of them.
+//! The ground floor: every verb rests on it, and it knows none of them.
 //!
-//! [`engine`] is the front door with its stores, caches and limits; [`carry`] the way in, with the envelope of a call;
-//! [`plan`] the way from a decision to what was told; [`view`] what a thread shows.
+//! [`engine`] is the front door with its stores, caches and limits; [`carry`] the way in, with the envelope of a
+//! call; [`plan`] the way from a decision to a commit; [`view`] the state that a thread shows.
 
 pub(crate) mod beside;
 pub(crate) mod cache;

@@ -1,5 +1,5 @@
-//! From a decision to what was told: a plan is decided, committed, decided again where it went stale, and answered from the
-//! entries that the commit wrote, also when the call is repeated under its key.
+//! From a decision to a commit: a plan is decided, committed, decided again if it went stale, and answered from
+//! the entries that the commit wrote, also when the call is repeated under its key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{Engine, Error, Result};
 /// How often a decision that went stale is taken again.
 const DECIDED_AGAIN_MAX: usize = 16;
 
-/// What a verb decided about a thread, purely from what it read.
+/// A verb's decision about a thread, made purely from its reads.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The thread, as it was read.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) branch: Option<NewSegment>,
     /// Whether it holds only at the version it was decided at, because its entries leave the era alone.
     pub(crate) at_version: bool,
-    /// What happens to other threads in the same commit.
+    /// Commits to other threads, made in the same store commit.
     pub(crate) others: Vec<ThreadCommit>,
     /// Large values that the entries name.
     pub(crate) blobs: Vec<(BlobId, Bytes)>,
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// What a verb told a thread.
+/// The entries that a verb committed to a thread.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// The thread after it; of a repeated call, as it is now.
@@ -74,11 +74,11 @@ pub(crate) struct Told {
     pub(crate) place: ThreadCommitted,
     /// The entries.
     pub(crate) entries: Vec<Entry>,
-    /// Who told them.
+    /// The actor of the entries.
     pub(crate) by: Arc<Actor>,
     /// The threads that were created with it.
     pub(crate) made: Vec<Thread>,
-    /// Whether it was told before, under the same key.
+    /// Whether an earlier call under the same key committed them.
     pub(crate) repeated: bool,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn record_after(thread: &Thread, entries: &[Entry]) -> Result<Record>
     Ok(entries.iter().try_fold(thread.record.clone(), Record::after)?)
 }
 
-/// A commit that was kept, with what its decision kept; nothing of that if the call is a repetition.
+/// A commit that was kept, with the data of its decision; without it if the call is a repetition.
 pub(crate) struct Settled<T> {
     pub(crate) committed: Committed,
     pub(crate) kept: Option<T>,
@@ -132,7 +132,7 @@ impl<T> Settled<T> {
 }
 
 impl Engine {
-    /// Decides about `thread`, commits, and says what was told. What went stale is decided again.
+    /// Decides about `thread`, commits, and returns the committed entries. A stale decision is made again.
     pub(crate) async fn tell<F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<Told>
     where
         F: Future<Output = Result<Plan>>,
@@ -199,16 +199,16 @@ impl Engine {
         });
         let births = births.collect();
         let mut commit = self.commit(threads);
-        // Times never go back along a lineage, whatever the clock does.
+        // Times never go back along a lineage, even if the clock does.
         commit.time = commit.time.max(plan.thread.head.updated);
         commit.blobs.extend(plan.blobs.iter().cloned());
         Ok((commit, Thread { record, ..plan.thread.clone() }, births))
     }
 
-    /// Decides, commits, and decides again where the decision went stale. Without a commit there is nothing to keep: the
-    /// answer is then made from what the decision read.
+    /// Decides, commits, and decides again if the decision went stale. Without a commit there is nothing to keep: the
+    /// answer is then made from the decision's reads.
     ///
-    /// A decision that refuses what was done already, under the same key, is no refusal: the first result counts.
+    /// If the decision refuses because the call was carried out before under the same key, the first result counts.
     pub(crate) async fn settle<T, F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<Settled<T>>
     where
         F: Future<Output = Result<(Option<Commit>, T)>>,
@@ -249,7 +249,7 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// Whether a commit failed because others were faster, and not because of what the caller expects.
+    /// Whether a commit failed because another commit was faster, and not because of the caller's own conditions.
     fn went_stale(&self, error: &StoreError) -> bool {
         match error {
             StoreError::EraMoved { .. } | StoreError::SegmentTaken | StoreError::ThreadTaken { .. } => true,
@@ -258,8 +258,8 @@ impl Engine {
         }
     }
 
-    /// What `checks` give, which come before the decision. Where they refuse what was done already, under the same key,
-    /// they give nothing: the first result counts, and the commit finds it.
+    /// The result of `checks`, which come before the decision. If they refuse because the call was carried out before
+    /// under the same key, they give nothing: the first result counts, and the commit finds it.
     pub(crate) async fn unless_repeated<T: Default>(
         &self,
         thread: ThreadId,
@@ -271,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// The result that the call's key stands for, if it was carried out before.
+    /// The result stored under the call's key, if it was carried out before.
     pub(crate) async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
         let Some(idempotency) = self.idempotency() else { return Ok(None) };
         let (account, key) = (self.caller.account.clone(), idempotency.key.clone());
@@ -292,7 +292,7 @@ impl Engine {
         Ok(Committed { threads: vec![place], replayed: false })
     }
 
-    /// The entries that a commit wrote to a thread, and who told them.
+    /// The entries that a commit wrote to a thread, and their actor.
     async fn entries_at(&self, place: &ThreadCommitted) -> Result<(Vec<Entry>, Arc<Actor>)> {
         let positions = place.first..=Position(place.first.0 + place.count.saturating_sub(1));
         let query = EntryQuery { segment: place.segment, positions, order: Order::Ascending, limit: usize::MAX };

@@ -1,15 +1,15 @@
-//! Who may do what: the one decision that every surface rests on.
+//! Access rules: the one decision that every surface rests on.
 //!
-//! An account does everything with its own threads. A public thread is read, followed, referred to and forked by
-//! anybody, and changed by nobody but its owner. Everything else of another account is answered like an unknown id.
+//! An account does everything with its own threads. Everyone may read, follow, refer to and fork a public thread;
+//! only its owner may change it. Every other thread of another account is answered like an unknown id.
 //!
-//! Publishing a thread publishes its history, and with it what was edited or deleted before.
+//! Publishing a thread publishes its history, including messages edited or deleted before.
 
 use threadkeep_model::{Account, Thread, ThreadName, Visibility};
 
 use crate::{Engine, Error, Result};
 
-/// What somebody wants to do with a thread.
+/// The kind of access that a caller wants to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Read its record, its messages or its history.
@@ -24,22 +24,22 @@ pub enum Verb {
     ReadFile,
     /// See it in a list.
     List,
-    /// Find it by what it says.
+    /// Find it by its text.
     Search,
-    /// Change it, or see what only its owner sees.
+    /// Change it, or see the parts that only its owner sees.
     Change,
 }
 
-/// As what somebody meets a thread.
+/// The caller's relation to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is theirs.
     Owner,
-    /// It is somebody else's, and public.
+    /// It belongs to another account, and is public.
     Visitor,
 }
 
-/// As what `caller` may do this with a thread of `owner`; none if they may not know that it exists.
+/// The relation of `caller` to a thread of `owner`; none if they may not know that it exists.
 pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb: Verb) -> Option<Standing> {
     // An identity that is empty never owns anything.
     if caller == owner && !caller.is_nobody() {
@@ -51,13 +51,13 @@ pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb:
         (Visibility::Public, Verb::Read | Verb::Stream | Verb::Fork | Verb::Reference | Verb::ReadFile) => {
             Some(Standing::Visitor)
         }
-        // Lists and searches are bounded by the account, whatever others publish.
+        // Lists and searches are bounded by the account, also when other accounts publish threads.
         (Visibility::Public, Verb::List | Verb::Search | Verb::Change) => None,
     }
 }
 
 impl Engine {
-    /// The thread that `name` names, for somebody who wants to do this with it, and as what they meet it.
+    /// The thread that `name` names, for a caller that wants this access, and the caller's relation to it.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.

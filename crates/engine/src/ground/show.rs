@@ -1,4 +1,4 @@
-//! What the engine makes, as the wire shows it: answers of calls, as JSON with the version they tell.
+//! Results of the engine, as the wire shows them: answers of calls, as JSON with their version.
 
 use serde::Serialize;
 use threadkeep_calls as calls;

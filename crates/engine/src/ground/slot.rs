@@ -1,5 +1,4 @@
-//! One appended message and what was inserted before it: the order in which they show, and what was deleted or
-//! edited. Pure.
+//! One appended message and the messages inserted before it: their order, deletions and edits. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +18,7 @@ pub(crate) struct SlotItem {
     pub(crate) metadata: Option<(SegmentId, Position)>,
 }
 
-/// What the slot of the appended message at `root` shows, in order, after all of `changes`.
+/// The items that the slot of the appended message at `root` shows, in order, after all of `changes`.
 pub(crate) fn slot(root: Position, changes: &[ChangeRow]) -> Vec<SlotItem> {
     let mut order: Vec<&ChangeRow> = changes.iter().collect();
     order.sort_by_key(|change| change.position);
@@ -42,8 +41,8 @@ pub(crate) fn slot(root: Position, changes: &[ChangeRow]) -> Vec<SlotItem> {
             }
         }
     }
-    // What stands before a message comes first, in the order it was put there. A stack, since insertions can nest
-    // as deep as anybody cares to insert.
+    // Items inserted before a message come first, in the order of their insertion. A stack, since insertions can
+    // nest without limit.
     enum Visit {
         Enter(Option<SegmentId>, Position),
         Show(Option<SegmentId>, Position),

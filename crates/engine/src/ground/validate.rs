@@ -8,7 +8,8 @@ use threadkeep_store::BoxFuture;
 
 use crate::{Engine, Result};
 
-/// Runs the commands that check the result of a merge. Whoever runs the program says which those are; a request never does.
+/// Runs the commands that check the result of a merge. The operator of the program configures them; a request
+/// never does.
 pub trait Validate: Send + Sync {
     /// Runs a check over a tree; none if no command was configured for it.
     fn validate<'a>(

@@ -1,5 +1,5 @@
-//! The view: what a thread shows, now or as of a version. A lineage, how far each kind of entry is seen in it, and
-//! the tally of what is seen.
+//! The view of a thread, now or as of a version: a lineage, how far each kind of entry is seen in it, and the
+//! tally of the seen entries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ground::shape::Shape;
 use crate::ground::slot::{SlotItem, slot};
 use crate::{Engine, Error, Result};
 
-/// What a thread shows.
+/// The state of a thread, now or as of a version.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) lineage: Arc<Lineage>,
@@ -24,14 +24,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Whether what an entry of the thread's record made holds here: it was not undone.
+    /// Whether an entry of the thread's record holds here: it was not undone.
     pub(crate) fn holds(&self, made: MessageId) -> bool {
         holds(&self.lineage, self.bounds, made)
     }
 }
 
-/// Whether an entry of a thread's record is in view under `bounds`. Records go with what changes messages: a truncation
-/// leaves them, a rollback undoes them.
+/// Whether an entry of a thread's record is in view under `bounds`. Records follow the bound of changes to
+/// messages: a truncation leaves them, a rollback undoes them.
 pub(crate) fn holds(lineage: &Lineage, bounds: Bounds, made: MessageId) -> bool {
     lineage.bounds_of(made.segment, bounds).is_some_and(|bounds| made.position <= bounds.changes)
 }
@@ -43,9 +43,9 @@ pub(crate) struct Located {
     pub(crate) root: u64,
     /// That appended message.
     pub(crate) base: StoredEntry,
-    /// What the slot shows.
+    /// The items that the slot shows.
     pub(crate) items: Vec<SlotItem>,
-    /// Which of them it is.
+    /// The message's index in `items`.
     pub(crate) at: usize,
 }
 
@@ -60,7 +60,7 @@ impl Located {
 }
 
 impl Engine {
-    /// What `thread` shows now, or as of `at`.
+    /// The view of `thread` now, or as of `at`.
     pub(crate) async fn view(&self, thread: ThreadId, head: &Head, at: Option<Version>) -> Result<View> {
         let Some(at) = at.filter(|at| *at != head.version) else {
             let lineage = self.lineage(head.segment).await?;
@@ -109,7 +109,7 @@ impl Engine {
         Ok(self.shared.stores.store.entries(query).await?.pop())
     }
 
-    /// Counts what is seen of `lineage` under `bounds`: the tally at the last message, and the changes after it.
+    /// Counts the entries of `lineage` under `bounds`: the tally at the last message, and the changes after it.
     pub(crate) async fn count(&self, lineage: &Arc<Lineage>, bounds: Bounds) -> Result<Tally> {
         let (holder, _) = lineage.at(bounds.messages, bounds);
         let mut tally = match self.entry_before(&holder.segment, bounds.messages).await? {
@@ -155,7 +155,7 @@ impl Engine {
         })
     }
 
-    /// All changes that are seen at `positions`, whatever they concern.
+    /// All changes, of any kind, that are seen at `positions`.
     pub(crate) async fn changes_between(
         &self,
         view: &View,
@@ -294,7 +294,7 @@ impl Engine {
         Ok(Located { root, base, items, at })
     }
 
-    /// Which slot shows the message with this index, and at which place.
+    /// The slot that shows the message with this index, and the message's place in it.
     pub(crate) async fn root_of(&self, view: &View, index: u64) -> Result<(u64, usize)> {
         Ok(self.shape(view).await?.root_of(index))
     }
@@ -309,7 +309,7 @@ impl Engine {
         if view.tally.is_plain() {
             return Ok(Arc::default());
         }
-        // What a segment shows up to its last change never changes, unless messages are cut off before it.
+        // The items of a segment up to its last change never change, unless messages are cut off before it.
         let key = (view.lineage.segment.id, view.tally.last_change);
         let is_whole = view.bounds.changes <= view.bounds.messages;
         if let Some(shape) = self.shared.shapes.get(key).filter(|_| is_whole) {

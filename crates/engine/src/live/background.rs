@@ -26,7 +26,7 @@ struct Running {
 }
 
 impl Background {
-    /// Does `work` in the background. It goes on whether or not anybody waits for it.
+    /// Does `work` in the background. It goes on even if the caller does not wait for it.
     ///
     /// # Errors
     /// If the system has no thread to give.
@@ -56,7 +56,7 @@ fn start() -> std::io::Result<Running> {
     let work = move || {
         // Never sent to: it resolves when the engine is gone.
         drop(runtime.block_on(stopped));
-        // What is still waited for would wait for ever.
+        // Waiting for the remaining tasks could take for ever.
         runtime.shutdown_background();
     };
     std::thread::Builder::new().name("threadkeep-live".into()).spawn(work)?;

@@ -1,8 +1,8 @@
-//! A thread step by step: what each logged entry changes in the record and in the list of messages, and nothing else.
+//! A thread step by step: how each logged entry changes the record and the list of messages.
 //!
-//! It rests on the log alone: every step once, in order, the same in every process. What a read-writer has not flushed
-//! is not in it: it has no version and no message ids yet. Snapshots ([`Engine::observe`]) show that. An observer that
-//! is slow reads the log later; no writer waits for it.
+//! It rests on the log alone: every step once, in order, the same in every process. Unflushed updates of a
+//! read-writer are not in it: they have no version and no message ids yet. Snapshots ([`Engine::observe`]) show
+//! them. A slow observer reads the log later; no writer waits for it.
 
 use std::collections::VecDeque;
 
@@ -16,31 +16,31 @@ use crate::{Engine, Error, Result};
 /// Entries that are read at once.
 const READ_AT_ONCE: usize = 256;
 
-/// What one entry changed.
+/// The changes made by one entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadStep {
     /// The thread after it. (Its era and fence are those of the last step that was read up to the head.)
     pub thread: Thread,
-    /// What happened to the list of messages, silent ones included: one change after the other.
+    /// Changes to the list of messages, silent ones included, in order.
     pub messages: Vec<MessageChange>,
-    /// Whether that is all of it. A rollback can bring so many messages back that they come in several steps of one
-    /// version; only the last of them is complete.
+    /// Whether this is the whole change. A rollback can bring many messages back, in several steps of one version;
+    /// only the last of them is complete.
     pub complete: bool,
 }
 
-/// What happened to the list of messages. Indexes count from 0.
+/// A change to the list of messages. Indexes count from 0.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageChange {
-    /// A message stands at `index`; what stood there and after it moved on by one.
+    /// A message was inserted at `index`; the messages from there on moved on by one.
     Added {
-        /// Where it stands.
+        /// Its index.
         index: u64,
         /// The message.
         message: Message,
     },
     /// The message at `index` got new content, new metadata, or both.
     Edited {
-        /// Where it stands.
+        /// Its index.
         index: u64,
         /// The message as it is now.
         message: Message,
@@ -49,9 +49,9 @@ pub enum MessageChange {
         /// Whether the metadata is new.
         metadata: bool,
     },
-    /// Messages are gone; what stood after them moved up.
+    /// Messages were removed; the messages after them moved up.
     Removed {
-        /// Where the first of them stood.
+        /// The index of the first of them.
         index: u64,
         /// How many.
         count: u64,
@@ -131,7 +131,7 @@ impl ThreadChanges {
         }
     }
 
-    /// The next step if it was logged already; none at the end of what there is so far.
+    /// The next step if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
@@ -163,7 +163,7 @@ impl ThreadChanges {
         Ok(Some(ThreadStep { thread: self.thread.clone(), messages, complete }))
     }
 
-    /// Resolves when there may be more. It is a hint: what there is, [`ThreadChanges::next_so_far`] says.
+    /// Resolves when there may be more. It is a hint: call [`ThreadChanges::next_so_far`] to read the steps.
     pub async fn news(&mut self) {
         self.signal.wait().await;
     }
@@ -189,7 +189,7 @@ impl ThreadChanges {
         Ok(after)
     }
 
-    /// What `entry` changed in the list of messages; and what is left to read of it.
+    /// The changes of `entry` to the list of messages, and the part of them still to be read.
     async fn compare(&self, entry: &StoredEntry, after: &Thread) -> Result<(Vec<MessageChange>, Option<Tail>)> {
         let (engine, thread, head) = (&self.engine, after.id, &self.found.head);
         let messages = match entry.kind.view_change() {

@@ -1,4 +1,4 @@
-//! From drafts to one commit. Each step sees what the steps before it did, although none of it is kept yet.
+//! From drafts to one commit. Each step sees the effect of the steps before it, although none of it is kept yet.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +34,7 @@ impl Engine {
     /// Decides `drafts`, in order, on the thread as it is now; gives the commit, and the thread with its new record.
     ///
     /// # Errors
-    /// What any of them refuses refuses all.
+    /// If one of them is refused, all are.
     pub(crate) async fn decide_drafts(&self, thread: ThreadId, drafts: &[&Draft]) -> Result<(Commit, Thread)> {
         let thread = self.thread(thread).await?;
         let mut deciding = Deciding {
@@ -63,7 +63,7 @@ impl Deciding<'_> {
         if let DraftStep::Update(update) = step {
             let asked = update.fields.clone().checked()?;
             let record = merged(&self.thread, &asked)?;
-            // What somebody else has set to the same value meanwhile is logged all the same: the version counts on it.
+            // A value that another writer has set meanwhile is logged all the same: the version counts on it.
             let told = if record == self.thread.record {
                 vec![Entry::ThreadChanged(ThreadChanged { fields: asked })]
             } else {

@@ -1,4 +1,4 @@
-//! Custom events: what subscribers of a thread are told, and the log is not.
+//! Custom events: sent to subscribers of a thread, and not logged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,24 +17,24 @@ const NAME_BYTES_MAX: usize = 100;
 /// A custom event of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmittedEvent {
-    /// The thread.
+    /// The thread it was emitted to.
     pub thread: ThreadId,
     /// Its name: 1 to 100 bytes, lower_snake_case recommended.
     pub event: String,
-    /// What it carries.
+    /// The payload.
     pub data: Json,
-    /// Who emitted it.
+    /// The actor that emitted it.
     pub actor: Actor,
-    /// When.
+    /// When it was emitted.
     pub time: Timestamp,
 }
 
-/// What a subscriber of custom events hears.
+/// An event, or a gap, as a subscriber of custom events receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emitted {
     /// An event.
     Event(Arc<EmittedEvent>),
-    /// So many events came and went while the subscriber did not listen. They are nowhere else: custom events are
+    /// This many events were dropped because the subscriber was slow. They cannot be read later: custom events are
     /// not logged.
     Missed(u64),
 }
@@ -69,9 +69,9 @@ impl Emitter {
 }
 
 impl Engine {
-    /// Tells all who listen to the thread's custom events ([`Engine::emitted`]) of one, and says how many they are.
-    /// It is not logged and has no version. It reaches subscribers of this engine and its clones; other processes are
-    /// reached once a server stands between them.
+    /// Sends an event to all subscribers of the thread's custom events ([`Engine::emitted`]), and returns their
+    /// number. It is not logged and has no version. It reaches subscribers of this engine and its clones; other
+    /// processes need a server between them.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
@@ -89,9 +89,9 @@ impl Engine {
         Ok(self.tell_listeners(thread, event, data))
     }
 
-    /// Tells whoever listens of something that was just committed, in the words that have a meaning of their own.
+    /// Tells subscribers about a commit, as an event with a name of its own.
     pub(crate) fn announce(&self, thread: ThreadId, event: ThreadEvent, data: &serde_json::Value) {
-        // What was committed is JSON that was checked; whoever listens hears nothing rather than something else.
+        // Committed data is valid JSON; if it were not, subscribers would get no event rather than a wrong one.
         if let Ok(data) = Json::from_value("data", data) {
             self.tell_listeners(thread, event.as_str().to_owned(), data);
         }
@@ -115,7 +115,7 @@ impl Engine {
         self.head(thread, Verb::Change).await?;
         let live = &self.shared.live();
         let mut listeners = live.emitter.lock();
-        // Those whom nobody listens to any more go when somebody new comes.
+        // Channels without listeners are removed when a new listener comes.
         listeners.retain(|_, sender| sender.receiver_count() > 0);
         let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
         let receiver = listeners.entry(thread).or_insert_with(new).subscribe();

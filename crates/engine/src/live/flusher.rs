@@ -26,7 +26,7 @@ struct Due {
 }
 
 impl Flusher {
-    /// Whether nobody has started it yet: then the caller does.
+    /// Whether it is not started yet: then the caller starts it.
     pub(crate) fn is_idle(&self) -> bool {
         !self.started.swap(true, Ordering::AcqRel)
     }
@@ -46,7 +46,7 @@ impl Flusher {
         self.lock().remove(&key(thread));
     }
 
-    /// Flushes what is due, `at_once_max` threads at a time, for ever.
+    /// Flushes due threads, `at_once_max` at a time, for ever.
     pub(crate) async fn run(self: Arc<Self>, at_once_max: usize) {
         let mut flushing: JoinSet<()> = JoinSet::new();
         loop {

@@ -1,9 +1,9 @@
 //! Live threads: exclusive read-writers that write behind, observers, and custom events.
 //!
-//! [`weigh`], [`queue`] and [`decide`] say what an update weighs, what waits, and what it becomes; [`write_behind`] brings
-//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in snapshots,
-//! [`changes`] and [`rewind`] step by step, [`emit`] passes on what is not logged. All of it happens on one
-//! [`background`] thread.
+//! [`weigh`] checks an update, [`queue`] holds it, and [`decide`] turns it into a commit; [`write_behind`] brings
+//! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in
+//! snapshots, [`changes`] and [`rewind`] step by step, [`emit`] sends events that are not logged. All of it
+//! happens on one [`background`] thread.
 
 mod background;
 mod changes;
@@ -39,7 +39,7 @@ use self::flusher::Flusher;
 use self::observe::Watch;
 use self::write_behind::WriteBehind;
 
-/// What an engine's live threads share.
+/// State shared by an engine's live threads.
 #[derive(Default)]
 pub(crate) struct Live {
     pub(crate) settings: LiveSettings,
@@ -47,13 +47,13 @@ pub(crate) struct Live {
     flusher: Arc<Flusher>,
     watch: Arc<Watch>,
     emitter: Emitter,
-    /// Told when a thread was rolled back here: what was undone may hold again.
+    /// Notified when a thread was rolled back here: undone approvals may hold again.
     pub(crate) rewound: Arc<tokio::sync::Notify>,
     writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,
 }
 
 impl Shared {
-    /// What live threads share.
+    /// State shared by live threads.
     pub(crate) fn live(&self) -> &Live {
         self.room()
     }

@@ -1,7 +1,8 @@
 //! Observing threads: snapshots, throttled, each built once for all who look.
 //!
-//! One task an engine follows the feed for all threads that are observed, and builds the snapshots. An observer holds a
-//! place where the newest one is put: whoever is slow misses some in between, never the last, and keeps nobody waiting.
+//! One task per engine follows the feed for all observed threads, and builds the snapshots. An observer holds a
+//! slot for the newest snapshot: a slow observer misses some in between, never the last, and delays no other
+//! observer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,10 +19,11 @@ use crate::{Engine, Error, Page, Result};
 
 /// Items of the feed that are read at once.
 const READ_AT_ONCE: usize = 256;
-/// So often, before what changed is shown and reading goes on: a busy store does not keep observers waiting.
+/// Most reads in a row before changed threads are shown: a busy store does not keep observers waiting.
 const READS_MAX: usize = 16;
 
-/// A thread at a moment: where it stands, and how its conversation ends. Not the conversation: that is read by pages.
+/// A thread at a moment: its head and record, and how its conversation ends. The conversation itself is read by
+/// pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The thread. Its head is durable; its record has the updates applied of a read-writer that is open in this
@@ -37,12 +39,13 @@ pub struct Snapshot {
     pub pending: Option<MessageBody>,
 }
 
-/// What an observer sees.
+/// An item that an observer receives.
 #[derive(Debug, Clone)]
 pub enum Observed {
     /// The thread as it is now. All observers get the same one.
     Snapshot(Arc<Snapshot>),
-    /// The thread changed, and what it is now cannot be read: the store is damaged there. Later changes are told again.
+    /// The thread changed, and its present state cannot be read: the store is damaged there. Later changes are
+    /// reported again.
     Unreadable(Arc<Error>),
     /// The thread was deleted. Nothing comes after it.
     Deleted,
@@ -66,7 +69,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct State {
     threads: HashMap<ThreadId, watch::Sender<Option<Observed>>>,
-    /// Threads to look at, whatever the feed says.
+    /// Threads to look at, besides those that the feed names.
     touched: HashSet<ThreadId>,
     runs: bool,
 }
@@ -169,10 +172,10 @@ impl Engine {
 }
 
 impl Observer {
-    /// What there is to see next: the thread as it is now, the first time and whenever it has changed since. None after
+    /// Waits for the next item: the thread as it is now, the first time and whenever it has changed since. None after
     /// [`Observed::Deleted`]. Cancelling it loses nothing.
     ///
-    /// While the store is away nothing is seen, and nothing is missed.
+    /// While the store is unavailable there are no items; none are missed.
     pub async fn next(&mut self) -> Option<Observed> {
         let shown = self.shown.as_mut()?;
         loop {
@@ -271,7 +274,7 @@ impl Watch {
         }
     }
 
-    /// Reads what happened, and shows every thread whose turn it is. Says when the next one's turn is.
+    /// Reads the feed, and shows every thread whose turn it is. Returns when the next one's turn is.
     async fn look(&self, engine: &Engine, looking: &mut Looking) -> Result<Option<Instant>> {
         let feed = &engine.shared.stores.feed;
         let mut cursor = match looking.cursor {
@@ -300,7 +303,7 @@ impl Watch {
             looking.dirty.extend(state.touched.drain());
             looking.dirty.retain(|thread| state.threads.contains_key(thread));
             for thread in &looking.dirty {
-                // Whoever has seen nothing yet does not wait.
+                // An observer that has seen nothing yet does not wait.
                 if state.threads.get(thread).is_some_and(|sender| sender.borrow().is_none()) {
                     looking.shown.remove(thread);
                 }
@@ -331,7 +334,7 @@ impl Watch {
         Ok(next)
     }
 
-    /// Hands what there is to see to all who observe the thread. Says whether it was anything new.
+    /// Hands the item to all observers of the thread. Returns whether it was new.
     fn show(&self, thread: ThreadId, observed: Observed) -> bool {
         let mut state = self.lock();
         if matches!(observed, Observed::Deleted) {

@@ -1,8 +1,8 @@
-//! The updates of a live thread that are not flushed, and what the thread is with them. Pure.
+//! The unflushed updates of a live thread, and the thread with them applied. Pure.
 //!
-//! The version it gives is an estimate from below that only grows: what is durable as far as is known, and one for
-//! each entry that waits. Entries of others in between (back-links of forks, changes of the record) can only
-//! raise what it becomes.
+//! The version it gives is an estimate from below that only grows: the known durable version, and one for each
+//! pending entry. Entries of others in between (back-links of forks, changes of the record) can only raise the
+//! final version.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub struct LiveThread {
     pub pending: Vec<MessageBody>,
 }
 
-/// Updates that wait, in order, on top of what is durable.
+/// Pending updates, in order, on top of the durable thread.
 #[derive(Debug)]
 pub(crate) struct Queue {
     durable: Thread,
     record: Arc<Record>,
     version: Version,
-    /// The highest version that an update was told.
+    /// The highest version that was returned for an update.
     promised: Version,
     updates: VecDeque<Pending>,
     bytes: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Queue {
 struct Pending {
     number: u64,
     draft: Arc<Draft>,
-    /// The version it was told.
+    /// The version that was returned for it.
     version: Version,
     bytes: usize,
 }
@@ -77,7 +77,7 @@ impl Queue {
         self.version
     }
 
-    /// What is durable, as far as is known.
+    /// The durable thread, as far as is known.
     pub(crate) fn durable(&self) -> &Thread {
         &self.durable
     }
@@ -126,7 +126,7 @@ impl Queue {
         self.next
     }
 
-    /// What to commit next of the updates up to `last`: one update, or as many neighbours as do nothing but append.
+    /// The next group to commit of the updates up to `last`: one update, or as many neighbours as only append.
     pub(crate) fn group(&mut self, last: u64, alone: bool, entries_max: usize) -> Vec<Arc<Draft>> {
         let mut group: Vec<Arc<Draft>> = Vec::new();
         let mut entries = 0;
@@ -196,7 +196,7 @@ impl Queue {
         }
     }
 
-    /// Applies what waits to what is durable.
+    /// Applies the pending updates to the durable thread.
     fn replay(&mut self) {
         let mut record = self.durable.record.clone();
         for fields in self.updates.iter().flat_map(|pending| pending.draft.fields()) {
@@ -208,7 +208,7 @@ impl Queue {
         self.version = self.version.max(Position(self.durable.head.version.0 + entries as u64));
     }
 
-    /// Whether every update up to the one that was told `target` is settled; a target beyond them has to be durable.
+    /// Whether every update up to the one with version `target` is settled; a target beyond them has to be durable.
     pub(crate) fn reached(&self, target: Version) -> bool {
         let first = self.updates.front();
         let begins = first.map(|pending| pending.version.0.saturating_sub(pending.draft.entries() as u64));
@@ -216,13 +216,13 @@ impl Queue {
         settled && (target <= self.promised || self.durable.head.version >= target)
     }
 
-    /// Takes what was refused.
+    /// Takes the refused updates.
     pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
         self.refused_bytes = 0;
         std::mem::take(&mut self.refused)
     }
 
-    /// Whether anything was refused that nobody took.
+    /// Whether a refused update was not handed back yet.
     pub(crate) fn has_refused(&self) -> bool {
         !self.refused.is_empty()
     }

@@ -22,20 +22,20 @@ pub struct Exclusive {
     pub ttl: Option<Duration>,
     /// Who holds it, in words for others; the caller's name if nothing is said.
     pub holder: Option<String>,
-    /// Told of the updates that are not flushed, and of those that were refused and not taken back, when the handle is
-    /// dropped without being disposed. Without it those that wait are flushed in the background, as far as the
-    /// program still runs.
+    /// Called with the unflushed updates, and with refused ones that were not taken back, when the handle is dropped
+    /// without being disposed. Without it, pending updates are flushed in the background, as far as the program still
+    /// runs.
     pub unflushed: Option<Unflushed>,
 }
 
 /// The exclusive read-writer of a thread. Updates are applied at once, and kept a moment later.
 ///
-/// While it lives, nobody else changes the conversation, in this or any other process: they are told `writer_held`.
-/// Others can still fork the thread, mention it, and change its record. The lease is renewed in the background; should
-/// it be lost all the same, the handle says so ([`ReadWriter::is_lost`]), and what was not flushed is handed back.
+/// While it lives, no other writer changes the conversation, in this or any other process: others get
+/// `writer_held`. They can still fork the thread, mention it, and change its record. The lease is renewed in the
+/// background. If it is lost, [`ReadWriter::is_lost`] is true, and updates that were not flushed are handed back.
 ///
-/// [`ReadWriter::update`] is no acknowledgement: what it did is durable once [`ReadWriter::flush_version`] or
-/// [`ReadWriter::dispose`] says so.
+/// [`ReadWriter::update`] is no acknowledgement: an update is durable once [`ReadWriter::flush_version`] or
+/// [`ReadWriter::dispose`] succeeds.
 ///
 /// ```
 /// # use threadkeep_engine as threadkeep;
@@ -69,7 +69,8 @@ impl Engine {
         let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
         let lease = self.take_writer(thread, take).await?;
         let engine = self.writing_under(thread, lease.token);
-        // Whoever is not there to release it leaves the lease to end by itself; here nobody knows of it yet.
+        // If the caller is dropped before it can release the lease, the lease expires by itself; here no handle exists
+        // yet.
         let opened = async {
             let found = self.thread(thread).await?;
             let live = &self.shared.live();
@@ -103,8 +104,8 @@ impl ReadWriter {
     }
 
     /// The version with all updates applied. It is an estimate that only grows, and never too high: entries of others
-    /// (back-links of forks, changes of the record) can only raise it. Updates that are refused can leave it above what
-    /// becomes durable.
+    /// (back-links of forks, changes of the record) can only raise it. Refused updates can leave it above the durable
+    /// version.
     pub fn version(&self) -> Version {
         self.behind.state().queue.version()
     }
@@ -119,7 +120,7 @@ impl ReadWriter {
         self.behind.state().queue.len()
     }
 
-    /// Whether the lease was lost: nothing more can be written, and what was not flushed is handed back.
+    /// Whether the lease was lost: nothing more can be written, and unflushed updates are handed back.
     pub fn is_lost(&self) -> bool {
         self.behind.state().lost.is_some()
     }
@@ -135,7 +136,8 @@ impl ReadWriter {
     /// [`Error::WriterDisposed`]; [`Error::WriterLost`].
     pub async fn read(&self) -> Result<LiveThread> {
         self.usable()?;
-        // What others changed of the record is seen, unless updates wait: they are decided on it when they are flushed.
+        // Changes that others made to the record are shown, unless updates wait: those are decided on it when they are
+        // flushed.
         if self.pending() == 0 {
             let found = self.behind.engine.thread(self.behind.thread).await?;
             let mut state = self.behind.state();
@@ -159,7 +161,7 @@ impl ReadWriter {
     /// with it, for [`ReadWriter::flush_version`]. Nothing is loaded and nothing is waited for. Fields that have their
     /// value already change nothing, not even the version.
     ///
-    /// Whether a message that the recipe names is there shows when the update is flushed. What is refused then is
+    /// Whether a message that the recipe names exists is checked when the update is flushed. A refused update is
     /// handed back ([`ReadWriter::take_refused`]), and the updates after it go on.
     ///
     /// # Errors
@@ -224,16 +226,16 @@ impl ReadWriter {
         self.usable()
     }
 
-    /// Flushes now, and waits until every update up to the one that gave `target` is durable. It waits for as long as
-    /// [`LiveSettings::flush_timeout`](crate::LiveSettings::flush_timeout) says.
+    /// Flushes now, and waits until every update up to the one that gave `target` is durable, at most for
+    /// [`LiveSettings::flush_timeout`](crate::LiveSettings::flush_timeout).
     ///
-    /// A target above all that [`ReadWriter::update`] gave is one of the thread itself: it is waited for too, whoever
-    /// brings it about.
+    /// A target above every version that [`ReadWriter::update`] gave is a version of the thread itself: this waits
+    /// for it too, also if another caller commits it.
     ///
     /// # Errors
-    /// [`Error::UpdatesRefused`] hands back all updates that were refused so far; those up to `target` that are not in
-    /// it are durable, or were handed back before. [`Error::WriterLost`]. [`Error::FlushTimeout`] says how far it came;
-    /// what waits goes on being tried. [`Error::WriterDisposed`].
+    /// [`Error::UpdatesRefused`] hands back all updates refused so far; those up to `target` that are not in it are
+    /// durable, or were handed back before. [`Error::WriterLost`]. [`Error::FlushTimeout`] names the version that was
+    /// reached; the remaining updates are still retried. [`Error::WriterDisposed`].
     pub async fn flush_version(&self, target: Version) -> Result<()> {
         self.flush_version_within(target, self.behind.settings.flush_timeout).await
     }
@@ -266,11 +268,11 @@ impl ReadWriter {
         Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
     }
 
-    /// Flushes everything that waits, then carries out `call` at once, under the lease: for what a draft cannot record, such
-    /// as a rollback. What it did is durable.
+    /// Flushes all pending updates, then carries out `call` at once, under the lease: for changes that a draft cannot
+    /// record, such as a rollback. The call is durable when this returns.
     ///
     /// # Errors
-    /// As [`ReadWriter::flush_version`]; whatever the call refuses.
+    /// As [`ReadWriter::flush_version`]; every error of the call.
     pub async fn call<C: Carry>(&self, call: C) -> Result<C::Made> {
         self.usable()?;
         self.flush_version(self.version()).await?;
@@ -284,8 +286,7 @@ impl ReadWriter {
         outcome
     }
 
-    /// The updates that were refused and not handed back yet, in order: what each would have changed, and why it did
-    /// not.
+    /// The updates that were refused and not handed back yet, in order, each with the reason.
     pub fn take_refused(&self) -> Vec<Refused> {
         let refused = self.behind.state().queue.take_refused();
         if !refused.is_empty() {
@@ -295,8 +296,8 @@ impl ReadWriter {
         refused
     }
 
-    /// Resolves once updates were refused, and hands them back; with none once the handle is disposed. For whoever wants to
-    /// be told, instead of asking [`ReadWriter::take_refused`] or waiting for a flush.
+    /// Resolves once updates were refused, and hands them back; with none once the handle is disposed. An alternative
+    /// to asking [`ReadWriter::take_refused`] or waiting for a flush.
     pub async fn refused(&self) -> Vec<Refused> {
         let settled = |writer: &Self| {
             let state = writer.behind.state();
@@ -306,9 +307,9 @@ impl ReadWriter {
         self.take_refused()
     }
 
-    /// Flushes everything, then releases the lease. Whoever disposes a second time is told nothing new.
+    /// Flushes everything, then releases the lease. Disposing a second time does nothing.
     ///
-    /// It is tried for as long as the lease holds; a store that stays away for longer costs the lease.
+    /// Flushing is retried while the lease holds; if the store is unavailable for longer, the lease is lost.
     ///
     /// # Errors
     /// [`Error::UpdatesRefused`] with all updates that were not kept: all others are durable. The thread is released in

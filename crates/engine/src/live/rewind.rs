@@ -1,4 +1,4 @@
-//! What a rollback changes in the list of messages: only where the two views part is read.
+//! The changes a rollback makes to the list of messages: only the part where the two views differ is read.
 //!
 //! Two views of a thread share a part of their lineage. Up to where they part they show the same messages, except in
 //! the slots that an edit, a deletion or an insertion touches which only one of them sees. Behind it, the messages of
@@ -39,8 +39,8 @@ impl Tail {
 }
 
 impl Engine {
-    /// What leads from the messages of `before` to those of `now`, which the thread shows at `version`; and the
-    /// messages at the end that are to be added after it.
+    /// The changes that turn the messages of `before` into those of `now`, which the thread shows at `version`; and
+    /// the messages at the end that are to be added after it.
     pub(crate) async fn rewound(
         &self,
         before: &View,
@@ -68,7 +68,7 @@ impl Engine {
         Ok((messages, (now.tally.messages() > index).then_some(Tail { page, index })))
     }
 
-    /// What leads from one slot to the other. `index` is that of its first message.
+    /// The changes that turn one slot into the other. `index` is that of its first message.
     async fn rewound_slot(
         &self,
         (before, now): (&View, &View),

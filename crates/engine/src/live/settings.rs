@@ -6,14 +6,14 @@ use std::time::Duration;
 /// [`Engine::with_live`](crate::Engine::with_live).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSettings {
-    /// How long after its first update that is not flushed a thread is flushed: 100 ms. What comes meanwhile goes
-    /// along.
+    /// How long after its first unflushed update a thread is flushed: 100 ms. Updates that come meanwhile are flushed
+    /// with it.
     pub flush_debounce: Duration,
     /// Most threads that are flushed at the same time, the rest wait their turn: 3.
     pub flush_batch_max: usize,
     /// How long [`flush_version`](crate::ReadWriter::flush_version) waits: 5 s.
     pub flush_timeout: Duration,
-    /// How often it looks into the store itself, beside being told: 10 ms.
+    /// How often a waiting flush reads the store, besides being notified: 10 ms.
     pub flush_poll: Duration,
     /// How soon a flush or a sign of life is tried again when the store is away; doubled each time: 50 ms.
     pub retry: Duration,
@@ -25,11 +25,11 @@ pub struct LiveSettings {
     pub lease_heartbeat: Option<Duration>,
     /// Most updates of one thread that are not flushed: 10,000. One more is refused.
     pub pending_updates_max: usize,
-    /// Most bytes of messages and attachments in them: 64 MiB. What goes beyond is refused.
+    /// Most bytes of messages and attachments in them: 64 MiB. Updates beyond it are refused.
     pub pending_bytes_max: usize,
-    /// At least so long between two snapshots of a thread: 100 ms.
+    /// Shortest time between two snapshots of a thread: 100 ms.
     pub observe_throttle: Duration,
-    /// Custom events kept for a subscriber that does not come for them: 256. It is told how many it missed.
+    /// Custom events kept for a slow subscriber: 256. It learns how many it missed.
     pub emitted_kept_max: usize,
 }
 

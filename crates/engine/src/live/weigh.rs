@@ -1,4 +1,5 @@
-//! What an update weighs before it is kept: its bytes, and whether it breaks a rule that needs no thread to be known.
+//! Weighs an update before it is kept: its bytes, and whether it breaks a rule that does not depend on the
+//! thread.
 
 use threadkeep_calls::NewMessage;
 

@@ -19,12 +19,12 @@ use crate::{Engine, Error, Result};
 /// How often a decision that went stale is taken again before the thread has to wait.
 const DECIDED_AGAIN_MAX: u32 = 16;
 
-/// A lease is renewed so many times before it would end, unless the settings say otherwise.
+/// How many times a lease is renewed before it would end, by default.
 const RENEWALS: u32 = 3;
-/// At least so long between two signs of life.
+/// Shortest time between two renewals.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 
-/// Told of updates that were not flushed when a handle is dropped without being disposed.
+/// Called with the unflushed updates when a handle is dropped without being disposed.
 pub type Unflushed = Arc<dyn Fn(ThreadId, Vec<Refused>) + Send + Sync>;
 
 /// A live thread.
@@ -37,7 +37,7 @@ pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Moves whenever something is settled, or the lease is lost.
     progress: watch::Sender<u64>,
-    /// Whoever flushes holds it.
+    /// Held while flushing.
     flushing: tokio::sync::Mutex<Flushing>,
     released: watch::Sender<bool>,
 }
@@ -47,13 +47,13 @@ pub(crate) struct State {
     pub(crate) lease: Lease,
     /// When the lease ends at the earliest, by a clock that only goes on.
     held_until: Instant,
-    /// Whoever took the lease over, as far as that is known, once it is lost.
+    /// The lease of the new holder, as far as it is known, once this one is lost.
     pub(crate) lost: Option<Option<Lease>>,
     pub(crate) disposed: bool,
 }
 
 impl State {
-    /// Refuses what is done with a handle that is of no use any more.
+    /// Refuses work on a handle that was lost or disposed.
     pub(crate) fn usable(&self) -> Result<()> {
         match &self.lost {
             _ if self.disposed => Err(Error::WriterDisposed),
@@ -76,7 +76,7 @@ struct Attempt {
     updates: usize,
 }
 
-/// What an error means for the updates it concerns.
+/// The consequence of an error for the updates it concerns.
 enum Verdict {
     /// Decided on something that has changed: again.
     Stale,
@@ -137,7 +137,8 @@ impl WriteBehind {
         self.engine.shared.live().watch.touch(self.thread);
     }
 
-    /// Commits what waits at this moment, in order. Says after which pause there is more to do, if there is.
+    /// Commits the updates that are pending at this moment, in order. Returns the pause before the next try, if more
+    /// is left.
     pub(crate) async fn flush(&self) -> Option<Duration> {
         let mut turn = self.flushing.lock().await;
         let last = self.state().queue.last();
@@ -244,7 +245,7 @@ impl WriteBehind {
         None
     }
 
-    /// The lease is lost: whatever waits is refused, with what `why` says or else with that.
+    /// The lease is lost: pending updates are refused, with the error from `why` or else with `WriterLost`.
     fn lose(&self, to: Option<Lease>, mut why: impl FnMut() -> Option<Error>) {
         let mut state = self.state();
         let lost = || Error::WriterLost { to: to.clone() };
@@ -287,7 +288,7 @@ impl WriteBehind {
         }
     }
 
-    /// The lease is over, by what `error` says. What is being committed, or may have been, is settled first.
+    /// The lease is over, because of `error`. A commit that is under way, or may have succeeded, is settled first.
     async fn lost(&self, error: Error) {
         let mut turn = self.flushing.lock().await;
         if *self.released.borrow() {
@@ -341,7 +342,7 @@ impl WriteBehind {
 }
 
 impl LiveSettings {
-    /// The pause before the next try, after so many failures.
+    /// The pause before the next try, after this many failures.
     pub(crate) fn pause(&self, failures: u32) -> Duration {
         let doubled = self.retry.saturating_mul(1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
         doubled.min(self.retry_max)
@@ -357,13 +358,13 @@ fn again(error: &Error) -> Error {
     }
 }
 
-/// What others see of it.
+/// The part that other modules use.
 impl WriteBehind {
     pub(crate) fn is_released(&self) -> bool {
         *self.released.borrow()
     }
 
-    /// Resolves once `target` is reached, by being told, and by looking into the store now and then.
+    /// Resolves once `target` is reached, by notification, and by reading the store now and then.
     pub(crate) async fn reach(self: Arc<Self>, target: Version) {
         let mut progress = self.progress();
         loop {
@@ -376,7 +377,7 @@ impl WriteBehind {
             tokio::select! {
                 _ = progress.changed() => {}
                 () = tokio::time::sleep(self.settings.flush_poll) => {
-                    // Only what is beyond the updates: a head found between a commit and its answer would count it
+                    // Only for targets beyond the updates: a head found between a commit and its answer would count it
                     // twice.
                     let quiet = self.state().queue.len() == 0;
                     if quiet && let Ok(Some(head)) = self.engine.shared.stores.store.head(self.thread).await {

@@ -1,4 +1,5 @@
-//! What two sides of a merge are compared with: what an earlier merge of the two took, or where their histories part.
+//! The base of a merge: the state an earlier merge of the two threads took, or the point where their histories
+//! part.
 
 use threadkeep_model::Version;
 use threadkeep_model::{
@@ -13,17 +14,17 @@ use crate::{Engine, Result};
 struct Earlier {
     merge: Uuid,
     of: ThreadId,
-    /// What it took: the other one, as it was at this version.
+    /// The version of the other thread that it took.
     version: Version,
-    /// Where it stands in the log of the one that took.
+    /// Its version in the log of the thread that merged.
     made: Version,
     time: Timestamp,
     scope: Scope,
 }
 
 impl Earlier {
-    /// Whether this came before `other`, which the other thread made. Whoever merged last had the other merge in what it
-    /// took: clocks need not agree. Where neither did, they tell.
+    /// Whether this came before `other`, which the other thread made. The later merge includes the earlier one, so
+    /// clocks need not agree. If neither includes the other, the clocks decide.
     fn is_before(&self, other: &Self) -> bool {
         if self.made <= other.version {
             true
@@ -35,25 +36,25 @@ impl Earlier {
     }
 }
 
-/// What the sides of a merge have in common: each view shows it as far as the scope goes, and lies over those before.
+/// The state that the sides of a merge have in common: each view covers its scope, and lies over those before.
 pub(super) type Layers = Vec<(Scope, View)>;
 
 impl Engine {
-    /// What `target` and `source`, seen like this, are compared with; no layers if with nothing.
+    /// The common base of `target` and `source`, seen like this; no layers if there is none.
     pub(super) async fn merge_base(
         &self,
         (target, ours): (&Thread, &View),
         (source, theirs): (&Thread, &View),
     ) -> Result<(MergeBase, Layers)> {
         let here = self.earlier_merges(target, ours, source.id).await?;
-        // Only whose threads are one's own shows its record.
+        // Only a thread of one's own account shows its record.
         let there = if source.account == self.caller.account {
             self.earlier_merges(source, theirs, target.id).await?
         } else {
             Vec::new()
         };
         let mut earlier = in_order(here, there);
-        // What took everything leaves nothing of what was before it.
+        // A merge of everything replaces all layers before it.
         let whole = earlier.iter().rposition(|earlier| earlier.scope.is_everything());
         let (mut base, mut layers) = match whole {
             Some(whole) => {
@@ -73,7 +74,7 @@ impl Engine {
         Ok((base, layers))
     }
 
-    /// What the two have in common without any merge.
+    /// The common base of two threads that were never merged.
     async fn shared_base(
         &self,
         (target, ours): (&Thread, &View),
@@ -82,7 +83,7 @@ impl Engine {
         let parted = self.parting(ours, theirs).await?;
         let shared = parted.as_ref().map(|view| view.bounds);
         let is_whole = shared.is_some_and(|bounds| bounds.files != Position::START && bounds.values != Position::START);
-        // What was inherited in part was told again, and is no shared history: it was at the birth of the child.
+        // Partly inherited entries were logged anew, and are no shared history: the base is the child at its birth.
         let child = [(source, target), (target, source)]
             .into_iter()
             .find(|(child, parent)| child.record.parent_id == Some(parent.id));
@@ -97,8 +98,8 @@ impl Engine {
         })
     }
 
-    /// The version with which a thread was born. A thread that does not know it tells by the time: what it did within the
-    /// same microsecond as its birth counts as told then.
+    /// The version with which a thread was born. A thread without it uses the time: entries within the same
+    /// microsecond as its birth count as part of it.
     async fn born_at(&self, thread: &Thread) -> Result<Version> {
         match thread.record.born_at {
             Some(version) => Ok(version.min(thread.head.version)),
@@ -126,7 +127,7 @@ impl Engine {
         Ok(earlier)
     }
 
-    /// What both views show of the history they share.
+    /// The part of the shared history that both views show.
     async fn parting(&self, ours: &View, theirs: &View) -> Result<Option<View>> {
         for lineage in ours.lineage.chain() {
             let id = lineage.segment.id;

@@ -1,5 +1,5 @@
-//! Files on both sides of a merge. What only the source changed is taken; what both changed is merged line by line, or is a
-//! conflict, which a choice or a strategy resolves.
+//! Files on both sides of a merge. Files that only the source changed are taken; files that both changed are
+//! merged line by line, or are a conflict, which a choice or a strategy resolves.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ const SHOWN_BYTES_MAX: usize = 64 << 10;
 /// Files that are read at once.
 const READ_AT_ONCE: usize = 1_000;
 
-/// Files and the directories that somebody made, by their paths.
+/// Files and explicitly made directories, by their paths.
 pub(super) type Tree = BTreeMap<FilePath, FileRecord>;
 
 /// The files of the target while threads are merged into it.
@@ -35,7 +35,7 @@ pub(super) struct Files {
     conflicts: Vec<MergeConflict>,
 }
 
-/// What merging files came to.
+/// The result of merging files.
 pub(super) struct Done {
     pub(super) before: BTreeMap<FilePath, FileCell>,
     pub(super) changes: Vec<FileChange>,
@@ -89,7 +89,7 @@ impl Files {
         self.now.values().filter_map(|record| Some((record.path.clone(), record.file()?.hash))).collect()
     }
 
-    /// What is in the way of a file at `path`: files above it, and whatever is below it.
+    /// The paths that block a file at `path`: files above it, and everything below it.
     fn in_the_way(&self, path: &FilePath) -> Vec<FilePath> {
         let is_file = |above: &FilePath| self.now.get(above).is_some_and(|record| !record.is_directory());
         let above = path.ancestors().filter_map(|above| above.parse().ok()).filter(is_file);
@@ -131,7 +131,7 @@ impl Files {
         self.put(path, Some(&record), source);
     }
 
-    /// What changed, from where, and what was in conflict.
+    /// The changes, their sources, and the conflicts.
     pub(super) fn done(self) -> Done {
         let (mut gone, mut come, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for (path, from) in self.origins {
@@ -215,7 +215,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What becomes of a file that both sides changed.
+    /// Decides the result for a file that both sides changed.
     async fn resolve_file(
         &self,
         files: &mut Files,
@@ -268,7 +268,7 @@ impl Engine {
                     let both = self.shared.heavy.turn().await.work(union).await?;
                     files.put_content(sides, path, both, source);
                 }
-                // Of a file that one side deleted, what the other made of it is kept.
+                // If one side deleted a file, the other side's content is kept.
                 None => files.put(path, sides.ours.or(sides.theirs), source),
             },
             Some(Resolved::Ours) | None => {}
@@ -317,7 +317,7 @@ impl Engine {
     }
 }
 
-/// What a choice, or else the strategy, wants to become of a file in conflict.
+/// The result that a choice, or else the strategy, asks for in a conflict.
 fn wanted(choice: Option<&Choice>, strategy: FileStrategy) -> Option<Resolved> {
     match choice {
         Some(Choice { content: Some(_), .. }) => Some(Resolved::Content),

@@ -1,4 +1,4 @@
-//! `merge`: what other threads made comes together in this one. Not their conversations: their files, and their values.
+//! `merge`: brings the files and values of other threads into this one, not their conversations.
 //!
 //! Collect, detect, resolve, validate, commit: all of it is decided against one state of the target, and becomes one commit
 //! or none. A merge that is refused, fails its check or waits for an approval changes nothing but its own record.
@@ -80,7 +80,7 @@ impl Carry for Merge {
     }
 }
 
-/// A merge as it is told; `at` is the version and the time of its newest record, none for a dry run.
+/// A merge in the form of the API; `at` is the version and the time of its newest record, none for a dry run.
 fn shown(merged: Merged, at: Option<(Version, Timestamp)>) -> MergeTold {
     let Merged { id, status, sources, plan: _, files, values, conflicts, validation, approval, by } = merged;
     MergeTold {
@@ -121,7 +121,7 @@ impl Engine {
         Self { validator: Some(validator), ..self.clone() }
     }
 
-    /// What a merge would come to. Nothing is kept of it.
+    /// The outcome that a merge would have. Nothing is kept of it.
     async fn try_merge(
         &self,
         target: ThreadId,
@@ -178,8 +178,8 @@ impl Engine {
         }
     }
 
-    /// What an answer to an approval means for the merge that waits for it: it goes through as it was approved, or not at
-    /// all. The sources are those that were looked at; the target may have gone on, and is merged as it is now.
+    /// The effect of an answer on the merge that waits for it: it is committed as it was approved, or not at all. The
+    /// sources are those that were reviewed; the target may have changed since, and is merged as it is now.
     pub(crate) async fn merge_answered(
         &self,
         thread: &Thread,
@@ -207,7 +207,7 @@ impl Engine {
                 let planned = self.validated(self.plan_merge(thread, &sources, &plan).await?, &plan).await?;
                 let status = planned.status(false).unwrap_or(MergeStatus::Merged);
                 let (mut told, new) = self.tell_merge(thread, id, status, planned, plan)?;
-                // It is still the merge that somebody else asked for.
+                // It is still the merge that another actor asked for.
                 let new = Merged { by: merged.by, approval: merged.approval, ..new };
                 told.entries.pop();
                 told.entries.push(Entry::Merged(Box::new(new)));
@@ -216,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Checks what a plan leads to, if it is to be checked and nothing is in conflict.
+    /// Checks the result of a plan, if a check is wanted and nothing is in conflict.
     async fn validated(&self, planned: Planned, plan: &MergePlan) -> Result<Planned> {
         if plan.validation == Validation::None || planned.is_conflicted() {
             return Ok(planned);
@@ -252,7 +252,7 @@ impl Engine {
             MergeStatus::Merged => {
                 let entries = planned.entries();
                 for entry in &entries {
-                    // As the tally counts it: what is taken as it is was written here too.
+                    // As the tally counts it: a file taken unchanged counts as written here too.
                     if let Entry::FilesChanged(changed) = entry
                         && changed.bytes() > 0
                     {

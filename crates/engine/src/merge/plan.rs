@@ -1,4 +1,4 @@
-//! What a merge would do: collected, compared and resolved, before anything is written.
+//! The plan of a merge: collected, compared and resolved, before anything is written.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use super::scope::Scope;
 use super::values::Held;
 use crate::{Engine, Result, Standing, Verb};
 
-/// What a merge would do.
+/// The changes and conflicts of a merge.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) sources: Vec<MergeSource>,
@@ -34,7 +34,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Whether something is in conflict that nobody resolved.
+    /// Whether an unresolved conflict is left.
     pub(crate) fn is_conflicted(&self) -> bool {
         self.conflicts.iter().any(|conflict| conflict.resolved.is_none())
     }
@@ -50,7 +50,7 @@ impl Planned {
         }
     }
 
-    /// What is logged when it goes through, beside its record.
+    /// The entries of a successful merge, beside its record.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         if !self.changes.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn checked(plan: MergePlan) -> Result<MergePlan, Invalid> {
 }
 
 impl Engine {
-    /// What merging `sources`, each as it is or as of a version, into `target` would do.
+    /// Plans the merge of `sources`, each as it is or as of a version, into `target`.
     pub(super) async fn plan_merge(
         &self,
         target: &Thread,

@@ -1,12 +1,12 @@
-//! Which artifacts a merge is about: files by globs, values by the beginning of their keys.
+//! The scope of a merge: files by globs, values by key prefixes.
 
 use threadkeep_model::Invalid;
 use threadkeep_tree::Glob;
 
-/// What begins the item of a scope that is about values.
+/// The prefix of a scope item for values.
 const VALUES: &str = "kv:";
 
-/// What a merge is about.
+/// The files and values that a merge covers.
 pub(crate) struct Scope {
     /// Every file if there is none.
     files: Option<Vec<Glob>>,

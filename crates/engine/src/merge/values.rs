@@ -1,4 +1,5 @@
-//! Values on both sides of a merge: what only the source changed is taken, what both changed is a conflict of state.
+//! Values on both sides of a merge: if only the source changed a value, it is taken; if both did, it is a
+//! conflict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::files::LOOKED_AT;
 use crate::ground::view::View;
 use crate::{Engine, Result};
 
-/// What a key holds, and since when; nothing if it was taken away.
+/// The value of a key, and since when; none if it was deleted.
 pub(super) type Values = BTreeMap<String, (Timestamp, Option<Json>)>;
 
 /// The values of the target while threads are merged into it.
@@ -80,7 +81,7 @@ impl Held {
         self.from.insert(key.to_owned(), source);
     }
 
-    /// What changed, from where, and what was in conflict.
+    /// The changes, their sources, and the conflicts.
     pub(super) fn done(self) -> (Vec<ValueChange>, Vec<MergedValue>, Vec<MergeConflict>) {
         let (mut set, mut told) = (Vec::new(), Vec::new());
         for (name, source) in &self.from {

@@ -20,7 +20,7 @@ fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }
 
-/// A page of what was read with one item more than it has, and the cursor of its last.
+/// A page of `items`, which were read with one more than it has, and the cursor of its last.
 fn page<T, U: From<T>>(mut items: Vec<T>, limit: usize, id: impl Fn(&T) -> String) -> Page<U> {
     let more = items.len() > limit;
     items.truncate(limit);

@@ -1,4 +1,5 @@
-//! `assign` and `skill`: who works on a thread, and with what. A rollback restores both, and a fork inherits them.
+//! `assign` and `skill`: the agent of a thread, and its skills. A rollback restores both, and a fork inherits
+//! them.
 
 use threadkeep_calls::{ActivateSkill, Assign};
 use threadkeep_model::{
@@ -68,17 +69,17 @@ impl Engine {
         }
         let (holder, seen) = view.lineage.at(at, view.bounds);
         if at > seen.values || view.bounds.hides_agents() {
-            // The conversation goes back further than what is seen of agents, and nothing was told since.
+            // The conversation goes back further than the seen entries about agents, and none was logged since.
             return match self.spawned_in_part(thread, view).await? {
                 Some(began) => self.state_begun(&began).await,
                 None => Ok(self.state_at_birth(thread.id).await?.unwrap_or_default()),
             };
         }
         if at == threadkeep_model::Position::START {
-            // Nothing was told up to there, so it is what the first of these threads was born with: those that grew from
-            // it began the same way, or were told otherwise. Where no link leads to a birth, nothing but the default is
-            // left untold. A thread that began without its parent's agents is where this ends, also if the view goes back
-            // to before its birth.
+            // No entry sets the agent up to there, so it is the one that the first of these threads was born with:
+            // those that grew from it began the same way, or have an entry. Where no link leads to a birth, only the
+            // default is left without an entry. A thread that began without its parent's agents is where this ends,
+            // also if the view goes back to before its birth.
             let (mut first, mut bounds) = (std::sync::Arc::clone(&view.lineage), view.bounds);
             while let (Some(link), Some(parent)) = (first.segment.link, first.parent.clone()) {
                 bounds = bounds.min(link.bounds);

@@ -1,4 +1,4 @@
-//! `append`, `append-event`: what adds to a conversation.
+//! `append`, `append-event`: add to a conversation.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{Engine, Error, Result};
 pub(crate) struct Prepared {
     pub(crate) entries: Vec<NewEntry>,
     pub(crate) blobs: Vec<(BlobId, Bytes)>,
-    /// What they say.
+    /// The messages to append.
     pub(crate) bodies: Vec<MessageBody>,
 }
 

@@ -16,7 +16,7 @@ use crate::{Engine, Error, Result};
 
 /// Most files that go with one message.
 const ATTACHED_MAX: usize = 100;
-/// How many files of one name, told apart by a number, a thread may have received.
+/// How many files of one name, numbered, a thread may have received.
 const SAME_NAME_MAX: usize = 10_000;
 /// How many names are looked at in the first read for one that is free.
 const LOOKED_AT_FIRST: usize = 8;
@@ -42,7 +42,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// What is told to the receiver; none if it has all of them already.
+    /// The entry for the receiver; none if it has all of them already.
     pub(crate) fn told(&self) -> Option<Entry> {
         let changed = FilesChanged { changes: self.changes.clone(), stats: self.stats, restored: None };
         (!self.changes.is_empty()).then_some(Entry::FilesChanged(changed))
@@ -57,7 +57,7 @@ impl Received {
 }
 
 impl Engine {
-    /// The files that `sender` shows at `paths`, for whoever may read them.
+    /// The files that `sender` shows at `paths`, if the caller may read them.
     pub(crate) async fn sent_files(
         &self,
         sender: ThreadId,
@@ -79,7 +79,7 @@ impl Engine {
         Ok(sent)
     }
 
-    /// Where these files go in a thread that shows `view`, or that is not born yet, and stands at `tally`.
+    /// Where these files go in a thread with this `view`, or that is not born yet, and this `tally`.
     pub(crate) async fn receive(&self, view: Option<&View>, tally: &Tally, sent: &[Sent]) -> Result<Received> {
         let mut received = Received::default();
         if let Some(view) = view
@@ -142,7 +142,7 @@ impl Engine {
                     (Some(taken), _) if taken.hash == file.hash => return Ok(Place::Same(at)),
                     (Some(_), _) | (None, Some(_)) => {}
                     (None, None) => {
-                        // A directory that nobody made has no cell of its own.
+                        // A directory that was not made explicitly has no cell of its own.
                         let holds = match view {
                             Some(view) => self.holds_something(view, &at).await?,
                             None => false,

@@ -20,7 +20,7 @@ impl Carry for SetCheckpoint {
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
                 let version = thread.head.version;
-                // What is appended meanwhile comes after the version that gets the name.
+                // Entries appended meanwhile come after the version that gets the name.
                 Ok(Plan::new(thread, vec![Entry::CheckpointSet(CheckpointSet { name: name.clone(), version })]))
             })
             .await?;

@@ -5,14 +5,14 @@ use threadkeep_model::{Bounds, Link, MessagesDeleted, Position, Tally};
 use crate::ground::view::{Located, View};
 use crate::{Engine, Result};
 
-/// A conversation cut off after a message: what a new segment sees of it.
+/// A conversation cut off after a message: the part of it that a new segment sees.
 #[derive(Debug, Clone)]
 pub(crate) struct Cut {
     /// Messages up to the cut; edits, deletions and insertions up to now.
     pub(crate) bounds: Bounds,
-    /// What is seen under these bounds.
+    /// The tally under these bounds.
     pub(crate) tally: Tally,
-    /// What lies under the bounds, but after the cut: messages in the same slot.
+    /// Messages under the bounds, but after the cut: they are in the same slot.
     pub(crate) hidden: Option<MessagesDeleted>,
 }
 
@@ -26,8 +26,8 @@ impl Cut {
 impl Engine {
     /// Cuts `view` after the message at `located`.
     ///
-    /// An appended message is a bound by itself. One that was inserted lies in the slot of a message after it, so the
-    /// bound is that message, and what follows in the slot is deleted from the new segment.
+    /// An appended message is a bound by itself. An inserted one lies in the slot of a message after it, so the bound
+    /// is that message, and the rest of the slot is deleted from the new segment.
     pub(crate) async fn cut_after(&self, view: &View, located: &Located) -> Result<Cut> {
         let at = located.base.position;
         let changed_later = view.tally.last_change > at;

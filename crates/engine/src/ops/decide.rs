@@ -1,8 +1,8 @@
 //! `decide`: a question is answered, and the newest answer counts.
 //!
-//! Decisions are entries of the record: a fork or a spawned thread does not inherit them, so a merge compares what each
-//! thread decided itself. A decision holds while the entry that made it is in view; where it is undone, the answer
-//! before it counts again.
+//! Decisions are entries of the record: a fork or a spawned thread does not inherit them, so a merge compares
+//! only each thread's own decisions. A decision holds while the entry that made it is in view; if it is undone,
+//! the answer before it counts again.
 
 use std::collections::HashMap;
 

@@ -64,7 +64,7 @@ impl Carry for DeleteMessage {
 
 impl Engine {
     /// Deletes a thread and, with it, the threads of its subagents and of theirs, in one commit; false if there is
-    /// none. Forks of it keep what they share.
+    /// none. Forks of it keep the shared history.
     ///
     /// # Errors
     /// [`Error::VersionConflict`].

@@ -35,7 +35,7 @@ impl Carry for EditMessage {
     }
 }
 
-/// Checks what the types of an edit do not already prove.
+/// Checks the rules of an edit that its types do not already prove.
 pub(crate) fn checked(edit: EditMessage) -> Result<EditMessage> {
     if edit.content.is_none() && edit.metadata.is_none() {
         return Err(Invalid::body("content", "an edit names new content, new metadata, or both").into());
@@ -46,7 +46,7 @@ pub(crate) fn checked(edit: EditMessage) -> Result<EditMessage> {
     Ok(EditMessage { content: edit.content.map(Content::checked).transpose()?, ..edit })
 }
 
-/// Makes the edit on `body`, the message as it shows, in the slot of `root`; gives what goes to the log.
+/// Makes the edit on `body`, the message as it shows, in the slot of `root`; returns the entry for the log.
 pub(crate) fn apply(edit: &EditMessage, target: MessageId, body: &mut MessageBody, root: u64) -> Result<MessageEdited> {
     let changes = edit.metadata.as_ref();
     let metadata = changes.map(|changes| merge(body.metadata.as_ref(), changes)).transpose()?;

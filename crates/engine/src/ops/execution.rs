@@ -1,6 +1,6 @@
 //! `begin`, `step`, `end`: the executions of a thread, for any executor, ours or the user's own.
 //!
-//! One execution is open at a time. It takes up what waits in the queue when it begins and with every step. It is lost
+//! One execution is open at a time. It receives queued messages when it begins and with every step. It is lost
 //! when the thread is rolled back or truncated, and may be taken over when it has rested for too long: nothing it
 //! writes afterwards is kept.
 
@@ -21,17 +21,17 @@ use crate::messages::shown;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result, Show, Shown};
 
-/// What a begin, a step or an end did.
+/// The result of a begin, a step or an end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progressed {
     /// The thread.
     pub thread: ThreadId,
     /// The execution.
     pub execution: Uuid,
-    /// What was appended to the conversation, in order: what the executor said, a message that closes open calls, what
-    /// waited in the queue, the draft.
+    /// The messages appended to the conversation, in order: those of the executor, a message that closes open calls,
+    /// queued messages, the draft.
     pub messages: Vec<Message>,
-    /// What was injected and is taken up with it, immediate ones first. It is not part of the conversation.
+    /// The injections delivered with it, immediate ones first. They are not part of the conversation.
     pub injections: Vec<Injection>,
     /// The thread's version.
     pub version: Version,
@@ -166,7 +166,7 @@ impl Engine {
         self.close_calls(&view, view.tally.messages(), later, cut).await
     }
 
-    /// Commits what is decided, and gives what it told: the messages, and the injections that were taken up.
+    /// Commits the decision, and returns its messages and the injections that were taken up.
     async fn progress<F>(
         &self,
         thread: ThreadId,
@@ -235,7 +235,7 @@ impl Progressed {
     }
 }
 
-/// What an executor says, checked.
+/// An executor's messages, checked.
 #[derive(Default)]
 struct Said {
     bodies: Vec<MessageBody>,
@@ -290,7 +290,7 @@ fn running(thread: &Thread, id: Uuid) -> Result<Uuid> {
     }
 }
 
-/// How long an execution may rest, in microseconds, by what the call says in milliseconds.
+/// How long an execution may rest, in microseconds, from the call's milliseconds.
 fn checked_ttl(millis: Option<u64>) -> Result<i64> {
     let micros = |millis: u64| i64::try_from(millis.saturating_mul(1_000)).unwrap_or(i64::MAX);
     let micros = millis.map_or(Execution::TTL_MICROS, micros);

@@ -15,10 +15,10 @@ use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
 use crate::{Engine, Result};
 
-/// A decided fork: what the child sees, and what both threads are told.
+/// A decided fork: the child's view, and the entries for both threads.
 pub(super) struct Decided {
     pub(super) segment: NewSegment,
-    /// What the child is told first: what to hide, and what closes open calls.
+    /// The child's first entries: they hide messages after the cut and close open calls.
     pub(super) first: Vec<Entry>,
     pub(super) state: AgentState,
     pub(super) index: Option<u64>,
@@ -43,7 +43,7 @@ impl Carry for Fork {
     }
 }
 
-/// The plan of a fork by somebody of this standing: the child, and what the parent is told of it.
+/// The plan of a fork by a caller of this standing: the child, and the parent's entry about it.
 fn decide(
     parent: Thread,
     standing: Standing,
@@ -58,7 +58,7 @@ fn decide(
     let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
     let told = match standing {
         Standing::Owner => vec![Entry::Forked(Forked { child: id, index, anchor })],
-        // Nothing is told, but the commit still expects the parent to be there, and to be public.
+        // The parent gets no entry, but the commit still expects it to exist, and to be public.
         Standing::Visitor => Vec::new(),
     };
     Ok(Plan::new(parent, told).with(ThreadCommit::Create(birth)))
@@ -83,7 +83,7 @@ impl Engine {
         })
     }
 
-    /// What a thread that shares its parent's history up to a point sees, and is told first.
+    /// The view and first entries of a thread that shares its parent's history up to a point.
     pub(super) async fn decide_fork(&self, parent: &Thread, at: Point, why: Interrupted) -> Result<Decided> {
         let version = match at {
             Point::Version(version) => Some(version),
@@ -110,7 +110,7 @@ impl Engine {
         let segment = match link(&view, cut.bounds) {
             Some(link) => {
                 let mut birth = cut.tally;
-                // Its quota counts what it writes itself.
+                // Its quota counts only its own writes.
                 birth.work.written = 0;
                 NewSegment { id: self.new_segment(), link: Some(link), birth }
             }
@@ -120,7 +120,7 @@ impl Engine {
         let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.into_iter().chain(closed).collect();
-        // Where agents are hidden, messages or files reach further than what is told of them.
+        // Where agents are hidden, messages or files reach further than the entries about agents.
         let seen = cut.bounds.messages.max(cut.bounds.files).max(cut.bounds.values);
         let (lineage, bounds) = view.lineage.at(seen, view.bounds.min(cut.bounds));
         let state = self.state_in(parent, &View { lineage, bounds, tally: cut.tally }).await?;
@@ -137,11 +137,11 @@ impl Engine {
     }
 }
 
-/// The record of a fork: what describes the work goes along, what belongs to one thread alone does not. A visitor gets
-/// what visitors see.
+/// The record of a fork: fields that describe the work are copied, fields that belong to one thread alone are
+/// not. A visitor gets only the fields that visitors see.
 fn inherit(parent: &Record, title: String, origin: ThreadId, index: Option<u64>, standing: Standing) -> Result<Record> {
     let own = |field: &Option<String>| field.clone().filter(|_| standing == Standing::Owner);
-    // Metadata was checked when it came in: what cannot be read now is damage, and is told.
+    // Metadata was checked when it came in: unreadable metadata is damage, and is reported.
     let read = |metadata: &Json| Json::parse("metadata", metadata.as_str());
     let damaged = |invalid: Invalid| StoreError::corrupt(format!("metadata of thread {origin}: {invalid}"));
     let metadata = parent.metadata.as_ref().map(read).transpose().map_err(damaged)?;

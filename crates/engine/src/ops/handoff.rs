@@ -58,7 +58,7 @@ impl Carry for GetSummary {
 }
 
 impl Engine {
-    /// The built-in summary of what a thread shows: its goal, decisions, files and open questions.
+    /// The built-in summary of a thread: its goal, decisions, files and open questions.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`].
@@ -83,7 +83,7 @@ impl Engine {
     }
 }
 
-/// The record of a thread that goes on from another: what describes the work goes along.
+/// The record of a thread that goes on from another: the fields that describe the work are copied.
 fn inherit(parent: &Thread, title: String, agent_id: Option<String>) -> Record {
     let record = &parent.record;
     Record {
@@ -98,7 +98,7 @@ fn inherit(parent: &Thread, title: String, agent_id: Option<String>) -> Record {
     }
 }
 
-/// A title that is made of what a thread is for.
+/// A title made from the goal of a thread.
 pub(super) fn title(goal: &str) -> String {
     let line = goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     match line.char_indices().nth(TITLE_CHARS_MAX) {

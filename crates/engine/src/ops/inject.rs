@@ -1,9 +1,9 @@
-//! `inject` and `ack`: something is put before whoever works on a thread, and is taken up once.
+//! `inject` and `ack`: gives a text to the executor of a thread, once.
 //!
-//! An injection is no message: it never joins the conversation. The next `begin` or `step` gives it to the executor and
-//! acknowledges it in the same commit. It is an entry of the record, so it needs no lease, and no fork inherits it; it
-//! holds while the entry that made it is in view, so one that was undone waits no more until that is taken back. What was
-//! taken up stays so, whatever is rolled back.
+//! An injection is no message: it never joins the conversation. The next `begin` or `step` gives it to the
+//! executor and acknowledges it in the same commit. It is an entry of the record, so it needs no lease, and no
+//! fork inherits it. It holds while the entry that made it is in view: one that a rollback undid does not wait,
+//! until the rollback is undone. A rollback does not undo an acknowledgement.
 
 use threadkeep_calls as calls;
 use threadkeep_calls::{Acknowledge, At, Inject, Injection, InjectionState, ListInjections, Page};
@@ -28,7 +28,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// What says that `execution` took it up.
+    /// The entry that says that `execution` took it up.
     pub(crate) fn taken_by(&self, execution: Option<Uuid>) -> Entry {
         Entry::InjectionTaken(InjectionTaken { id: self.injection.id, injected: self.place, execution })
     }
@@ -149,8 +149,8 @@ impl Engine {
         })
     }
 
-    /// What an execution takes up next: immediate ones first, then in order; the rest waits where they are too many for
-    /// one answer.
+    /// The injections an execution takes up next: immediate ones first, then in order. Those that do not fit into one
+    /// answer go on waiting.
     pub(crate) async fn waiting_injections(&self, thread: &Thread) -> Result<Vec<Waiting>> {
         let mut waiting = Vec::new();
         for item in self.waiting_places(thread).await? {

@@ -1,6 +1,7 @@
-//! `lifecycle`: a thread's work rests, goes on, is done, is given up, or is put away for good.
+//! `lifecycle`: a thread is suspended, resumed, completed, cancelled or archived.
 //!
-//! The states and the ways between them are in the model (`Lifecycle::after`). What each state lets happen is in `gate`.
+//! The states and transitions are in the model (`Lifecycle::after`). The changes that each state allows are in
+//! `gate`.
 
 use threadkeep_calls::{ChangeLifecycle, ThreadEvent};
 use threadkeep_model::{
@@ -14,7 +15,7 @@ use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
 
-/// How much of an ending is told: a message that closes calls is conversation, which a lease guards.
+/// Which entries an ending logs: a message that closes calls is conversation, which a lease guards.
 #[derive(Clone, Copy)]
 enum Closing {
     Calls,
@@ -66,7 +67,8 @@ impl Engine {
         Ok(told.thread)
     }
 
-    /// What ends the work on a thread that goes to `to`: calls without a result, and the execution that is open.
+    /// The entries that end the work on a thread that goes to `to`: results for open calls, and the end of the open
+    /// execution.
     async fn put_down(&self, thread: &Thread, to: Lifecycle, closing: Closing) -> Result<Vec<Entry>> {
         let open = thread.record.execution.as_ref();
         let (cut, status) = match to {
@@ -76,7 +78,7 @@ impl Engine {
             Lifecycle::Cancelled => (Interrupted::Cancel, ExecutionStatus::Cancelled),
         };
         let mut entries = Vec::new();
-        // A thread that only rests still takes results from whoever works on it without an execution.
+        // A suspended thread still takes results from an agent that works on it without an execution.
         let closes = !to.is_open() || open.is_some();
         if let (Closing::Calls, true) = (closing, closes) {
             let view = self.view(thread.id, &thread.head, None).await?;

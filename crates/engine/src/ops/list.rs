@@ -9,7 +9,7 @@ use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, Ti
 
 use crate::{Engine, Error, Result, Show, Shown};
 
-/// Which threads to list, and which page of them. Everything that is asked has to hold.
+/// The filters and the page of a list of threads. A thread must match every filter.
 #[derive(Debug, Clone, Default)]
 pub struct List {
     /// Archived ones too, or instead of the others.
@@ -38,28 +38,28 @@ pub struct List {
     pub updated_after: Option<Timestamp>,
     /// Only those last changed earlier than this moment.
     pub updated_before: Option<Timestamp>,
-    /// Only those with this text in their title, whatever its case.
+    /// Only those with this text in their title, without regard to case.
     pub title: Option<String>,
-    /// What newest means.
+    /// The time to sort by.
     pub sort: ListSort,
-    /// At most so many.
+    /// Most threads on a page.
     pub limit: Option<usize>,
     /// Goes on where an earlier page ended; everything else has to be asked as before.
     pub cursor: Option<String>,
-    /// Passes over so many instead, and counts all.
+    /// Skips this many instead, and counts all.
     pub offset: Option<usize>,
     /// Counts all.
     pub total: bool,
 }
 
-/// A thread in a list: where it stands and its record, never its messages.
+/// A thread in a list: its head and record, never its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadSummary {
     /// The thread.
     pub thread: Thread,
     /// The relations that hold in which it is the child, in the order they were made.
     pub parent_relationships: Vec<Relationship>,
-    /// What it did to its files.
+    /// The lines it changed in its files.
     pub diff_stats: DiffStats,
     /// Its project, where the account keeps one of that id.
     pub project: Option<Arc<Project>>,
@@ -72,7 +72,7 @@ impl ThreadSummary {
     }
 }
 
-/// What a thread did to its files, as it is told.
+/// The lines a thread changed in its files, in the form of the API.
 fn diff_stats(stats: threadkeep_model::DiffStats) -> DiffStats {
     let changed = |added, changed, removed| Changed { added, changed, removed };
     DiffStats {
@@ -189,7 +189,7 @@ impl List {
     }
 }
 
-/// Ties a place to the list it is in: the account, what is asked, the order. Anything else gives another number.
+/// Ties a place to its list: the account, the filters, the order. Any other list gives another number.
 fn seal(query: &ListQuery, place: ListCursor) -> u64 {
     let list = format!("{:?}", (&query.account, &query.filter, query.sort, place));
     let hash = BlobId::of(list.as_bytes());

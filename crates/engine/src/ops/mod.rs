@@ -1,4 +1,4 @@
-//! The verbs, one file each: what is read, the decision, and the answer. Their parameters are calls.
+//! The verbs, one file each: the reads, the decision, and the answer. Their parameters are calls.
 
 pub(crate) mod account;
 pub(crate) mod agent;

@@ -1,6 +1,6 @@
-//! `observe`, `unobserve`: this thread is told what happens to another one.
+//! `observe`, `unobserve`: this thread is told about events of another one.
 //!
-//! Who is told, and when, is next door, in `observers`.
+//! The delivery is next door, in `observers`.
 
 use threadkeep_calls::{
     At, Deleted, Deliver, GetObserver, ListObservers, Observe, Observer, Page, ThreadEvent, Unobserve,
@@ -65,7 +65,7 @@ fn decide(own: Thread, added: ObserverAdded, observing: usize) -> Result<Plan> {
     Ok(Plan::new(own, vec![Entry::Observed(added)]))
 }
 
-/// An observer as it is told.
+/// An observer in the form of the API.
 fn shown(thread: ThreadId, added: ObserverAdded, by: &Actor, created_at: Timestamp, holds: bool) -> Observer {
     let ObserverAdded { id, target, events, deliver } = added;
     let (deliver, created_by) = (deliver.into(), by.clone());
@@ -97,7 +97,8 @@ impl Carry for Unobserve {
 }
 
 impl Engine {
-    /// What signs the posts of an observer: made from one secret of the store and the observer's id, so none is kept.
+    /// The secret that signs the posts of an observer: derived from one secret of the store and the observer's id, so
+    /// none is kept.
     pub(crate) async fn webhook_secret(&self, added: &ObserverAdded) -> Result<Option<String>> {
         match &added.deliver {
             threadkeep_model::Deliver::Thread => Ok(None),
@@ -114,7 +115,7 @@ impl Engine {
         Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
     }
 
-    /// What a thread is told of others, as far as it holds, in the order in which that was asked.
+    /// The observers of a thread that hold, in the order in which they were added.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
@@ -175,7 +176,7 @@ impl Engine {
     }
 }
 
-/// Refuses what is no address of a webhook. Where it leads is for the server to look at, each time.
+/// Checks the form of a webhook's address. The server checks where it leads, each time.
 fn check_url(url: &str) -> Result<(), Invalid> {
     let refused = |rule: &str| Err(Invalid::body("deliver.webhook", rule));
     if url.len() > URL_BYTES_MAX || url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {

@@ -35,7 +35,7 @@ impl Carry for ChangeOwner {
         let Settled { kept, .. } = settled;
         match kept.flatten() {
             Some(given) => Ok(Thread { head: place.head, ..given }),
-            // The account that gave it away does not see it any more, but may be told again what it gave.
+            // The account that gave it away does not see it any more, but a repeated call gets the first answer.
             None => {
                 let found = engine.shared.stores.store.thread(thread.into()).await?;
                 found.ok_or(Error::ThreadNotFound { thread: thread.into() })
@@ -44,7 +44,7 @@ impl Carry for ChangeOwner {
     }
 }
 
-/// What is written to a thread that goes to `to`, and the thread as it is afterwards.
+/// The commit to a thread that goes to `to`, and the thread as it is afterwards.
 fn give(thread: &Thread, to: &Account) -> Result<(ThreadCommit, Thread)> {
     let mut entries = vec![Entry::OwnerChanged(OwnerChanged { from: thread.account.clone(), to: to.clone() })];
     if thread.record.project_id.is_some() {

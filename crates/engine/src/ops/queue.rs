@@ -88,7 +88,7 @@ fn queued_entry(message: &MessageBody) -> Entry {
     Entry::MessageQueued(MessageQueued { message: message.clone() })
 }
 
-/// The message that was queued, which is the last of the entries that were told.
+/// The queued message, which is the last of the committed entries.
 pub(crate) fn queued(mut told: Told) -> Result<Queued> {
     let position = told.position(told.entries.len().saturating_sub(1));
     match told.entries.pop() {
@@ -151,7 +151,7 @@ impl Engine {
         Ok(waiting)
     }
 
-    /// What delivers `waiting`: an entry each.
+    /// The entries that deliver `waiting`, one for each.
     pub(crate) fn deliver(waiting: &[Queued]) -> Vec<Entry> {
         let delivered = |queued: &Queued| MessageDelivered { item: queued.id, message: queued.queued_message.clone() };
         waiting.iter().map(|queued| Entry::MessageDelivered(delivered(queued))).collect()

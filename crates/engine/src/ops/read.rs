@@ -158,7 +158,7 @@ impl Carry for ListEvents {
     }
 }
 
-/// Where an event is: what was inserted later than others, with what it precedes.
+/// The place of an event: one inserted later is placed with the message that it precedes.
 fn place(logged: &Logged) -> Position {
     match logged {
         Logged::Message(message) => message.id.position,

@@ -17,13 +17,13 @@ use crate::ground::plan::Plan;
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, MessagePage, Page, Result};
 
-/// What a reference reads.
+/// The target of a reference.
 pub(crate) struct Referred {
     /// Which thread.
     pub(crate) target: ThreadId,
     /// At which version; as it is, without one.
     pub(crate) version: Option<Version>,
-    /// What of it.
+    /// The parts of the target that it shows.
     pub(crate) scope: Vec<ReferenceScope>,
 }
 
@@ -64,7 +64,7 @@ fn decide(own: Thread, referenced: Referenced) -> Result<Plan> {
     Ok(Plan::new(own, vec![Entry::Referenced(referenced), Entry::Related(related)]))
 }
 
-/// A reference as it is told.
+/// A reference in the form of the API.
 fn shown(thread: ThreadId, referenced: Referenced, by: &Actor, created_at: Timestamp, holds: bool) -> Reference {
     let Referenced { id, target, scope, binding, snapshot_version } = referenced;
     let created_by = by.clone();
@@ -131,8 +131,8 @@ impl Engine {
     /// The messages that a reference shows: those of the version it was frozen at, or those of now.
     ///
     /// # Errors
-    /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it does not show messages; what
-    /// [`Engine::messages`] refuses.
+    /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it does not show messages;
+    /// the errors of [`Engine::messages`].
     pub async fn reference_messages(&self, id: Uuid, page: Page) -> Result<MessagePage> {
         let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
         let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;
@@ -143,7 +143,8 @@ impl Engine {
         }
     }
 
-    /// What a reference reads now; refused unless a part of its scope `shows` what is wanted. Whatever reads through references asks this first.
+    /// The present target of a reference; refused unless a part of its scope `shows` the wanted kind. Every read
+    /// through a reference calls this first.
     pub(crate) async fn referred(
         &self,
         id: Uuid,

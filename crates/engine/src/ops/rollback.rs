@@ -1,4 +1,4 @@
-//! `rollback`: back to an earlier version, and `undo`. Nothing is lost: what was undone stays readable as of its
+//! `rollback`: back to an earlier version, and `undo`. Nothing is lost: undone entries stay readable as of their
 //! version.
 
 use threadkeep_calls::{ArtifactVersion, Rollback, RollbackTo, StepName};
@@ -14,7 +14,7 @@ use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
 
-/// How many messages after a step its results are looked for in. They stand right after it.
+/// How many messages after a step its results are looked for in. They come right after it.
 const RESULTS_LOOK_AHEAD: u64 = 64;
 
 impl Carry for Rollback {
@@ -32,7 +32,7 @@ impl Carry for Rollback {
                 let to = engine.version_of(&thread, &self.to).await?;
                 let view = engine.view(thread.id, &thread.head, Some(to)).await?;
                 let mut birth = view.tally;
-                // What was written stays written: it can be brought back.
+                // Written bytes stay counted: an undo can restore the content.
                 birth.work.written = thread.head.tally.work.written;
                 let segment = NewSegment { id: engine.new_segment(), link: link(&view, view.bounds), birth };
                 let undo = self.to == RollbackTo::Undo;

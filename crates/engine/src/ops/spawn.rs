@@ -1,8 +1,9 @@
-//! `spawn`: a new thread for an intent of its own, with all, some or nothing of what this one holds.
+//! `spawn`: a new thread for an intent of its own, with all, some or nothing of this one's state.
 //!
-//! What is inherited is a snapshot: both threads go their own ways from then on. Messages, files and values are shared by a
-//! link, which costs the same however many there are. A part of them is told again instead, in the first entries of the new
-//! thread: a link shows all of a kind from its beginning. The content of files is never copied.
+//! The inherited state is a snapshot: later changes of one thread do not reach the other. Messages, files and
+//! values are shared by a link, which costs the same however many there are. A part of them is logged again
+//! instead, in the first entries of the new thread: a link shows all of a kind from its beginning. The content of
+//! files is never copied.
 
 use threadkeep_calls::{Inherit, InheritItem, Spawn, Spawned, Value};
 use threadkeep_model::{
@@ -23,7 +24,7 @@ use crate::ground::view::View;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, FileIs, FileRecord, Result};
 
-/// Files that are read at once to be told again.
+/// Files that are read at once to be logged again.
 const TOLD_AT_ONCE: usize = 1_000;
 /// Fits every file.
 const ALL_FILES: &str = "**";
@@ -67,7 +68,7 @@ impl Carry for Spawn {
     }
 }
 
-/// The plan: the child with what it inherits, and what the parent is told of it.
+/// The plan: the child with its inherited state, and the parent's entry about it.
 fn decide(
     parent: Thread,
     decided: Decided,
@@ -86,7 +87,7 @@ fn decide(
     let mut entries = first;
     let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
     if leads_to_agents && state != inherited {
-        // What the link leads to says otherwise, and a rollback goes by it.
+        // The linked segment has another agent, and a rollback restores that one.
         entries.insert(0, Entry::AgentAssigned(AgentAssigned { state: state.clone() }));
     }
     let intent = related.comment.clone().unwrap_or_default();
@@ -98,7 +99,7 @@ fn decide(
 }
 
 impl Engine {
-    /// What a thread with a part of its parent sees, and is told first.
+    /// The view and first entries of a thread that inherits a part of its parent.
     async fn decide_partial(&self, parent: &Thread, scope: &[InheritItem]) -> Result<Decided> {
         let view = self.view(parent.id, &parent.head, None).await?;
         let mut bounds = Bounds::all(Position::START);
@@ -122,14 +123,14 @@ impl Engine {
                 InheritItem::Env => {}
             }
         }
-        // What the link does not lead to was never there; what the child writes itself is its own.
+        // Work outside the link is not counted; the child counts its own.
         tally.work = Work::default();
         if bounds.files != Position::START {
             (tally.work.last_files, tally.work.stats) = (view.tally.work.last_files, view.tally.work.stats);
         }
         if bounds.values != Position::START {
             tally.work.last_values = view.tally.work.last_values;
-            // What is told of agents is seen with values.
+            // Entries about agents are seen with values.
             tally.last_state = view.tally.last_state;
         }
         let link = if bounds == Bounds::all(Position::START) { None } else { link(&view, bounds) };
@@ -139,7 +140,7 @@ impl Engine {
         Ok(Decided { segment, first, state, index: None, anchor: None })
     }
 
-    /// The last messages of a view, to be said again, with what closes their open calls.
+    /// The last messages of a view, to be logged again, with results for their open calls.
     async fn last_said(&self, view: &View, last: u64) -> Result<Vec<Entry>> {
         let shown = view.tally.messages();
         let mut bodies: Vec<MessageBody> = Vec::new();
@@ -158,7 +159,7 @@ impl Engine {
         Ok(bodies.into_iter().map(Entry::MessageAppended).chain(closed).collect())
     }
 
-    /// The files of `view` that fit `glob`, to be told again. No content is copied.
+    /// The files of `view` that fit `glob`, to be logged again. No content is copied.
     async fn files_told(&self, view: &View, glob: &str) -> Result<Option<Entry>> {
         let glob = fitting(glob)?;
         let mut changes = Vec::new();
@@ -181,7 +182,7 @@ impl Engine {
         Ok((!told.changes.is_empty()).then_some(Entry::FilesChanged(told)))
     }
 
-    /// The values of `view` whose keys begin with `prefix`, to be told again.
+    /// The values of `view` whose keys begin with `prefix`, to be logged again.
     async fn values_told(&self, view: &View, prefix: &str) -> Result<Option<Entry>> {
         let (found, _) = self.values_in(view, prefix, None, usize::MAX - 1).await?;
         let change = |found: Value| ValueChange { key: found.key, value: Some(found.value) };
@@ -215,7 +216,7 @@ fn fitting(glob: &str) -> Result<Glob, Invalid> {
     Glob::new(glob).map_err(|error| Invalid::body("inheritScope", format!("files:{glob}: {error}")))
 }
 
-/// The record of a spawned thread: what says where the work belongs goes along.
+/// The record of a spawned thread: the fields that say where the work belongs are copied.
 fn inherit(parent: &Thread, intent: &str, inherit: &Inherit) -> Record {
     let record = &parent.record;
     Record {

@@ -23,7 +23,7 @@ use crate::ground::plan::{Plan, tell_other, write};
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, Result, Show, Shown};
 
-/// The thread of a new subagent, and what it was given.
+/// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentThread {
     /// The thread.
@@ -60,7 +60,7 @@ impl Carry for Subagent {
             })
             .await?;
         let given = if told.repeated {
-            // What was given then, whatever became of the files.
+            // The files that were given then, even if they changed since.
             let before = Some(Position(told.place.first.0.saturating_sub(1)));
             let sent = engine.sent_files(thread, &self.attachments, before).await?;
             engine.receive(None, &Tally::default(), &sent).await?
@@ -71,7 +71,7 @@ impl Carry for Subagent {
     }
 }
 
-/// The plan: the child, and what its parent's registry says of it.
+/// The plan: the child, and its entry in the parent's registry.
 fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Result<Plan> {
     open_for(&parent, Change::Content)?;
     if parent.record.terminated.is_some() {
@@ -81,7 +81,7 @@ fn decide(parent: Thread, child: Child, birth: threadkeep_model::Create) -> Resu
     Ok(Plan::new(parent, vec![Entry::ChildChanged(child)]).with(birth))
 }
 
-/// What the registry of its parent says of a new subagent.
+/// The entry for a new subagent in its parent's registry.
 fn registered(subagent: &Subagent, id: ThreadId, created_at: Timestamp) -> Child {
     Child {
         reference: id,
@@ -141,7 +141,7 @@ impl Carry for NotifyParent {
             let checks = async {
                 engine.refuse_queueing(&parent, message.silent).await?;
                 let sent = engine.sent_files(thread, &self.attachments, None).await?;
-                // Nobody is asked to allow what is refused anyway.
+                // A change that is refused anyway asks for no approval.
                 engine.authorize(parent.id, Capability::CodeEdit).await?;
                 Ok(sent)
             };
@@ -267,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// The thread that this one works for, and what its registry says of this one.
+    /// The thread that this one works for, and this thread's entry in its registry.
     pub(crate) async fn registered_child(&self, thread: ThreadId) -> Result<Option<(Thread, Child)>> {
         let Some(parent) = self.parent_thread(thread).await? else { return Ok(None) };
         let child = self.find_child(parent.id, thread).await?;
@@ -282,7 +282,7 @@ impl Engine {
         }
     }
 
-    /// What takes a child out of the registry of the thread it works for, if that one lives and is not itself among
+    /// The commit that removes a child from the registry of its parent, if the parent exists and is not itself among
     /// `going`.
     pub(crate) async fn unregister(&self, child: &Thread, going: &[ThreadId]) -> Result<Option<ThreadCommit>> {
         let Some(parent) = child.record.parent_id.filter(|parent| !going.contains(parent)) else { return Ok(None) };
@@ -309,7 +309,7 @@ impl Engine {
     }
 }
 
-/// The first record of a subagent's thread: what describes the work goes along.
+/// The first record of a subagent's thread: the fields that describe the work are copied.
 fn begin_with(parent: &Thread, child: &Child, agent_id: Option<String>) -> Record {
     let record = &parent.record;
     Record {

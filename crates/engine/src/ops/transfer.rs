@@ -1,6 +1,6 @@
-//! `transfer`: asks to be allowed something, or lets agents do something without asking.
+//! `transfer`: asks for an approval, or lets agents act without asking.
 //!
-//! What came of it is read and answered next door, in `approvals` and `delegations`.
+//! Answers are read and given next door, in `approvals` and `delegations`.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Carry for Transfer {
     }
 }
 
-/// The plan: what `by` asks for or gives, under this id.
+/// The plan: the approval or delegation by `by`, under this id.
 fn decide(thread: Thread, transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> Result<Plan> {
     let entry = match transfer.direction {
         Direction::RequestApproval => Entry::ApprovalRequested(asked(transfer, id, by, now)),
@@ -74,7 +74,7 @@ fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalA
 }
 
 impl Engine {
-    /// What the caller asks for when it needs `capability` and has no authority for it.
+    /// The request made when the caller needs `capability` and has no authority for it.
     pub(crate) fn asked_for(&self, capability: Capability) -> ApprovalAsked {
         let world = &self.shared.world;
         let id = Uuid::from_chance(world.chance());

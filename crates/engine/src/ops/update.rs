@@ -40,7 +40,8 @@ pub(crate) fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
     Ok(record)
 }
 
-/// What to tell so that `before` becomes `after`. An assigned agent is told in its own words: a rollback restores it.
+/// The entries that turn `before` into `after`. An assigned agent has an entry of its own: a rollback restores
+/// it.
 pub(crate) fn changes(before: &Record, after: &Record) -> Vec<Entry> {
     let mut fields = before.changes_to(after);
     let assigned = fields.0.remove("agentId").map(|_| {

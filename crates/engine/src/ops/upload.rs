@@ -1,5 +1,6 @@
-//! Content of files that comes bit by bit. What is small stays in memory and goes with its commit; the rest is brought to
-//! the store as it comes, where the commit that writes the file finds it by its hash. Whatever is broken off is let go.
+//! Content of files that comes bit by bit. Small content stays in memory and goes with its commit; larger content
+//! goes to the store as it comes, where the commit that writes the file finds it by its hash. An interrupted
+//! upload is freed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,9 +57,9 @@ pub struct Upload {
     text: Text,
     /// The first part.
     head: Bytes,
-    /// What is in the store.
+    /// Bytes in the store.
     brought: u64,
-    /// What is not.
+    /// Bytes still in memory.
     part: BytesMut,
 }
 
@@ -139,7 +140,7 @@ impl FileContent {
         }
     }
 
-    /// Lets go of what the store holds for it: by now an entry names it, or none will.
+    /// Releases the store's hold on it: by now an entry names it, or none will.
     pub(crate) async fn let_go(&self) {
         match self {
             Self::Whole(_) => {}
@@ -149,7 +150,7 @@ impl FileContent {
 }
 
 impl Engine {
-    /// Begins content that comes bit by bit; what is dropped before it is written to a file leaves nothing.
+    /// Begins content that comes bit by bit; if it is dropped before it is written to a file, nothing is left.
     pub fn upload(&self) -> Upload {
         Upload {
             engine: self.clone(),
@@ -167,7 +168,7 @@ impl Upload {
     /// Adds the next bytes.
     ///
     /// # Errors
-    /// [`Code::TooLarge`] if a file cannot have so many; if the store cannot be written to.
+    /// [`Code::TooLarge`] if this is more than a file may have; if the store cannot be written to.
     pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         let max = self.engine.shared.limits.file_bytes_max;
         if self.brought + (self.part.len() + bytes.len()) as u64 > max as u64 {
@@ -199,7 +200,7 @@ impl Upload {
         Ok(FileContent::Uploaded(Uploaded { held, hash, size, head: self.head, is_text }))
     }
 
-    /// Brings to the store what is in memory.
+    /// Brings the bytes in memory to the store.
     async fn bring(&mut self) -> Result<Arc<Held>> {
         let held = match &self.held {
             Some(held) => Arc::clone(held),
@@ -225,7 +226,7 @@ impl Upload {
 }
 
 impl Held {
-    /// Ends the upload. What cannot be ended now is freed once it is old.
+    /// Ends the upload. If that fails now, its data is freed once it is old.
     async fn end(&self) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             drop(self.blobs.end_upload(self.upload).await);
@@ -234,7 +235,7 @@ impl Held {
 }
 
 impl Drop for Held {
-    /// Whoever sent it has gone: what it left is freed on the program's runtime, or, without one, by gc once it is old.
+    /// The sender has gone: its data is freed on the program's runtime, or, without one, by gc once it is old.
     fn drop(&mut self) {
         if self.ended.load(Ordering::Acquire) {
             return;
@@ -252,7 +253,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// Whether what comes bit by bit is UTF-8. A character may come in two parts.
+/// Whether content that comes bit by bit is UTF-8. A character may come in two parts.
 #[derive(Default)]
 struct Text {
     begun: Vec<u8>,

@@ -113,7 +113,7 @@ impl Engine {
     }
 }
 
-/// The plan, where `there` is what the key holds.
+/// The plan, where `there` is the present cell of the key.
 fn decide(thread: Thread, change: ValueChange, there: Option<&Cell>, if_version: Option<Version>) -> Result<Plan> {
     open_for(&thread, Change::Content)?;
     let current = there.map_or(Version::START, |cell| cell.position);

@@ -17,10 +17,10 @@ use crate::ground::beside;
 use crate::ground::policy::{Verb, standing};
 use crate::{Engine, Result};
 
-/// Threads that a search gives, unless it is told otherwise, and at most.
+/// Threads that a search gives: the default, and the maximum.
 const HITS: usize = 5;
 const HITS_MAX: usize = 100;
-/// Messages shown on either side of a hit, unless it is told otherwise, and at most.
+/// Messages shown on either side of a hit: the default, and the maximum.
 const CONTEXT: usize = 3;
 const CONTEXT_MAX: usize = 50;
 /// Most bytes of a question.
@@ -40,10 +40,10 @@ const LOOKED_AT: usize = 4;
 /// Threads that share a message of which it is said that they do.
 const SHARED_MAX: usize = 1_000;
 
-/// What to look for.
+/// A search: the question and its filters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
-    /// The question, in plain words. Quotation marks ask for words that stand one after the other.
+    /// The question, in plain words. Quotation marks ask for words in sequence.
     pub query: String,
     /// Only threads of this agent.
     pub agent: Option<String>,
@@ -59,11 +59,11 @@ pub struct Search {
     pub metadata: Option<Value>,
     /// Only threads with this tag.
     pub tag: Option<String>,
-    /// At most so many threads.
+    /// Most threads to return.
     pub limit: Option<usize>,
-    /// So many messages on either side of a hit.
+    /// Messages to show on either side of a hit.
     pub context: Option<usize>,
-    /// Also what threads do not show any more: rolled back, edited away, deleted.
+    /// Also messages that threads do not show any more: rolled back, edited away, deleted.
     pub include_superseded: bool,
 }
 
@@ -122,18 +122,18 @@ pub struct HitMessage {
     pub message: Message,
     /// Who speaks.
     pub role: Role,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
     /// Whether it is the one that answers.
     pub is_match: bool,
-    /// The bytes of the text that say what was asked.
+    /// The byte ranges of the text that match the question.
     pub highlights: Vec<Range<usize>>,
 }
 
 /// A thread while it is being looked at.
 struct Answer {
     thread: ThreadId,
-    /// Its messages that answer, with what the thread shows, and whether that is past.
+    /// Its messages that answer, with the thread's view of them, and whether that is past.
     scored: Vec<(Scored, Arc<Seen>, bool)>,
 }
 
@@ -150,7 +150,7 @@ struct Asking<'a> {
     shelf: &'a Shelf,
     question: &'a Question,
     threads: HashMap<ThreadId, Option<Arc<Seen>>>,
-    /// What was found, by thread.
+    /// The answers found, by thread.
     answers: BTreeMap<ThreadId, Answer>,
 }
 
@@ -241,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// Which threads pass, as a filter and, if they are few, one by one.
+    /// The threads that pass the filters, as a filter and, if they are few, one by one.
     async fn wanted_threads(
         &self,
         search: &Search,
@@ -344,7 +344,8 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Finds who shows a document, and how well it answers there. False if nobody does, or it does not.
+    /// Finds the threads that show a document, and how well it answers there. False if no thread does, or it does
+    /// not.
     async fn answer(&mut self, matches: &Matches, place: Place) -> Result<bool> {
         if self.question.has_phrases() && !self.has_phrases(place).await? {
             return Ok(false);
@@ -415,7 +416,7 @@ impl Asking<'_> {
         readers
     }
 
-    /// What a thread shows; none if it is gone, of another account, or not asked for.
+    /// The seen part of a thread; none if it is deleted, of another account, or not asked for.
     async fn seen(&mut self, id: ThreadId) -> Result<Option<Arc<Seen>>> {
         if let Some(known) = self.threads.get(&id) {
             return Ok(known.clone());
@@ -440,7 +441,7 @@ impl Asking<'_> {
         }))
     }
 
-    /// The best of what was found, opened.
+    /// The best answers, opened.
     async fn finish(mut self, limit: usize, context: usize) -> Result<Vec<Hit>> {
         let mut answers: Vec<(f32, Answer)> = Vec::new();
         for mut answer in std::mem::take(&mut self.answers).into_values() {
@@ -492,7 +493,7 @@ impl Asking<'_> {
         Ok(count)
     }
 
-    /// A message and what is said around it.
+    /// A message and the messages around it.
     async fn open(&self, seen: &Seen, place: Place, context: usize) -> Result<Vec<HitMessage>> {
         let located = self.engine.locate(&seen.view, self.shelf.message(place)).await?;
         let hit = self.engine.assemble(&located.base, located.item()).await?;

@@ -6,7 +6,7 @@ use crate::ground::beside;
 use crate::{Engine, Result};
 
 impl Engine {
-    /// What is wrong with the index, one sentence each, and at most so many. All of it can be made anew from the log.
+    /// The faults of the index, one sentence each, at most `max`. All of it can be made anew from the log.
     pub(crate) async fn check_index(&self, max: usize) -> Vec<String> {
         match self.look_at_volumes(max).await {
             Ok(findings) => findings,
@@ -39,7 +39,7 @@ impl Engine {
         Ok(findings)
     }
 
-    /// Empties an index in which something is wrong; it is filled again by whoever follows the log, or by a backfill.
+    /// Empties a damaged index; the follower of the log, or a backfill, fills it again.
     pub(crate) async fn repair_index(&self) -> Result<()> {
         if self.check_index(1).await.is_empty() {
             return Ok(());

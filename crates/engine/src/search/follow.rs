@@ -17,23 +17,23 @@ use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
 const REST: Duration = Duration::from_millis(250);
-/// How long nothing is looked at that no signal told of.
+/// Longest time between two looks without a signal.
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// Dropping what nobody sees takes one part in so many of the time.
+/// Dropping unseen documents takes at most one part in this many of the time.
 const TIDY_SHARE: u32 = 20;
-/// How often the feed is asked again for what it does not show yet. It waits a while each time.
+/// How often the feed is read again for entries it does not show yet. It waits a while each time.
 const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
 const BEHIND_COUNTED_MAX: usize = 1_000;
 
-/// How the index stands.
+/// The state of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStatus {
     /// Whether everything that happened is in it.
     pub caught_up: bool,
-    /// How many entries of the log were not looked at yet; 1,000 stands for that many or more.
+    /// How many entries of the log were not read yet; 1,000 means that many or more.
     pub behind: u64,
     /// Messages of this account in the index.
     pub messages: u64,
@@ -51,12 +51,12 @@ pub struct IndexStatus {
     pub dimensions: usize,
 }
 
-/// What a follower knows from one look at the feed to the next.
+/// State that a follower keeps between two looks at the feed.
 #[derive(Default)]
 struct Pace {
-    /// Whether the shelves of all accounts are in order, but for what comes.
+    /// Whether the shelves of all accounts are in order, except for new changes.
     all_were_seen: bool,
-    /// When what nobody sees may be dropped again.
+    /// When unseen documents may be dropped again.
     tidy_at: Option<Instant>,
 }
 
@@ -65,14 +65,15 @@ impl Pace {
         self.tidy_at.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// All threads are looked at each time: that takes its share of the time, and no more, however many are deleted. What
-    /// is deleted is not found meanwhile either.
+    /// Each time looks at all threads: that takes its share of the time, and no more, however many are deleted.
+    /// Deleted messages are not found meanwhile either.
     fn tidied(&mut self, began: Instant) {
         self.tidy_at = Some(Instant::now() + began.elapsed() * TIDY_SHARE);
     }
 }
 
-/// Whoever keeps the index up. It does not keep the engine: once nobody else does, it ends.
+/// The task that keeps the index up to date. It holds the engine weakly: when the last engine is dropped, it
+/// ends.
 struct Follower {
     shared: Weak<Shared>,
     caller: Arc<Caller>,
@@ -92,7 +93,7 @@ impl Follower {
         })
     }
 
-    /// Indexes what comes.
+    /// Indexes new entries.
     async fn index(&self, mut signal: Signal, tell: &impl Fn(Option<&Error>)) {
         let (mut trouble, mut pace) = (Trouble::default(), Pace::default());
         while let Some(engine) = self.engine() {
@@ -124,7 +125,7 @@ impl Follower {
     }
 }
 
-/// What went wrong last: it is told when it changes.
+/// The last error, so that a report is made only when it changes.
 #[derive(Default)]
 struct Trouble(Option<String>);
 
@@ -139,8 +140,8 @@ impl Trouble {
 }
 
 impl Engine {
-    /// Indexes everything that was not, and drops what no thread shows any more. It can be broken off and repeated.
-    /// `agent` only says whose messages are counted in the answer.
+    /// Indexes every entry that is not indexed yet, and drops documents that no thread shows. It can be interrupted
+    /// and repeated. `agent` only says whose messages are counted in the answer.
     ///
     /// # Errors
     /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
@@ -166,7 +167,7 @@ impl Engine {
             documents += step.documents;
             progress("messages indexed", documents, None);
             if !step.more {
-                // A feed may show what happened a moment later, because others are still writing.
+                // A feed may show an entry a moment late, because other commits are still under way.
                 let (_, note) = self.edition().await?;
                 if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
                     break;
@@ -180,7 +181,7 @@ impl Engine {
         Ok(Backfilled { embedded, cleaned })
     }
 
-    /// How the index stands, for this account.
+    /// The state of the index, for this account.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -188,7 +189,7 @@ impl Engine {
         self.status_of(Some(self.caller.account.clone())).await
     }
 
-    /// How the index stands, for all accounts together: for whoever operates the server.
+    /// The state of the index, for all accounts together: for the operator of the server.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -229,10 +230,10 @@ impl Engine {
         self.backfill(None, progress).await
     }
 
-    /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; with
-    /// several on one store, each does what the others did not.
+    /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; several
+    /// on one store share the work.
     ///
-    /// What goes wrong is tried again, and told: once for each thing, and with none when it goes well again.
+    /// Errors are retried and reported to `tell`: each new error once, and `None` on recovery.
     pub async fn run_index(self, tell: impl Fn(Option<&Error>)) {
         let follower = Follower {
             shared: Arc::downgrade(&self.shared),
@@ -249,7 +250,7 @@ impl Engine {
     async fn catch_up(&self, pace: &mut Pace) -> Result<()> {
         let _turn = self.shared.library().turn.lock().await;
         let (counted, mut changed) = (Counted::default(), BTreeSet::new());
-        // What was begun and not ended, here or by another process, may be of any account.
+        // Work that was begun and not ended, here or by another process, may be of any account.
         let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
         loop {
             let began = Instant::now();
@@ -297,7 +298,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops what nobody sees, and notes that it was done. Says how much there was of one account, or in all.
+    /// Drops the documents that no thread shows, and notes it. Returns how many there were, of one account or in all.
     async fn tidy_up(&self, counted: Option<Account>) -> Result<u64> {
         let dropped = match &counted {
             Some(account) => self.drop_unseen(Some(account.clone())).await?,
@@ -312,7 +313,7 @@ impl Engine {
         Ok(if counted.is_some() { dropped } else { others })
     }
 
-    /// Notes that nothing is left which nobody sees, unless more of the feed was read since `before`.
+    /// Notes that no unseen document is left, unless more of the feed was read since `before`.
     async fn note_tidy(&self, before: &Note) -> Result<()> {
         let (edition, note) = self.edition().await?;
         if before.untidy && note.cursor == before.cursor {
@@ -323,7 +324,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops from the index what the store freed, so that it is gone there too.
+    /// Drops documents from the index whose entries the store freed, so that they are gone there too.
     pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<()> {
         let (edition, note) = self.edition().await?;
         if edition == 0 {
@@ -331,7 +332,7 @@ impl Engine {
         }
         let _turn = self.shared.library().turn.lock().await;
         progress("search index", 0, None);
-        // What was not indexed yet is in no volume, and is not indexed any more once it is gone.
+        // Entries that are not indexed yet are in no volume, and once deleted they are never indexed.
         self.drop_unseen(None).await?;
         self.note_tidy(&note).await?;
         Ok(self.shared.stores.shelves.sweep().await?)

@@ -1,7 +1,8 @@
 //! Fills the shelves from the feed.
 //!
-//! An entry with text is one document on the shelf of the account whose thread it is, however many forks share it. What a
-//! thread sees of others that are deleted, or of another account, is put on its own account's shelf, once.
+//! An entry with text is one document on the shelf of the account whose thread it is, however many forks share
+//! it. Entries that a thread sees of deleted threads, or of another account, are put on its own account's shelf,
+//! once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,14 +25,14 @@ const READ_AT_ONCE: usize = 4_096;
 /// Entries of one segment that are read at once.
 const ENTRIES_AT_ONCE: usize = 1_000;
 
-/// What is being put on one shelf.
+/// The documents for one shelf.
 #[derive(Default)]
 struct Pile {
     strands: HashMap<SegmentId, Strand>,
     texts: Vec<Text>,
 }
 
-/// What one step brought.
+/// The result of one indexing step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Indexed {
     /// The accounts whose shelves have a new volume.
@@ -93,14 +94,14 @@ impl Engine {
         let note = Note { way: WAY, cursor, last: name, untidy }.encode();
         let change = Reshelving { edition, note, add, remove: Vec::new() };
         if !self.shared.stores.shelves.reshelve(change).await? {
-            // Somebody else read the same. What they put there counts; the rest is looked at again.
+            // Another process read the same part of the feed. Its result counts; the rest is read again.
             return Ok(Indexed { more: true, ..Indexed::default() });
         }
         Ok(Indexed { accounts, counted: count, documents, more })
     }
 
-    /// Whether the index was made as this program does, and belongs to this store, as far as can be told: what it read
-    /// last is there.
+    /// Whether this program's version made the index, and it belongs to this store, as far as can be told: the store
+    /// must hold the last entry it read.
     pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
         if note.cursor == 0 {
             return Ok(true);
@@ -112,7 +113,7 @@ impl Engine {
         let found = feed.feed(FeedCursor(note.cursor - 1), 1).await?;
         Ok(match found.first() {
             Some(item) if item.cursor.0 == note.cursor => name(item) == note.last,
-            // It was deleted meanwhile, and what is after it is there.
+            // It was deleted meanwhile, and the entries after it exist.
             Some(_) => true,
             None => feed.latest().await?.0 >= note.cursor,
         })
@@ -148,7 +149,7 @@ impl Engine {
     }
 }
 
-/// What tells a thing that happened from any other.
+/// A name that identifies one item of the feed.
 fn name(item: &FeedItem) -> String {
     match &item.news {
         FeedNews::Began(segment) => format!("began {}", segment.id),
@@ -157,7 +158,7 @@ fn name(item: &FeedItem) -> String {
     }
 }
 
-/// What the index has to know of a segment.
+/// The facts of a segment that the index needs.
 fn strand(segment: &Segment) -> Strand {
     let bounds = segment.link.map_or(Bounds::all(Position::START), |link| link.bounds);
     Strand {
@@ -209,7 +210,7 @@ impl Reading<'_> {
         pile.strands.entry(segment.id).or_insert_with(|| strand(segment));
     }
 
-    /// Puts what an entry says on the shelf of its thread's account.
+    /// Puts the text of an entry on the shelf of its thread's account.
     async fn put(&mut self, thread: &Thread, entry: &StoredEntry) -> Result<()> {
         let Some(text) = self.engine.text_in(entry).await? else { return Ok(()) };
         self.put_text(thread, text).await
@@ -231,7 +232,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Puts on the shelf of a thread's account what it sees of threads whose own shelf is another one, or none.
+    /// Puts entries on the shelf of a thread's account that it sees of threads with another shelf, or none.
     async fn inherit(&mut self, thread: &Thread, segment: &Segment) -> Result<()> {
         let lineage = self.engine.lineage(segment.id).await?;
         let mut bounds = Bounds::all(Position::END);
@@ -269,7 +270,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Puts what a segment says up to some bounds on a shelf, as far as it is not there.
+    /// Puts the texts of a segment up to some bounds on a shelf, as far as they are not there.
     async fn put_segment(&mut self, thread: &Thread, segment: &Segment, bounds: Bounds, shelf: &Shelf) -> Result<()> {
         let under_way: HashSet<MessageId> = match self.piles.get(&thread.account) {
             Some(pile) => pile.texts.iter().map(|text| text.carrier).collect(),
@@ -306,8 +307,8 @@ impl Reading<'_> {
     }
 }
 
-/// What the content of a volume that was just made says of itself; none if there is nothing in it, not even a segment: that
-/// a thread is a fork is known from there alone.
+/// The summary of a volume that was just made; none if it is empty. A volume with segments alone is not empty:
+/// only they tell that a thread is a fork.
 pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<Option<NewVolume>> {
     let volume = threadkeep_search::Volume::read(content.clone());
     let volume = volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;

@@ -1,4 +1,4 @@
-//! What an engine keeps of the index in memory: the shelves that were asked last.
+//! The engine's memory of the index: the shelves that were asked last.
 //!
 //! Volumes never change, so nothing here goes stale.
 
@@ -19,17 +19,17 @@ const KEPT_BYTES_MAX: usize = 512 << 20;
 /// How often a list of volumes is read again because one of them was merged into another meanwhile.
 const TRIES_MAX: usize = 8;
 
-/// What an engine remembers of the index.
+/// The parts of the index that an engine keeps in memory.
 #[derive(Default)]
 pub(crate) struct Library {
-    /// Volumes that somebody holds, so that each is in memory once.
+    /// Volumes in use, so that each is in memory once.
     volumes: Mutex<HashMap<u64, Weak<Volume>>>,
     shelves: Mutex<Kept>,
-    /// One at a time changes the index; whoever else does so from another process is found out by the edition.
+    /// Held while changing the index, one task at a time; the edition detects changes by other processes.
     pub(super) turn: tokio::sync::Mutex<()>,
     /// One at a time makes vectors.
     pub(super) embedding: tokio::sync::Mutex<()>,
-    /// Tells whoever makes vectors that some are missing.
+    /// Wakes the task that makes vectors: some are missing.
     pub(super) unembedded: Arc<Notify>,
     /// The volume for which vectors are being made: it is not merged meanwhile.
     in_work: Mutex<Option<u64>>,
@@ -107,14 +107,14 @@ impl Library {
 }
 
 impl Engine {
-    /// The shelf of an account as it is now, for somebody who asks. It is kept for the next question.
+    /// The shelf of an account as it is now, for a search. It is kept for the next question.
     pub(crate) async fn shelf(&self, account: &Account) -> Result<Arc<Shelf>> {
         let (ids, shelf) = self.shelf_once(account).await?;
         self.shared.library().shelves().keep(account, ids, &shelf, KEPT_BYTES_MAX);
         Ok(shelf)
     }
 
-    /// The same, without keeping it: for whoever looks at the shelves of all accounts.
+    /// The same, without keeping it: for work on the shelves of all accounts.
     pub(crate) async fn shelf_once(&self, account: &Account) -> Result<(Vec<u64>, Arc<Shelf>)> {
         for _ in 0..TRIES_MAX {
             let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
@@ -131,7 +131,7 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// Reads what changed on a shelf that is kept, so that the next question need not.
+    /// Reads the changes of a cached shelf, so that the next question need not.
     pub(crate) async fn refresh(&self, account: &Account) -> Result<()> {
         let is_kept = self.shared.library().shelves().shelves.contains_key(account);
         if is_kept {

@@ -1,13 +1,14 @@
-//! Search: finds conversations by what they say.
+//! Search: finds conversations by their text.
 //!
 //! - [`index`] reads the feed and fills the shelves, one for each account, in volumes that never change.
-//! - [`tidy`] merges small volumes, and drops what nobody sees any more; [`renew`] gives vectors to volumes that have none.
-//! - [`text`] says what of an entry is searched at all.
-//! - [`library`] keeps in memory what was read last.
-//! - [`ask`] answers questions; [`seen`] says what a thread shows, which is asked before anything counts as found.
-//! - [`follow`] does all of that for as long as it is let; [`check`] looks whether all is sound.
+//! - [`tidy`] merges small volumes, and drops documents that no thread shows; [`renew`] gives vectors to volumes
+//!   that have none.
+//! - [`text`] decides which part of an entry is searched.
+//! - [`library`] keeps recently read volumes in memory.
+//! - [`ask`] answers questions; [`seen`] checks that a thread still shows a document before it counts as found.
+//! - [`follow`] keeps the index up to date while it runs; [`check`] verifies the index.
 //!
-//! The index only ever says where to look: what is found is read from the log, as the thread shows it.
+//! The index only says where to look: results are read from the log, as the thread shows them.
 
 mod ask;
 mod check;
@@ -42,7 +43,7 @@ const VECTOR_REST: Duration = Duration::from_secs(10);
 /// The way in which texts are indexed, by number. An index that was made in another one is made anew.
 const WAY: u32 = 2;
 
-/// What the index notes of itself, with every change.
+/// The state of the index, written with every change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Note {
@@ -50,14 +51,14 @@ pub(crate) struct Note {
     way: u32,
     /// How far the feed was read.
     cursor: u64,
-    /// What was read there: an index that lies beside another store is told by it.
+    /// The last entry that was read: it shows if the index lies beside another store.
     last: String,
-    /// Whether threads were deleted or given away since what nobody sees was dropped.
+    /// Whether threads were deleted or given away since unseen documents were last dropped.
     untidy: bool,
 }
 
 impl Shared {
-    /// What searches keep in memory.
+    /// The searches' memory of the index.
     pub(crate) fn library(&self) -> &Library {
         self.room()
     }

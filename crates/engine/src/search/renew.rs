@@ -14,10 +14,10 @@ use crate::{Engine, Error, Result};
 
 /// Documents that are given to an embedder at once.
 const GIVEN_AT_ONCE: usize = 256;
-/// Documents of a volume that gets vectors as a whole. What is larger is divided first: if the work is broken off, so
-/// much of it is lost at most.
+/// Documents of a volume that gets vectors as a whole. A larger one is divided first: if the work is interrupted,
+/// at most this much of it is lost.
 const DOCUMENTS_MAX: usize = 4_096;
-/// How often what others changed meanwhile is looked at again.
+/// How often the work is tried again after changes by others.
 const TRIES_MAX: usize = 16;
 
 impl Engine {
@@ -29,7 +29,7 @@ impl Engine {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let embedder = self.embedder();
         let model = &embedder.model().id;
-        // The smallest first: that is what was just said, or what was just divided, before it is merged again.
+        // The smallest first: it holds the newest messages, or was just divided, and is not merged again yet.
         let without = rows.into_iter().filter(|row| row.documents > 0 && row.model != *model);
         let Some(row) = without.min_by_key(|row| (row.documents, row.id)) else { return Ok(false) };
         let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
@@ -56,7 +56,7 @@ impl Engine {
         for docs in docs.chunks(GIVEN_AT_ONCE) {
             let mut texts = Vec::with_capacity(docs.len());
             for doc in docs {
-                // What is gone from the log is found by nobody, whatever its vector.
+                // A document that is gone from the log is never found, so its vector does not matter.
                 let text = match self.entry_at(volume.carrier(*doc)).await? {
                     Some(entry) => self.text_in(&entry).await?,
                     None => None,

@@ -1,4 +1,4 @@
-//! What a thread shows, as far as the index has to know: asked before anything counts as found.
+//! The part of a thread that the index needs: checked before a document counts as found.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,13 +21,13 @@ pub(crate) struct Seen {
 }
 
 impl Engine {
-    /// What `thread` shows now.
+    /// The seen part of `thread` now.
     pub(crate) async fn what_shows(&self, thread: Thread) -> Result<Seen> {
         let view = self.view(thread.id, &thread.head, None).await?;
         self.shown_by(thread, view).await
     }
 
-    /// What `thread` showed at a version.
+    /// The seen part of `thread` at a version.
     pub(crate) async fn what_showed(&self, thread: Thread, at: Position) -> Result<Seen> {
         let view = self.view(thread.id, &thread.head, Some(at)).await?;
         self.shown_by(thread, view).await
@@ -54,7 +54,7 @@ impl Engine {
 }
 
 impl Seen {
-    /// Whether the thread shows what a document says.
+    /// Whether the thread shows the entry of a document.
     pub(crate) fn shows(&self, shelf: &Shelf, at: Place) -> bool {
         let (message, carrier) = (shelf.message(at), shelf.carrier(at));
         if self.deleted.contains(&message.position) {

@@ -1,4 +1,4 @@
-//! What is searched of an entry.
+//! The part of an entry that is searched.
 
 use threadkeep_model::{Entry, Kind, MessageBody, MessageId, Role, Timestamp};
 use threadkeep_search::{Document, Form};
@@ -9,14 +9,14 @@ use crate::{Engine, Result};
 /// Characters of a message that its vector is made of.
 const EMBEDDED_CHARS: usize = 600;
 
-/// What somebody said, on its way to a shelf.
+/// The text of a message, on its way to a shelf.
 pub(crate) struct Text {
     pub(crate) message: MessageId,
     pub(crate) carrier: MessageId,
     form: Form,
     role: Role,
     time: Timestamp,
-    /// The name of whoever said it, if that is more than the role's.
+    /// The speaker's name, if it says more than the role.
     name: Option<String>,
     pub(crate) text: String,
 }
@@ -27,7 +27,7 @@ impl Text {
         Document { message, carrier, form, role, time, name: name.as_deref(), text }
     }
 
-    /// What its vector is made of. Who said it is half of what a question about a person is after.
+    /// The text for the vector. It includes the speaker: questions about a person depend on it.
     pub(crate) fn embedded(&self) -> String {
         let text = embedded(&self.text);
         match &self.name {
@@ -43,7 +43,7 @@ pub(crate) fn embedded(text: &str) -> &str {
 }
 
 impl Engine {
-    /// What an entry says, if it is searched: what users and assistants say, and not in silence.
+    /// The searched text of an entry, if any: messages of users and assistants that are not silent.
     pub(crate) async fn text_in(&self, entry: &StoredEntry) -> Result<Option<Text>> {
         let carrier = MessageId { segment: entry.segment, position: entry.position };
         let of = |body: MessageBody, form: Form, message: MessageId, time: Timestamp| {

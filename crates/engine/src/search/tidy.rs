@@ -1,4 +1,4 @@
-//! Keeps the shelves in order: few volumes, and nothing that nobody sees.
+//! Keeps the shelves in order: few volumes, and no documents that no thread shows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{Engine, Error, Result};
 const MERGED_AT_ONCE: usize = 6;
 /// Volumes with more documents are not merged any more.
 const DOCUMENTS_MAX: u64 = 65_536;
-/// How often what others changed meanwhile is looked at again.
+/// How often the work is tried again after changes by others.
 const TRIES_MAX: usize = 16;
 
 impl Engine {
@@ -37,12 +37,12 @@ impl Engine {
         let (content, _) = merged.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
         let add = new_volume(account, content)?.into_iter().collect();
         let change = Reshelving { edition, note: note.encode(), add, remove: ids };
-        // If another process was faster, what it left is looked at next.
+        // If another process was faster, its result is looked at next.
         self.shared.stores.shelves.reshelve(change).await?;
         Ok(true)
     }
 
-    /// Drops what no living thread sees any more from the shelf of one account, or of all. Says how many documents.
+    /// Drops documents that no existing thread sees from the shelf of one account, or of all. Returns how many.
     pub(crate) async fn drop_unseen(&self, of: Option<Account>) -> Result<u64> {
         let rows = self.shared.stores.shelves.volumes(of).await?;
         let accounts: HashSet<Account> = rows.into_iter().map(|row| row.account).collect();
@@ -96,7 +96,7 @@ impl Engine {
         Ok(done.then_some(dropped))
     }
 
-    /// What is still seen of segments whose threads are deleted, or belong to another account.
+    /// The parts still seen of segments whose threads are deleted, or belong to another account.
     async fn unseen(&self, account: &Account, shelf: &Shelf) -> Result<Unseen> {
         let mut living: HashMap<ThreadId, bool> = HashMap::new();
         let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
@@ -117,7 +117,7 @@ impl Engine {
         if strands.is_empty() {
             return Ok(Unseen::default());
         }
-        // Whatever any living thread sees of them, now or in a branch that it left, stays.
+        // Documents that any existing thread sees, now or in an abandoned branch, stay.
         for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
             if strand.parent.is_none() || strands.contains_key(&strand.segment) {
                 continue;

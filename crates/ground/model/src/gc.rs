@@ -10,7 +10,7 @@ use crate::{Bounds, Position, Segment, SegmentId, ThreadId};
 /// them. Segments of deleted threads are seen as far as the links of others reach.
 pub fn reachable(segments: &[Segment], living: &HashSet<ThreadId>) -> HashMap<SegmentId, Bounds> {
     let mut order: Vec<&Segment> = segments.iter().collect();
-    // Positions rise along every lineage, so each segment comes before what it grew from.
+    // Positions rise along every lineage, so each segment comes before the one it grew from.
     order.sort_by_key(|segment| std::cmp::Reverse(segment.first));
     let mut reach: HashMap<SegmentId, Bounds> = HashMap::new();
     for segment in order {

@@ -1,6 +1,6 @@
-//! What goes to disk has a golden file. Old goldens stay as they are: an entry that was written once is readable for
-//! ever. A new kind or format gets a new file; `BLESS=1 cargo test -p threadkeep-model --test goldens` writes the
-//! files that are missing, and never changes one.
+//! Every format on disk has a golden file. Old goldens stay as they are: an entry that was written once is
+//! readable for ever. A new kind or format gets a new file; `BLESS=1 cargo test -p threadkeep-model --test
+//! goldens` writes the files that are missing, and never changes one.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What all rows share: sizes, a place for stores, a runtime, and the way loads are described.
+//! Shared by all rows: sizes, a place for stores, a runtime, and the way loads are described.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ pub(crate) const STORE_VARIABLE: &str = "THREADKEEP_BENCH_STORE";
 pub(crate) const TEXT_BYTES: usize = 1_024;
 /// Clients that wait at the same time, where there are many.
 pub(crate) const CLIENTS: usize = 64;
-/// Slices of a round. Those that are measured beside each other take turns at every slice, so that whatever else the
-/// machine does meets all of them.
+/// Slices of a round. Rows that are measured beside each other take turns at every slice, so that other load on
+/// the machine meets all of them.
 pub(crate) const SLICES: usize = 4;
 const WORKERS: usize = 2;
 
@@ -95,18 +95,18 @@ impl Load {
     }
 }
 
-/// Somebody who keeps threads.
+/// A system that keeps threads.
 pub(crate) trait Keeper {
     /// Does the appends of `load`; returns once all of them are durable.
     fn append(&self, bench: &Bench, load: Load) -> Result<()>;
 
-    /// What they cost.
+    /// Measures the cost of the load's operations.
     fn measure(&self, bench: &Bench, load: Load) -> Result<Spent> {
         Spent::on(load.clients * load.each, || self.append(bench, load))
     }
 }
 
-/// What all rows share.
+/// State shared by all rows.
 pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
     pub(crate) sizes: Sizes,
@@ -147,7 +147,7 @@ impl Bench {
         matches!(self.home, Home::Server(_))
     }
 
-    /// What is measured beside us is written by hand on this.
+    /// The store that the opponents written by hand use.
     pub(crate) fn by_hand_on(&self) -> &'static str {
         match self.home {
             Home::Folder(_) => "sqlite",
@@ -155,7 +155,7 @@ impl Bench {
         }
     }
 
-    /// A new place for the stores of one row, one at a time; what is in it goes when it is dropped.
+    /// A new place for the stores of one row, one at a time; its content is removed when it is dropped.
     pub(crate) fn room(&self) -> Result<Room> {
         match &self.home {
             Home::Folder(folder) => Ok(Room::Folder(tempfile::tempdir_in(folder)?)),
@@ -202,7 +202,7 @@ impl Room {
         }
     }
 
-    /// Lets a server do now what it would do in a moment. A file is settled once it is closed.
+    /// Lets a server do its pending work now. A file is settled once it is closed.
     pub(crate) fn settle(&self) -> Result<()> {
         match self {
             Self::Folder(_) => Ok(()),
@@ -228,7 +228,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What our own store weighs there.
+    /// The size of our own store there.
     pub(crate) fn bytes(&self) -> Result<u64> {
         match self {
             Self::File(path) => Ok(std::fs::metadata(path)?.len()),
@@ -237,7 +237,7 @@ impl Place {
     }
 }
 
-/// The text of message `n`: [`TEXT_BYTES`] of words, ready made, so that making it costs nobody anything.
+/// The text of message `n`: [`TEXT_BYTES`] of words, made in advance, so that making it adds to no measurement.
 pub(crate) fn text(n: usize) -> &'static str {
     static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| (0..256).map(words).collect());
     &TEXTS[n % TEXTS.len()]

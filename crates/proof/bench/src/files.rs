@@ -1,5 +1,5 @@
-//! Files: what forks, spawns and rollbacks of a thread with many of them cost beside an append, and how fast they are
-//! searched beside ripgrep and a walk over the same files on disk. All in one run.
+//! Files: the cost of forks, spawns and rollbacks of a thread with many files beside an append, and the speed of
+//! searches beside ripgrep and a walk over the same files on disk. All in one run.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::ours::Ours;
 
 /// Files that are written in one commit while a thread is filled.
 const WRITTEN_AT_ONCE: usize = 250;
-/// What a fork, a spawn or a rollback may cost beside an append, and a search beside its opponent.
+/// The allowed cost of a fork, a spawn or a rollback beside an append, and of a search beside its opponent.
 const APPENDS_MAX: f64 = 4.0;
 const SEARCH_TIMES_MAX: f64 = 2.0;
 

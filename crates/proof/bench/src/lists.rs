@@ -1,8 +1,8 @@
 //! Lists by every filter, beside the unfiltered list, in one run.
 //!
-//! Two accounts have the threads: in one half of them each differ in everything that can be asked, in the other a few.
-//! What is rare lies among the newest or among the oldest. Where a filter has only two values, threads of the second
-//! account are changed in between.
+//! Two accounts have the threads: in one half of them each differ in every field that can be filtered, in the
+//! other a few. Rare values lie among the newest or among the oldest. Where a filter has only two values, threads
+//! of the second account are changed in between.
 
 use std::io::Write;
 use std::ops::Range;
@@ -33,7 +33,8 @@ const CHANGED_AT_ONCE: usize = 500;
 /// Over which time the threads are spread: about two years.
 const SPAN_MICROS: i64 = 730 * 86_400_000_000;
 const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
-/// What a list may take: so many times the unfiltered one, or so long; by title and metadata so long.
+/// The time allowed for a list: a multiple of the unfiltered one, or a fixed time; by title and metadata a fixed
+/// time.
 const TIMES_MAX: f64 = 5.0;
 const MICROS_MAX: f64 = 500.0;
 const TEXT_MICROS_MAX: f64 = 5_000.0;
@@ -126,7 +127,7 @@ impl Set {
     }
 }
 
-/// What is asked.
+/// A filter of the list, with its name.
 type Filter = (&'static str, fn(Set, &Times) -> List);
 
 /// When the threads of a set were born and changed: ranges that hold just them.
@@ -308,7 +309,7 @@ fn with_tags(set: Option<Set>, rank: usize) -> String {
     format!(r#"{{"part":{{"of":"{word}"}},"n":{rank},"tags":["{word}"]}}"#)
 }
 
-/// Sets or clears what has only two values, without moving the threads in lists.
+/// Sets or clears fields with only two values, without moving the threads in lists.
 fn change(bench: &Bench, ours: &Ours, own: &mut [Thread], ranks: Range<usize>, name: &str, on: bool) -> Result<()> {
     for some in own[ranks].chunks_mut(CHANGED_AT_ONCE) {
         let writes = some.iter_mut().map(|thread| {

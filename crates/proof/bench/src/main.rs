@@ -1,7 +1,8 @@
 //! Measures Threadkeep beside hand-written code, in one run.
 //!
-//! `rows` has a file for each thing that is measured, `opponents` what it is measured beside, `meter` the instruments
-//! and `report` the table; `bench` is what they share, on files or on a `server`; `http` measures our server. The README says how to read it.
+//! `rows` has a file for each measurement, `opponents` the systems to compare with, `meter` the instruments and
+//! `report` the table; they share `bench`, on files or on a `server`; `http` measures our server. The README says
+//! how to read it.
 
 mod bench;
 mod files;
@@ -26,7 +27,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench::{Bench, STORE_VARIABLE};
 use crate::report::Report;
 
-/// Whatever goes wrong here ends the run.
+/// Every error here ends the run.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -248,7 +249,7 @@ impl PlaceArgs {
             Some(url) if self.is_server() => Bench::on_server(url, self.quick, rounds),
             Some(url) => match url.strip_prefix("sqlite:") {
                 Some(path) if !path.is_empty() => Bench::on_files(Some(Path::new(path)), self.quick, rounds),
-                // What it is instead may hold a password.
+                // The value may hold a password, so it is not shown.
                 _ => Err("--store cannot be measured: use sqlite:FOLDER or postgres://user@host/database".into()),
             },
         }

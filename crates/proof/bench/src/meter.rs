@@ -13,7 +13,7 @@ use crate::Result;
 /// and files are smaller.
 const PAGE_BYTES: usize = 8_192;
 
-/// What a number of operations cost.
+/// The cost of a number of operations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
     operations: f64,
@@ -25,7 +25,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Does `work`, which consists of `operations`, and tells what it cost.
+    /// Does `work`, which consists of `operations`, and returns its cost.
     pub(crate) fn on(operations: usize, work: impl FnOnce() -> Result<()>) -> Result<Self> {
         let before = Reading::now();
         work()?;
@@ -108,7 +108,7 @@ pub(crate) fn typical_micros(times: usize, mut work: impl FnMut() -> Result<()>)
     Ok(median(&micros))
 }
 
-/// The one of `values` below which so many of a hundred lie.
+/// The value below which this percentage of `values` lies.
 pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -126,13 +126,13 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Other processes: what they spent, and how they are told to end.
+/// Other processes: their cost, and the signals that end them.
 pub(crate) mod process {
     use std::time::Duration;
 
     use crate::Result;
 
-    /// What a process can be sent.
+    /// The signals for a process.
     #[derive(Debug, Clone, Copy)]
     pub(crate) enum Signal {
         /// It is asked to end.
@@ -151,7 +151,7 @@ pub(crate) mod process {
         }
     }
 
-    /// Bytes that stand in the status of `process` under `name`, such as `VmRSS:`.
+    /// The bytes in the status of `process` under `name`, such as `VmRSS:`.
     pub(crate) fn memory_of(process: u32, name: &str) -> Result<u64> {
         const KIB: u64 = 1_024;
         let path = format!("/proc/{process}/status");
@@ -179,7 +179,7 @@ mod calls {
     /// User and system time of another process, by a clock that counts in nanoseconds.
     pub(super) fn cpu_of(process: u32) -> std::io::Result<Duration> {
         let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: both calls fill in what they are given, and it lives longer than they do.
+        // SAFETY: both calls fill in variables that live longer than the calls.
         let failed = unsafe {
             libc::clock_getcpuclockid(process.cast_signed(), &raw mut clock) != 0
                 || libc::clock_gettime(clock, &raw mut time) != 0

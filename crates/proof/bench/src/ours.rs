@@ -41,7 +41,7 @@ impl Ours {
         Ok(Self { engine, threads: Vec::new(), stores, world })
     }
 
-    /// A store with so many new threads.
+    /// A store with this many new threads.
     pub(crate) fn with_threads(bench: &Bench, place: &Place, threads: usize) -> Result<Self> {
         let mut ours = Self::open(place)?;
         for n in 0..threads {
@@ -68,7 +68,7 @@ impl Ours {
         Engine::new(self.stores.clone(), Arc::clone(&self.world), Limits::default())
     }
 
-    /// Appends so many messages to `thread`, in batches.
+    /// Appends this many messages to `thread`, in batches.
     pub(crate) fn fill(&self, bench: &Bench, thread: ThreadId, messages: usize) -> Result<()> {
         let numbers: Vec<usize> = (0..messages).collect();
         for batch in numbers.chunks(BATCH) {
@@ -78,7 +78,7 @@ impl Ours {
         Ok(())
     }
 
-    /// Appends so many messages to each thread, one after the other: on disk every message has one of each other
+    /// Appends this many messages to each thread, one after the other: on disk every message has one of each other
     /// thread for neighbours. A commit holds one message a thread, so that it does not take minutes.
     pub(crate) fn fill_interleaved(&self, bench: &Bench, messages: usize) -> Result<()> {
         let clients = (0..WAITING).map(|client| {

@@ -1,4 +1,4 @@
-//! What was measured, as a table for people or as JSON lines.
+//! The results, as a table for people or as JSON lines.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ impl FromIterator<f64> for Series {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Syncs,
@@ -73,14 +73,14 @@ impl Unit {
     }
 }
 
-/// What a number should be.
+/// The target for a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Aim {
     /// This, to one decimal place.
     About(f64),
     AtMost(f64),
     AtLeast(f64),
-    /// At least so many times what was written by hand.
+    /// At least this many times the opponent written by hand.
     ByHandTimes(f64),
 }
 
@@ -122,7 +122,7 @@ impl Line {
         Self { row, measure: measure.into(), unit, ours, by_hand: None, json_lines: None, aim: None }
     }
 
-    /// Beside what was written by hand on the same kind of store.
+    /// Beside the opponent written by hand on the same kind of store.
     pub(crate) fn by_hand(mut self, series: Series) -> Self {
         self.by_hand = Some(series);
         self
@@ -138,13 +138,13 @@ impl Line {
         self.aim_if(true, aim)
     }
 
-    /// An aim that stands only for some stores.
+    /// An aim that holds only for some stores.
     pub(crate) fn aim_if(mut self, stands: bool, aim: Aim) -> Self {
         self.aim = stands.then_some(aim);
         self
     }
 
-    /// Ours beside what was written by hand.
+    /// Our number divided by that of the opponent written by hand.
     fn ratio(&self) -> Option<f64> {
         self.by_hand.as_ref().map(|series| self.ours.over(series).median()).filter(|ratio| ratio.is_finite())
     }

@@ -1,5 +1,5 @@
-//! Search: how fast messages are indexed, how large the index is, how soon a question is answered, and what following the
-//! log costs those who append.
+//! Search: how fast messages are indexed, how large the index is, how soon a question is answered, and how much
+//! following the log slows appends.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct Sizes {
     pub(crate) trickle: usize,
     /// Questions of each kind.
     pub(crate) questions: usize,
-    /// Messages that are appended with and without somebody who follows.
+    /// Messages that are appended with and without a follower.
     pub(crate) appends: usize,
     /// Forks of a thread with a thousand messages.
     pub(crate) forks: usize,
@@ -137,7 +137,7 @@ fn word(rank: u64) -> String {
     word
 }
 
-/// Appends so many messages, to threads of a hundred each.
+/// Appends this many messages, to threads of a hundred each.
 fn fill(bench: &Bench, engine: &Engine, first: usize, count: usize) -> Result<Vec<ThreadId>> {
     let numbers: Vec<usize> = (first..first + count).collect();
     let mut threads = Vec::new();
@@ -209,7 +209,7 @@ fn forks(bench: &Bench, engine: &Engine, sizes: &Sizes, single: Single<'_>) -> R
     single("forks", "bytes of the index a fork", "bytes", grown, Some(100.0))
 }
 
-/// Appends with and without somebody who follows the log, and how soon that one has caught up.
+/// Appends with and without a follower of the log, and how soon the follower has caught up.
 fn following(bench: &Bench, sizes: &Sizes, json: bool) -> Result<()> {
     let rate = |follow: bool| -> Result<(f64, f64)> {
         let room = bench.room()?;

@@ -81,7 +81,7 @@ struct Answer<'a> {
     score: f32,
 }
 
-/// A clock that shows what it was set to: messages were said when their file says so.
+/// A clock that shows the time it was set to: messages get the times in their file.
 #[derive(Default)]
 struct SetWorld(AtomicI64);
 

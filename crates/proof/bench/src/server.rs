@@ -119,7 +119,7 @@ impl Server {
         }
     }
 
-    /// Which server this is, what it promises, and how far away it is.
+    /// The server's version, its durability settings, and its distance.
     pub(crate) fn about(&self) -> Result<String> {
         let client = self.wait(self.connect())?;
         let ask = |sql: &str| self.wait(async { Ok(client.query_one(sql, &[]).await?) });
@@ -138,7 +138,7 @@ impl Server {
         Ok(shown.join("; "))
     }
 
-    /// What went wrong, without the password.
+    /// The error, without the password.
     fn explain(&self, error: &tokio_postgres::Error) -> String {
         let reason = match error.as_db_error() {
             Some(said) => said.message().to_owned(),

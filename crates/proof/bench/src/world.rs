@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use threadkeep::{SystemWorld, Timestamp, World};
 
-/// A clock that moves on by the same step each time somebody looks at it.
+/// A clock that moves on by the same step at each reading.
 pub(crate) struct SteppingWorld {
     now_micros: AtomicI64,
     step_micros: i64,

@@ -1,4 +1,4 @@
-//! Everything that is measured can be measured. Nothing is timed here: that is what a full run is for.
+//! Every measurement runs. Nothing is timed here: a full run does that.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ fn run(args: &[&str]) -> Output {
     output
 }
 
-/// What a run that went well printed, line by line.
+/// The output of a successful run, line by line.
 fn objects(output: Output) -> Vec<Value> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("text");
@@ -55,7 +55,7 @@ fn a_quick_run_gives_every_row_with_finite_numbers() {
     assert_eq!(quick_run("sqlite", &["--rounds", "2"]), expected.map(|(row, lines)| (row.to_owned(), lines)).into());
 }
 
-/// One bench at a time on the server: what one leaves there is told from what another one uses.
+/// One bench at a time on the server: leftovers of one must not be mistaken for the data of another.
 static ON_THE_SERVER: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]

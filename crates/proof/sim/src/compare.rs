@@ -1,4 +1,4 @@
-//! Readers and followers, and the comparison of what a thread shows with the model.
+//! Readers and followers, and the comparison of threads with the model.
 
 use threadkeep::{Error, Message, MessageId, Page, Position, ThreadId};
 use threadkeep_model::Kind;
@@ -23,7 +23,7 @@ impl Run {
         }
     }
 
-    /// Everybody who reads page by page reads one more: they see what there was when they began.
+    /// Every reader reads one more page: it sees the state from when it began.
     pub(crate) async fn read_on(&mut self) {
         let context = self.context();
         for mut reading in std::mem::take(&mut self.readings) {

@@ -1,4 +1,4 @@
-//! A store that fails when it is told to: before a commit, so that nothing was kept, or after it, so that the
+//! A store that fails on demand: before a commit, so that nothing was kept, or after it, so that the
 //! acknowledgement is lost.
 
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ enum Fault {
 }
 
 impl Faults {
-    /// Every so many commits one fails, by chance; never for 0.
+    /// One in `n` commits fails, by chance; none for 0.
     pub fn one_in(n: u64, seed: u64) -> Self {
         Self(Arc::new(Mutex::new((Chance::new(seed), n))))
     }

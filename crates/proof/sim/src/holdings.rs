@@ -1,4 +1,4 @@
-//! Operations on what a thread holds beside its conversation, and spawning, which shares it in part.
+//! Operations on a thread's files and values, and spawning, which shares them in part.
 
 use threadkeep::{
     DeleteFile, Error, FilePath, Files, Inherit, InheritItem, Json, MoveFile, NewFile, Position, RollbackTo, SetValue,
@@ -13,7 +13,7 @@ use crate::run::{Run, Settled};
 const PATHS: [&str; 5] = ["/a.txt", "/b.txt", "/d/a.txt", "/d/b.txt", "/d/e/c.txt"];
 /// The values there can be.
 const KEYS: [&str; 4] = ["k0", "k1", "m0", "m1"];
-/// What a part of the files is called.
+/// The glob for a part of the files.
 const BELOW: &str = "d/**";
 /// How the keys of a part of the values begin.
 const PREFIX: &str = "k";
@@ -67,7 +67,7 @@ impl Run {
         }
     }
 
-    /// One file is what it was at some version.
+    /// Restores one file as it was at some version.
     pub(crate) async fn restore_file(&mut self, thread: ThreadId) {
         let name = self.some_path();
         let known = self.model.thread(thread).clone();
@@ -126,7 +126,7 @@ impl Run {
         held
     }
 
-    /// A thread with all, some or nothing of what this one holds.
+    /// Spawns a thread with all, some or nothing of this one's state.
     pub(crate) async fn spawn(&mut self, thread: ThreadId) {
         use InheritItem::{Files, Messages, Skills, Values};
         let parent = self.model.thread(thread).now.clone();
@@ -162,7 +162,7 @@ impl Run {
         };
         self.log_rest(thread).await;
         assert_eq!(child.record.parent_id, Some(thread), "{}", self.context());
-        // What the link does not show is told first: another agent, or a part of what there is.
+        // State that the link does not show is logged first: another agent, or a part of the files and values.
         let mut told = self.after(child.id, 0).await;
         told.retain(|(place, ..)| place.segment == child.head.segment);
         let birth = child.head.version.0 - told.len() as u64;

@@ -1,8 +1,8 @@
 //! Simulated worlds: whole histories by seed, checked against a small model.
 //!
-//! [`Chance`] and [`SimWorld`] make time and chance repeatable. [`Model`] is what a thread ought to show, written
-//! as simply as it can be said. [`Faulty`] is a store that fails when it is told to. [`simulate`] runs a random
-//! history on a real store and compares after every step.
+//! [`Chance`] and [`SimWorld`] make time and chance repeatable. [`Model`] is the expected state of a thread, as
+//! simple as possible. [`Faulty`] is a store that fails on demand. [`simulate`] runs a random history on a real
+//! store and compares after every step.
 
 mod chance;
 mod compare;

@@ -1,5 +1,4 @@
-//! Merges, and what they ought to come to: for every file and every value, what the two sides made of what they had in
-//! common.
+//! Merges, and their expected results: for every file and every value, from the two sides and their common base.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +9,15 @@ use threadkeep_model::{ConflictStrategy, FileStrategy, Kind, MergeBase, MergeSta
 use crate::model::{Cells, Held, MergeScope, ModelMerge};
 use crate::run::{Run, Settled};
 
-/// What a merge ought to come to.
+/// The expected result of a merge.
 struct Expected {
     held: Held,
-    /// The names of what is in conflict with a source, and whether the strategy settles it.
+    /// The names in conflict with a source, and whether the strategy settles it.
     conflicts: BTreeMap<(ThreadId, String), bool>,
     bases: Vec<Base>,
 }
 
-/// What two sides ought to be compared with.
+/// The expected base of a merge.
 #[derive(Debug, PartialEq)]
 enum Base {
     Shared,
@@ -61,7 +60,7 @@ impl MergeScope {
         }
     }
 
-    /// `below` with what this is about as it is in `above`.
+    /// Replaces the part of `below` in this scope by that of `above`.
     fn over(self, below: &mut Held, above: &Held) {
         let files = above.files.iter().filter(|(path, _)| self.has_file(path));
         below.files.retain(|path, _| !self.has_file(path));
@@ -160,7 +159,7 @@ impl Run {
         assert_eq!(is_conflicted, is_open, "{context}: {:?}", merged.status);
     }
 
-    /// What merging `sources` ought to come to. Of two values, which one is later is asked of the answer.
+    /// The expected result of merging `sources`. The answer tells which of two values is later.
     fn expected(
         &mut self,
         thread: ThreadId,
@@ -196,8 +195,8 @@ impl Run {
         expected
     }
 
-    /// What two threads have in common: what they share, and over it what they took from each other, as far as that is in
-    /// view.
+    /// The common state of two threads: their shared history, and over it the merges between them, as far as they are
+    /// in view.
     fn base(&mut self, target: ThreadId, source: ThreadId) -> (Base, Held) {
         let (ours, theirs) = (self.model.thread(target).clone(), self.model.thread(source).clone());
         let files = ours.now.held.file_trail.parting(&theirs.now.held.file_trail);
@@ -239,7 +238,7 @@ fn put(cells: &mut Cells, name: &str, content: Option<String>) {
     }
 }
 
-/// Base, ours and theirs: what they come to, if only one side changed it.
+/// Base, ours and theirs: the result, if only one side changed it.
 fn one_side([base, ours, theirs]: [Option<&String>; 3]) -> Option<Option<String>> {
     if theirs == base || ours == theirs {
         Some(ours.cloned())
@@ -250,7 +249,7 @@ fn one_side([base, ours, theirs]: [Option<&String>; 3]) -> Option<Option<String>
     }
 }
 
-/// What becomes of a file, and whether it is settled if it is in conflict.
+/// The result for a file, and whether a conflict is settled.
 fn merge_file(sides: [Option<&String>; 3], strategy: FileStrategy) -> (Option<String>, Option<bool>) {
     if let Some(settled) = one_side(sides) {
         return (settled, None);
@@ -276,7 +275,7 @@ fn merge_file(sides: [Option<&String>; 3], strategy: FileStrategy) -> (Option<St
     }
 }
 
-/// What becomes of a value, and whether it is settled if it is in conflict.
+/// The result for a value, and whether a conflict is settled.
 fn merge_value(
     sides: [Option<&String>; 3],
     strategy: StateStrategy,

@@ -1,4 +1,4 @@
-//! The reference model: what threads ought to show, as plainly as it can be said.
+//! The reference model: the state that threads should show, as simple as possible.
 //!
 //! Every thread has its own copy of everything. History and view are apart: the view is a list of messages, and a
 //! snapshot of it is kept for every version.
@@ -14,9 +14,9 @@ use threadkeep_model::Kind;
 pub struct Item {
     /// Its id.
     pub id: MessageId,
-    /// The appended message whose slot it stands in; its own id if it was appended.
+    /// The appended message whose slot it is in; its own id if it was appended.
     pub root: MessageId,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
     /// Its metadata, as JSON.
     pub metadata: Option<String>,
@@ -30,16 +30,16 @@ pub struct Item {
     pub held: Held,
 }
 
-/// What a thread holds beside its conversation.
+/// The files and values of a thread.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Held {
-    /// What files say, by their paths.
+    /// The content of files, by their paths.
     pub files: Cells,
     /// Values as JSON, by their keys.
     pub values: Cells,
-    /// How the files came to be what they are.
+    /// The history of the files.
     pub file_trail: Trail,
-    /// How the values came to be what they are.
+    /// The history of the values.
     pub value_trail: Trail,
 }
 
@@ -47,15 +47,15 @@ pub struct Held {
 pub type Cells = BTreeMap<String, String>;
 
 impl Held {
-    /// An entry was logged, and this is what is held after it.
+    /// An entry was logged: notes the files and values after it.
     fn step(&mut self) {
         self.file_trail = self.file_trail.then(&self.files);
         self.value_trail = self.value_trail.then(&self.values);
     }
 }
 
-/// The entries that somebody sees, up to one of them, each with what is held after it. Threads that grew from each other
-/// share the beginning.
+/// The entries that a thread sees, up to one of them, each with the files and values after it. Threads that grew
+/// from each other share the beginning.
 #[derive(Clone, Default)]
 pub struct Trail(Option<Rc<Step>>);
 
@@ -74,7 +74,7 @@ impl Trail {
         Self(Some(Rc::new(Step { before: self.clone(), length: self.length() + 1, after: after.clone() })))
     }
 
-    /// What was held where two trails part; none if they share nothing.
+    /// The files and values where two trails part; none if they share nothing.
     pub fn parting(&self, other: &Self) -> Option<Cells> {
         let (mut one, mut other) = (self, other);
         loop {
@@ -88,7 +88,7 @@ impl Trail {
     }
 }
 
-/// How things came about makes no difference to what they are.
+/// The history makes no difference to equality.
 impl PartialEq for Trail {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -112,11 +112,11 @@ pub struct ModelMerge {
     pub version: u64,
     /// The version of the target's entry that tells of it.
     pub made: u64,
-    /// What it was about.
+    /// The files and values that it covered.
     pub scope: MergeScope,
 }
 
-/// What a merge is about.
+/// The files and values that a merge covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeScope {
     /// Everything.
@@ -127,7 +127,7 @@ pub enum MergeScope {
     Keys,
 }
 
-/// Who works on a thread, and with what.
+/// The agent of a thread, and its skills.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Worker {
     /// The agent.
@@ -136,7 +136,7 @@ pub struct Worker {
     pub skills: Vec<String>,
 }
 
-/// What a thread shows at some version.
+/// The state of a thread at some version.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// The messages.
@@ -160,11 +160,11 @@ pub struct ModelThread {
     pub birth: u64,
     /// Its version now.
     pub version: u64,
-    /// What it shows now.
+    /// The present state.
     pub now: State,
-    /// What it showed at each version since its birth.
+    /// The state at each version since its birth.
     pub then: BTreeMap<u64, State>,
-    /// What was logged to it, by version.
+    /// The entries logged to it, by version.
     pub history: Vec<(u64, Kind)>,
     /// When each version came to be; its birth too.
     pub times: BTreeMap<u64, Timestamp>,
@@ -172,9 +172,9 @@ pub struct ModelThread {
     pub checkpoints: BTreeMap<String, u64>,
     /// The version before the last rollback or truncation.
     pub undo: Option<u64>,
-    /// What waits, in order.
+    /// The queued messages, in order.
     pub queue: Vec<String>,
-    /// The thread it was spawned from, and its version after what it was told then.
+    /// The thread it was spawned from, and its version after its first entries.
     pub spawned: Option<(ThreadId, u64)>,
 }
 
@@ -210,8 +210,8 @@ impl State {
         self.view.iter().filter(|item| !item.deleted).collect()
     }
 
-    /// What is left if the conversation ends after the message with this index: first everything up to the end of
-    /// that message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
+    /// The rest if the conversation ends after the message with this index: first everything up to the end of that
+    /// message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
     pub fn cut_after(&self, index: usize) -> (Vec<Item>, Option<Vec<Item>>) {
         let kept = self.shown()[index].id;
         let at = self.view.iter().position(|item| item.id == kept).expect("a shown message is in the view");
@@ -251,7 +251,7 @@ impl ModelThread {
         self.note(kind, time);
     }
 
-    /// A message was appended. Whoever sees it sees its entry.
+    /// A message was appended. A thread that sees the message sees its entry.
     pub fn say(&mut self, kind: Kind, time: Timestamp, said: impl FnOnce(&State) -> Item) {
         self.now.held.step();
         let said = said(&self.now);
@@ -279,8 +279,8 @@ impl Model {
         self.threads.iter_mut().find(|thread| thread.id == id).expect("a living thread")
     }
 
-    /// The forks of a thread, from both ends, that hold: both threads live, and what made the fork is in the
-    /// parent's view.
+    /// The forks of a thread, from both ends, that hold: both threads live, and the fork's entry is in the parent's
+    /// view.
     pub fn holding(&self, id: ThreadId) -> Vec<(ThreadId, ThreadId)> {
         let find = |id: ThreadId| self.threads.iter().find(|thread| thread.id == id);
         let holds = |fork: &&ModelFork| {

@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// An execution begins, whoever was at work, and takes up what waits.
+    /// An execution begins, replacing an open one, and takes up waiting messages.
     pub(crate) async fn begin(&mut self, thread: ThreadId) {
         let result = self.engine.begin(thread, Begin { take_over: true, ..Begin::default() }).await;
         if !self.settled(Some(thread), result).await.happened() {
@@ -276,7 +276,7 @@ impl Run {
         let shown = hidden.as_ref().unwrap_or(&view).iter().filter(|item| !item.deleted).count() as u64;
         assert_eq!(child.record.fork_point_index, shown.checked_sub(1), "{}", self.context());
         assert_eq!(child.record.origin_thread_id, Some(thread));
-        // What the cut hides is the child's first entry; everything before is its birth.
+        // The entry that hides messages after the cut is the child's first; everything before is its birth.
         let birth = child.head.version.0 - u64::from(hidden.is_some());
         let mut made = ModelThread::new(child.id, child.record.title.clone(), birth, child.created, view);
         (made.now.worker, made.now.held) = (worker, held);

@@ -13,7 +13,7 @@ use threadkeep_store::MemoryStore;
 use crate::model::{Item, Model};
 use crate::{Chance, Faults, Faulty, SimWorld};
 
-/// On what to run.
+/// The store of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
     /// The store in memory.
@@ -24,16 +24,16 @@ pub enum Where {
     Postgres,
 }
 
-/// What to run.
+/// The settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Everything random follows from it.
     pub seed: u64,
     /// How many operations.
     pub steps: usize,
-    /// On what.
+    /// The store to run on.
     pub on: Where,
-    /// Every so many commits one fails; 0 for never.
+    /// One in this many commits fails; 0 for never.
     pub faults: u64,
 }
 
@@ -76,14 +76,14 @@ enum Place {
     Schema(threadkeep_throwaway::Schema),
 }
 
-/// Somebody who reads page by page while others write.
+/// A reader that reads page by page while others write.
 pub(crate) struct Reading {
     pub(crate) thread: ThreadId,
     pub(crate) cursor: String,
     pub(crate) left: Vec<(MessageId, String)>,
 }
 
-/// Somebody who follows a thread.
+/// A follower of a thread.
 pub(crate) struct Follower {
     pub(crate) thread: ThreadId,
     pub(crate) subscription: Subscription,
@@ -176,8 +176,8 @@ impl Run {
         }
     }
 
-    /// What came of an operation. If the answer was lost, the store tells whether it was carried out: the thread has
-    /// new entries, or there is a thread that the model does not know.
+    /// The outcome of an operation. If the answer was lost, the store tells whether it was carried out: the thread
+    /// has new entries, or there is a thread that the model does not know.
     pub(crate) async fn settled<T>(&self, thread: Option<ThreadId>, result: Result<T, Error>) -> Settled<T> {
         match result {
             Ok(value) => Settled::Done(value),
@@ -216,13 +216,13 @@ impl Run {
         threads.find(|thread| !self.model.threads.iter().any(|known| known.id == thread.id))
     }
 
-    /// The entries of a thread after `version`, as messages would be told of.
+    /// The entries of a thread after `version`: the place, kind and time of each.
     pub(crate) async fn after(&self, thread: ThreadId, version: u64) -> Vec<(MessageId, Kind, threadkeep::Timestamp)> {
         let entries = self.engine.history(thread, Position(version), 1_000).await.expect("history");
         entries.into_iter().map(|entry| (entry.place, entry.kind, entry.time)).collect()
     }
 
-    /// Takes over what the log says came after the model's version, for entries that leave the view alone.
+    /// Copies entries after the model's version from the log, for entries that leave the view alone.
     pub(crate) async fn log_rest(&mut self, thread: ThreadId) {
         let version = self.model.thread(thread).version;
         for (place, kind, time) in self.after(thread, version).await {
@@ -236,7 +236,7 @@ impl Run {
     pub(crate) async fn log_two(&mut self, thread: ThreadId, hidden: Option<Vec<Item>>) {
         let version = self.model.thread(thread).version;
         let mut told = self.after(thread, version).await;
-        // Where nothing leads to the thread's birth, its agent is told again.
+        // If no link leads to the thread's birth, its agent is logged again.
         let again = told.iter().filter(|(_, kind, _)| *kind == Kind::AgentAssigned).count();
         assert_eq!(told.len(), 1 + again + usize::from(hidden.is_some()), "{}", self.context());
         let hides = hidden.as_ref().and_then(|_| told.pop());
@@ -265,7 +265,7 @@ impl Run {
         }
     }
 
-    /// Goes on with what a crash would leave at this moment: a copy of the files, or a server that hung up.
+    /// Goes on with the data that a crash would leave at this moment: a copy of the files, or a server that hung up.
     fn crash(&mut self) {
         match &mut self.place {
             Place::Memory => return,
@@ -296,7 +296,7 @@ impl Run {
         assert!(report.is_healthy(), "{}: {report:?}", self.context());
     }
 
-    /// At the end everybody who followed has seen everything once, and everything is well.
+    /// At the end every follower has seen every entry once, and the doctor finds nothing.
     async fn end(&mut self) {
         let context = self.context();
         for mut follower in std::mem::take(&mut self.followers) {
@@ -319,7 +319,7 @@ impl Run {
     }
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 pub(crate) enum Settled<T> {
     Done(T),
     /// It was carried out, but the answer was lost.

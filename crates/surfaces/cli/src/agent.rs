@@ -1,4 +1,5 @@
-//! Who works on a thread, and with what: `assign`, `skill`, `archive`, `unarchive`, and the threads of subagents.
+//! The agent of a thread, and its skills: `assign`, `skill`, `archive`, `unarchive`, and the threads of
+//! subagents.
 
 use clap::Args;
 use threadkeep::model::{Attachment, ParentCommunication};
@@ -210,7 +211,7 @@ impl NotifyParent {
     }
 }
 
-/// Says where files that were attached are for whoever got them.
+/// Says where the receiver finds the attached files.
 fn note_places(context: &Context, sent: &[FilePath], received: &[Attachment]) {
     for (sent, received) in sent.iter().zip(received) {
         let place = received.path.as_ref().map_or(received.name.as_str(), FilePath::as_str);

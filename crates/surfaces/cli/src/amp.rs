@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::transfer::whole_file;
 
-/// What needs the store, in words.
+/// The option that needs the store, as errors name it.
 const AMP: &str = "--format amp";
 /// Most bytes of a file of threads.
 const FILE_BYTES_MAX: u64 = 1 << 30;

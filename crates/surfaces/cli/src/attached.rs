@@ -7,7 +7,7 @@ use threadkeep_client as client;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// What needs the store, in words.
+/// The option that needs the store, as errors name it.
 const ATTACH: &str = "--attach";
 
 /// Carries out a call on `context`'s store, and answers as a server would.

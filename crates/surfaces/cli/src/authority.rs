@@ -1,4 +1,4 @@
-//! Who may do what: `transfer`, `approvals`, `approve`, `deny`, `revoke`, `delegations`.
+//! Authority: `transfer`, `approvals`, `approve`, `deny`, `revoke`, `delegations`.
 
 use std::time::Duration;
 

@@ -46,7 +46,7 @@ impl Backup {
     }
 }
 
-/// Writes what a server sends. The file gets its name once it is whole and on disk.
+/// Writes the backup that a server sends. The file gets its name once it is whole and on disk.
 async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure> {
     if path.exists() {
         return Err(Invalid::parameter("file", format!("{} is there already", path.display())).into());

@@ -75,7 +75,7 @@ struct Global {
     agent: bool,
 }
 
-/// Makes the list of commands, and the way from each to what it does.
+/// Makes the list of commands, and the way from each to its code.
 macro_rules! commands {
     ({ $($(#[$meta:meta])* $name:ident($type:ty),)* } { $($free:ident($free_type:ty),)* }) => {
         /// Every command, in the order of the help.
@@ -241,9 +241,9 @@ impl Command {
         }
     }
 
-    /// Whether it works on the store itself, whatever server runs. Parts of other commands do, too: what attaches files or
-    /// shows attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They open the store
-    /// beside the server that runs on it, and with `--server` say that they cannot.
+    /// Whether it works on the store itself, even if a server runs. Parts of other commands do, too: those that
+    /// attach files or show attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They
+    /// open the store beside the server that runs on it, and fail with `--server`.
     fn needs_store(&self) -> bool {
         match self {
             Self::Serve(_) | Self::Copy(_) | Self::Restore(_) => true,
@@ -252,7 +252,7 @@ impl Command {
         }
     }
 
-    /// The store it works on. `named` is what flags and environment say.
+    /// The store it works on. `named` comes from flags and environment.
     fn place(&self, named: Place) -> Result<Place, Failure> {
         let place = if let Self::Copy(copy) = self { copy.source(&named)? } else { named };
         Ok(if self.needs_store() { place.without_server() } else { place })
@@ -306,7 +306,7 @@ fn without_store(
     Some(done.and_then(|()| out.flush()))
 }
 
-/// What flags, environment and file name.
+/// The places that flags, environment and file name.
 struct Named {
     server: Given<String>,
     store: Given<String>,
@@ -323,7 +323,7 @@ impl Named {
     }
 }
 
-/// A value with whether it stood on the command line; values from the environment may be empty, which is no value.
+/// A value with whether it was on the command line; an empty value from the environment counts as none.
 fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &str, value: &Option<T>) -> Given<T> {
     let on_command_line = matches.value_source(name) == Some(ValueSource::CommandLine);
     let value = value.clone().filter(|value| on_command_line || !value.as_ref().is_empty());
@@ -365,7 +365,7 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
     })
 }
 
-/// Help, or what is wrong with the arguments.
+/// Prints help, or the error in the arguments.
 fn refuse(error: &clap::Error, json: bool) -> ExitCode {
     let is_wrong = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => false,
@@ -373,7 +373,7 @@ fn refuse(error: &clap::Error, json: bool) -> ExitCode {
         _ => true,
     };
     if !is_wrong || (!json && error.source().is_none()) {
-        // A help that nobody reads any more is no failure.
+        // If the reader of the help has gone, that is no failure.
         drop(error.print());
         return if is_wrong { ExitCode::from(Status::BadRequest.exit()) } else { ExitCode::SUCCESS };
     }

@@ -1,7 +1,7 @@
 //! Where settings come from: flags, the environment, a file; and `config`, which shows it.
 //!
-//! A setting has one name: `page-max` in the file is the flag `--page-max` and `THREADKEEP_PAGE_MAX` in the environment. What
-//! the file says becomes the default of the flag, so it is read and refused like one.
+//! A setting has one name: `page-max` in the file is the flag `--page-max` and `THREADKEEP_PAGE_MAX` in the
+//! environment. A value in the file becomes the default of the flag, so it is read and refused like one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
 use crate::settings::{Checks, JWT_SECRET, ServerSettings};
 
-/// The file that is read if it is there and nobody names one.
+/// The file that is read if it exists and no other is named.
 const FILE: &str = "threadkeep.toml";
 const FILE_VARIABLE: &str = "THREADKEEP_CONFIG";
 const KEY_VARIABLE: &str = "THREADKEEP_KEY";
@@ -44,7 +44,7 @@ pub(crate) struct Config {
     pub(crate) settings: ServerSettings,
 }
 
-/// What commands without flags for it take from the environment and the file.
+/// Settings from the environment and the file, for commands without flags for them.
 #[derive(Debug)]
 pub(crate) struct Unflagged {
     /// How merges are checked.
@@ -53,7 +53,7 @@ pub(crate) struct Unflagged {
     pub(crate) embedding: Embedding,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Default)]
 pub(crate) struct File {
     path: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl File {
         Ok(Self { path: Some(path), values })
     }
 
-    /// The commands, with what the file says as the defaults of their flags.
+    /// The commands, with the values of the file as the defaults of their flags.
     pub(crate) fn apply(&self, mut command: Command) -> Result<Command, Failure> {
         let known = names(&command);
         if let Some(unknown) = self.values.keys().find(|name| !known.contains(name)) {
@@ -185,7 +185,7 @@ struct Shown {
 }
 
 impl Config {
-    /// Prints all settings. `matches` is what was read of flags, environment and file.
+    /// Prints all settings. `matches` has the values of flags, environment and file.
     pub(crate) fn show(
         &self,
         command: &Command,
@@ -194,7 +194,7 @@ impl Config {
         json: bool,
         out: &mut Out,
     ) -> Result<(), Failure> {
-        // What would be refused when it is used is refused here too.
+        // Settings that would be refused in use are refused here too.
         self.settings.limits()?;
         self.settings.embedding().check()?;
         let own = matches.subcommand().map_or(matches, |(_, own)| own);
@@ -244,7 +244,7 @@ fn safe(url: &str) -> String {
         #[cfg(feature = "postgres")]
         Ok(StoreUrl::Postgres(url)) => url.to_string(),
         Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => url.to_owned(),
-        // What it holds is not known.
+        // An unknown URL may hold a password.
         Err(_) => "(not understood)".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What every command needs: a client, who acts, where to print, and the threads that people name.
+//! The context of every command: a client, the actor, the output, and the threads that people name.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub(crate) struct Acting {
 }
 
 impl Acting {
-    /// For whom the bare store is used.
+    /// The caller for direct work on the store.
     fn caller(self) -> Result<Caller, Invalid> {
         let mut caller = Caller::local();
         if self.kind != caller.actor.kind || self.name.is_some() {
@@ -74,7 +74,7 @@ pub(crate) struct Context {
     store: Store,
     embedding: Embedding,
     named: Option<ThreadId>,
-    /// The lease under which is written, for what goes past the client.
+    /// The lease of writes that do not go through the client.
     writer: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Context {
         Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, writer: None })
     }
 
-    /// The store itself, for `what` does not go over the wire.
+    /// The store itself, because `what` does not go over the wire.
     pub(crate) fn engine(&mut self, what: &str) -> Result<Engine, Failure> {
         let engine = match &mut self.store {
             Store::Open(engine) | Store::Beside(Some(engine)) => engine.clone(),
@@ -112,7 +112,7 @@ impl Context {
         })
     }
 
-    /// The store itself, if that is what the client talks to.
+    /// The store itself, if the client talks to it directly.
     pub(crate) fn own_engine(&self) -> Option<Engine> {
         match &self.store {
             Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
@@ -183,7 +183,7 @@ impl Context {
         Ok(thread)
     }
 
-    /// The same, to be changed: from here on, what is written is written as `conditions` say.
+    /// The same, to be changed: later writes use `conditions`.
     pub(crate) async fn thread_to_change(
         &mut self,
         text: &str,
@@ -194,7 +194,7 @@ impl Context {
         Ok(thread)
     }
 
-    /// From here on, what is written is written as `conditions` say.
+    /// Later writes use `conditions`.
     pub(crate) fn write_as(&mut self, conditions: &Conditions) {
         self.client = self.client.expecting(conditions.expected_version).keyed(conditions.idempotency_key.clone());
         if let Some(token) = conditions.writer {
@@ -202,7 +202,7 @@ impl Context {
         }
     }
 
-    /// From here on, what is written is written under this lease.
+    /// Later writes use this lease.
     pub(crate) fn write_under(&mut self, token: u64) {
         self.client = self.client.writing_under(token);
         self.writer = Some(token);

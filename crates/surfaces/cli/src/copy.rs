@@ -35,8 +35,8 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The store that is copied, unless the arguments contradict each other. `other` is what the flags of other
-    /// commands name.
+    /// The store that is copied, unless the arguments contradict each other. `other` is the store that the flags of
+    /// other commands name.
     pub(crate) fn source(&self, other: &Place) -> Result<Place, Failure> {
         if other.is_on_command_line() {
             return Err(Invalid::parameter("store", "is not for copies; name both stores, with --from and --to").into());
@@ -83,7 +83,7 @@ fn parsed(flag: &str, url: &str) -> Result<StoreUrl, Failure> {
     }
 }
 
-/// Whether both name one store, in whatever spelling.
+/// Whether both name one store, in any spelling.
 fn is_same(one: &StoreUrl, other: &StoreUrl) -> bool {
     let file = |path: &Path| path.canonicalize().ok();
     match (one, other) {

@@ -1,4 +1,4 @@
-//! `demo`: a small living example, and what to try next.
+//! `demo`: a small living example, and commands to try next.
 
 use clap::Args;
 use serde::Serialize;

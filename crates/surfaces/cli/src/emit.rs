@@ -1,4 +1,4 @@
-//! `emit`: an event for whoever listens, which is not logged.
+//! `emit`: an event for present subscribers, which is not logged.
 
 use clap::Args;
 use threadkeep::Json;

@@ -1,7 +1,7 @@
 //! Writing to a thread alone: a lease that is taken, renewed for as long as the program works, and released.
 //!
-//! The store refuses what is written under a lease that has ended, so nothing here has to be exact: signs of life that
-//! come too late cost the lease, and nothing else.
+//! The store refuses writes under a lease that has ended, so nothing here has to be exact: renewals that come too
+//! late cost the lease, and nothing else.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::duration::{duration, milliseconds};
 use crate::failure::{Failure, note};
 
-/// The lease is renewed so many times before it would end.
+/// How many times the lease is renewed before it would end.
 const RENEWALS: u32 = 3;
 /// How soon a renewal is tried again when the store is away.
 const RENEW_AGAIN_MS: u64 = 50;
@@ -49,7 +49,7 @@ impl Exclusively {
         let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
         let (stop, stopped) = oneshot::channel();
         let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
-        // A thread of its own: signs of life must not wait for whoever reads our output.
+        // A thread of its own: renewals must not wait for the reader of our output.
         std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
             |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
         )?;
@@ -74,12 +74,12 @@ pub(crate) struct Exclusive {
 }
 
 impl Exclusive {
-    /// What is written under the lease carries this.
+    /// The token that writes under the lease carry.
     pub(crate) fn token(&self) -> u64 {
         self.token
     }
 
-    /// Does `work`, unless somebody asks the program to end, and lets go of the lease in either case.
+    /// Does `work`, unless the program is asked to end, and releases the lease in either case.
     pub(crate) async fn during(self, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
         let done = tokio::select! {
             done = work => done,
@@ -132,7 +132,8 @@ impl Renewal {
     }
 }
 
-/// Does `work`, and gives it up if somebody asks the program to end: then what it started ends before the program does.
+/// Does `work`, and stops if the program is asked to end: then processes that it started end before the program
+/// does.
 pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     tokio::select! {
         done = work => Ok(done?),
@@ -140,7 +141,7 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, E
     }
 }
 
-/// Resolves when somebody asks the program to end, with its exit code.
+/// Resolves when the program is asked to end, with its exit code.
 async fn interrupted() -> u8 {
     #[cfg(unix)]
     if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
@@ -149,7 +150,7 @@ async fn interrupted() -> u8 {
             _ = terminated.recv() => TERMINATED,
         };
     }
-    // If nobody can ask, it goes on to its end.
+    // If signals are unavailable, it goes on to its end.
     match tokio::signal::ctrl_c().await {
         Ok(()) => INTERRUPTED,
         Err(_) => std::future::pending().await,

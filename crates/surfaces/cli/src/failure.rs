@@ -1,4 +1,4 @@
-//! What went wrong, and how it is told: `error: …`, and `hint: …` where there is something better to do.
+//! Failures, and how they are printed: `error: …`, and `hint: …` where there is advice.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,9 +15,9 @@ use crate::text::visible;
 pub(crate) enum Failure {
     /// Something is wrong.
     Problem(Box<Problem>),
-    /// Nobody reads the output any more, which is no failure of ours.
+    /// The reader of the output has gone, which is no failure of ours.
     Closed,
-    /// Somebody asked the program to end; with its exit code.
+    /// The program was asked to end; with its exit code.
     Interrupted(u8),
 }
 
@@ -53,7 +53,7 @@ impl From<Damaged> for Failure {
 
 /// One line on stderr.
 pub(crate) fn note(line: &str) {
-    // If nobody reads stderr, there is nobody to tell.
+    // If stderr cannot be written, the failure cannot be reported.
     drop(writeln!(io::stderr(), "{line}"));
 }
 

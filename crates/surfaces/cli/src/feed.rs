@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::follow::{After, in_a_line, over};
 use crate::retry::Retry;
 
-/// What is followed, and how.
+/// The feed to follow, and how.
 pub(crate) struct Feed {
     pub(crate) after: After,
     pub(crate) no_follow: bool,
@@ -33,7 +33,7 @@ impl Feed {
         let mut over = std::pin::pin!(over());
         loop {
             let next = tokio::select! {
-                // What is there goes first; only what is not there has to be waited for.
+                // Items that are ready go first; only missing ones are waited for.
                 biased;
                 next = self.next_item(context, &engine, &mut feed) => next?,
                 () = &mut over => None,
@@ -46,7 +46,7 @@ impl Feed {
         }
     }
 
-    /// What happened next, waited for if that is wanted, with what there is to tell of it.
+    /// The next item, waited for if that is wanted, with its news.
     async fn next_item(
         &self,
         context: &mut Context,
@@ -66,7 +66,7 @@ impl Feed {
         }
     }
 
-    /// Reads, and goes on when the store is away; what was printed so far is seen meanwhile.
+    /// Reads, and goes on when the store is away; the output printed so far is flushed meanwhile.
     async fn read<T>(
         &self,
         context: &mut Context,
@@ -84,14 +84,14 @@ impl Feed {
     }
 }
 
-/// What there is to tell of an item of the feed.
+/// The news in an item of the feed.
 enum News {
     Entry(HistoryEntry),
     Created(Timestamp),
     Deleted,
 }
 
-/// What an item of the feed tells; none if the thread is gone, or something else tells it.
+/// The news in an item of the feed; none if the thread is gone, or another item has the same news.
 async fn news(engine: &Engine, item: &FeedItem) -> Result<Option<News>, Error> {
     match &item.news {
         FeedNews::Entry(entry) => {

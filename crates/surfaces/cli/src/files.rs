@@ -72,7 +72,8 @@ impl WriteFile {
     }
 }
 
-/// What a file here holds, or stdin. What is large is read while it is sent; then it is known afterwards whether it could be.
+/// The content of a local file, or of stdin. Large content is read while it is sent; a read error shows only
+/// afterwards.
 fn content_of(path: &Path, shown: &str) -> Result<(FileContent, Unread), Failure> {
     let failed = |error: io::Error| cannot_read(shown, &error);
     let max = Limits::default().file_bytes_max as u64;
@@ -111,7 +112,7 @@ struct Bounded {
     beyond: Beyond,
 }
 
-/// What becomes of bytes behind a bound.
+/// How to treat bytes beyond a limit.
 #[derive(Clone, Copy)]
 enum Beyond {
     /// They were not there in the beginning, and are left.
@@ -207,7 +208,7 @@ impl ReadFile {
     }
 }
 
-/// Writes what comes to stdout. A terminal gets text only.
+/// Writes a download to stdout. A terminal gets text only.
 pub(crate) async fn print(context: &mut Context, path: &FilePath, mut download: Download) -> Result<(), Failure> {
     let is_terminal = io::stdout().is_terminal();
     let no_text = || {
@@ -256,7 +257,7 @@ fn wrote(context: &mut Context, bytes: u64, output: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// Writes what comes. The file gets its name once it is whole.
+/// Writes a download to a file. The file gets its name once it is whole.
 async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");

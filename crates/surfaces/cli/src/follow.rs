@@ -1,4 +1,4 @@
-//! What happened, and what happens: `history`, `tail`.
+//! Entries, past and new: `history`, `tail`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::text::{brief, counted, moment, visible};
 
 /// Characters of an entry's text.
 const ENTRY_SHOWN_MAX: usize = 100;
-/// Changes of files that are told in one line.
+/// Changes of files that are shown in one line.
 const FILES_SHOWN_MAX: usize = 3;
-/// How long what was printed may wait for more to be written with it.
+/// How long printed lines may wait for more to be written with them.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
@@ -154,7 +154,7 @@ impl Tail {
     }
 }
 
-/// What is there, page by page.
+/// The entries so far, page by page.
 async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after: Version) -> Result<(), Failure> {
     let client = context.client.retrying(Again::never());
     let limit = Some(Limits::default().page_max);
@@ -162,7 +162,7 @@ async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after:
         let which = GetHistory { after: Some(after), limit };
         let page = retry.until_there(async || client.call(thread.id, which.clone()).await).await?;
         page.items.iter().try_for_each(|entry| print(context, entry))?;
-        // What a visitor is not shown is passed over by the cursor.
+        // The cursor skips entries that a visitor is not shown.
         match page.next_cursor.as_deref().map(str::parse::<Position>) {
             Some(Ok(next)) => after = next,
             Some(Err(_)) | None => return Ok(()),
@@ -170,21 +170,21 @@ async fn so_far(retry: Retry, context: &mut Context, thread: &Thread, mut after:
     }
 }
 
-/// What is there, and what comes.
+/// The entries so far, and new ones.
 async fn follow(retry: Retry, context: &mut Context, thread: &Thread, after: Version) -> Result<(), Failure> {
     let client = context.client.retrying(Again::never());
     let mut stream = client.stream(thread.id, From::Version(after)).await?;
     let mut over = std::pin::pin!(over());
     loop {
         let next = tokio::select! {
-            // What is there goes first; only what is not there has to be waited for.
+            // Entries that are ready go first; only missing ones are waited for.
             biased;
             next = next_news(retry, context, &mut stream) => next?,
             () = &mut over => return Ok(()),
         };
         match next {
             Some(News::Entry(entry)) => print(context, &entry)?,
-            // What is not logged has no place in a history.
+            // Events that are not logged have no place in a history.
             Some(_) => {}
             None => {
                 context.out.flush()?;
@@ -195,7 +195,7 @@ async fn follow(retry: Retry, context: &mut Context, thread: &Thread, after: Ver
     }
 }
 
-/// The next news, waited for; what was printed so far is seen meanwhile.
+/// Waits for the next news; the output printed so far is flushed meanwhile.
 pub(crate) async fn next_news(
     retry: Retry,
     context: &mut Context,
@@ -211,7 +211,7 @@ pub(crate) async fn next_news(
     Ok(next.await?)
 }
 
-/// Resolves on Ctrl-C, and when nobody reads any more.
+/// Resolves on Ctrl-C, and when the reader of stdout has gone.
 pub(crate) async fn over() {
     let closed = stdout_closed();
     tokio::select! {
@@ -220,14 +220,15 @@ pub(crate) async fn over() {
     }
 }
 
-/// Resolves when nobody reads stdout any more, so that `tail | head` ends without waiting for one more entry.
+/// Resolves when the reader of stdout has gone, so that `tail | head` ends without waiting for one more entry.
 fn stdout_closed() -> oneshot::Receiver<()> {
     let (tell, closed) = oneshot::channel();
     #[cfg(unix)]
     std::thread::spawn(move || {
         use rustix::event::{PollFd, PollFlags, poll};
         let stdout = std::io::stdout();
-        // Errors and hang-ups are told whatever is asked for. What is no pipe never has one, and this waits for ever.
+        // Errors and hang-ups are reported for every mask. If stdout is no pipe there are none, and this waits for
+        // ever.
         let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
         while poll(&mut watched, None).is_err_and(|error| error == rustix::io::Errno::INTR) {}
         let _ = tell.send(());

@@ -1,7 +1,7 @@
 //! The server that runs on the data folder: where it is, and that it is that one.
 //!
-//! A server that is started again has another key, and perhaps another port. Whoever is at work meanwhile finds it again:
-//! where it was not reached, or did not know the key, its file is read anew before the next attempt.
+//! A server that is started again has another key, and perhaps another port. A running command finds it again: if
+//! the server was not reached, or did not know the key, its file is read anew before the next attempt.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ const SERVER_FILE: &str = "server.json";
 const GREETING_MAX: Duration = Duration::from_secs(2);
 const UNAUTHORIZED: u16 = 401;
 
-/// What a server says of itself.
+/// The content of the server's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Said {
@@ -33,8 +33,8 @@ impl Said {
 
     /// Whether the server that said it answers.
     ///
-    /// One that was killed leaves its file behind, and another one may listen at its address by now: it has to know the
-    /// key that stands in the file.
+    /// A server that was killed leaves its file behind, and another one may listen at its address by now: it has to
+    /// know the key in the file.
     async fn is_so(&self) -> bool {
         let own = self.api_key.as_deref().map(Key::new);
         let has_key = own.is_some();
@@ -110,7 +110,7 @@ impl Found {
             headers.insert("authorization", format!("Bearer {key}").parse().map_err(Failed::before)?);
         }
         match transport.exchange(request).await {
-            // It let nobody in, so nothing was done.
+            // The key was refused, so nothing was done.
             Ok(response) if response.status() == UNAUTHORIZED && self.own_key && self.look_again() => {
                 Err(Failed::before("the server was started again"))
             }

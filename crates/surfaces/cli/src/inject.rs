@@ -1,5 +1,4 @@
-//! What is put before whoever works on a thread, and what was decided on it: `inject`, `injections`, `ack`, `decide`,
-//! `decisions`.
+//! Injections for the executor of a thread, and decisions: `inject`, `injections`, `ack`, `decide`, `decisions`.
 
 use clap::Args;
 use threadkeep::{InjectionType, Invalid, Json, Urgency, Uuid, Version};

@@ -1,5 +1,4 @@
-//! The server's own routes in this process, on a store that is open here: what every command talks to where no server
-//! runs.
+//! The server's own routes in this process, on a store that is open here: commands talk to it if no server runs.
 
 use std::sync::Arc;
 
@@ -25,7 +24,8 @@ impl Transport for Inside {
     }
 }
 
-/// A client of the store that `engine` has open, where merges are checked like this. A store that is away is told at once.
+/// A client of the store that `engine` has open, with these checks of merges. If the store is away, that is
+/// reported at once.
 pub(crate) fn client(engine: Engine, validation: ValidationSettings) -> Result<Client, Error> {
     let local = Local::new(engine, validation);
     let key = Key::new(local.key());
@@ -33,5 +33,5 @@ pub(crate) fn client(engine: Engine, validation: ValidationSettings) -> Result<C
     Client::over(Arc::new(Inside(local)), "this process", key, settings)
 }
 
-/// What is in this process answers, however long the store takes.
+/// A server in this process answers, however long the store takes.
 const NEVER: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 3_600);

@@ -1,4 +1,4 @@
-//! `keys`: who may use the server, for whom they speak, and what they may do.
+//! `keys`: the keys of the server, their accounts and their scopes.
 
 use clap::{Args, Subcommand};
 use threadkeep::{Account, ActorKind, Scope, Timestamp};

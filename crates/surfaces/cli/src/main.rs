@@ -1,8 +1,8 @@
 //! The command `threadkeep`: threads on the command line, by a server or on the bare store.
 //!
-//! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside what it
-//! does, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`] this
-//! process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] says what went wrong.
+//! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside its
+//! code, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`]
+//! this process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] prints errors.
 
 mod agent;
 mod amp;

@@ -19,7 +19,7 @@ pub(crate) struct Many {
     pub(crate) retry: Retry,
 }
 
-/// What happened, with its place.
+/// An entry, with its place.
 #[derive(Serialize)]
 struct Told<'a, T> {
     cursor: Option<&'a str>,
@@ -56,7 +56,7 @@ impl Many {
         let mut over = std::pin::pin!(over());
         loop {
             let next = tokio::select! {
-                // What is there goes first; only what is not there has to be waited for.
+                // Entries that are ready go first; only missing ones are waited for.
                 biased;
                 next = next_news(self.retry, context, &mut stream) => next?,
                 () = &mut over => return Ok(()),
@@ -81,7 +81,7 @@ fn print(context: &mut Context, stream: &Stream, news: News) -> Result<(), Failu
         }
         News::Created { thread_id, time } => OfThread { thread_id, kind: "thread_created", time: Some(time) },
         News::Deleted { thread_id } => OfThread { thread_id, kind: "thread_deleted", time: None },
-        // What is not logged has no place in a history.
+        // Events that are not logged have no place in a history.
         News::Emitted(_) | News::Missed(_) | News::Other { .. } => return Ok(()),
     };
     if context.json {

@@ -1,4 +1,4 @@
-//! What other threads made comes together in one of them: `merge`, `merges`.
+//! Merging the files and values of other threads into one: `merge`, `merges`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::text::{brief, counted, moment, visible};
 
 /// Characters of a value, a question or an answer.
 const SHOWN_MAX: usize = 60;
-/// What begins the name of a value, where files are named too.
+/// The prefix of a value's name, where files are named too.
 const VALUES: &str = "kv:";
 
 /// Merge what other threads made into a thread: files, values and decisions, whole or not at all
@@ -205,7 +205,7 @@ fn changes(merge: &calls::MergeTold) -> String {
     }
 }
 
-/// How far a merge came, a line for each thing that changed, what is in conflict, and what its check said.
+/// Prints how far a merge came, a line for each change, the conflicts, and the output of its check.
 fn print(context: &mut Context, merge: &calls::MergeTold) -> Result<(), Failure> {
     let id = merge.merge_id.map(|id| format!("  {id}")).unwrap_or_default();
     let what = match merge.status {
@@ -269,7 +269,7 @@ fn conflict(context: &mut Context, conflict: &MergeConflict) -> Result<(), Failu
             let what = format!("ours is {}, theirs is {}", said(&conflict.ours), said(&conflict.theirs));
             (what, "--decision ours or theirs".to_owned())
         }
-        // What the check said follows.
+        // The output of the check follows.
         ConflictType::CodeDependency => return Ok(()),
     };
     let end = match conflict.resolved {

@@ -38,7 +38,7 @@ pub(crate) struct NewContent {
 }
 
 impl NewContent {
-    /// The content and the metadata, with what they read from stdin.
+    /// The content and the metadata, read from stdin where asked.
     pub(crate) fn read(self) -> Result<(Option<Content>, Option<Json>), Failure> {
         let content = match (&self.content, &self.text) {
             (Some(json), _) => Some(Content::from_json(Json::parse("content", &or_stdin(json)?)?)?),

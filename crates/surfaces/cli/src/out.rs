@@ -1,4 +1,4 @@
-//! Stdout: data, and nothing else. When nobody reads it any more, the command ends silently.
+//! Stdout: data, and nothing else. When its reader has gone, the command ends silently.
 
 use std::io::{BufWriter, Stdout, Write};
 
@@ -39,14 +39,14 @@ impl Out {
         self.bytes(&part)
     }
 
-    /// Hands over what is buffered.
+    /// Writes out the buffer.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|error| cannot_write("to stdout", &error))
     }
 }
 
-/// JSON without line breaks. What is passed through may hold some between its tokens, where a space means the same;
-/// within strings they are always escaped.
+/// JSON without line breaks. JSON that is passed through may hold some between its tokens, where a space means
+/// the same; within strings they are always escaped.
 fn one_line(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let internal = |error: serde_json::Error| Problem::new(Status::Internal, ErrorCode::Internal, error.to_string());
     let mut line = serde_json::to_vec(value).map_err(internal)?;

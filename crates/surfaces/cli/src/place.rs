@@ -1,4 +1,4 @@
-//! Which server or store a command is about, and how to say so in a command that is pasted.
+//! The server or store of a command, and the flags that name it in a command to be pasted.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use crate::text::quoted;
 
 /// The file of a store in a data folder.
 pub(crate) const STORE_FILE: &str = "threadkeep.db";
-/// The data folder unless somebody says otherwise.
+/// The default data folder.
 pub(crate) const DEFAULT_FOLDER: &str = "./threadkeep-data";
 const DEFAULT_STORE: &str = "sqlite:./threadkeep-data/threadkeep.db";
 
-/// Which server or store, and how to say so in a command that is pasted.
+/// A server or store, and the flags that name it in a command to be pasted.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// How it is reached.
     pub(crate) reach: Reach,
     /// The store, wherever there is one of ours.
     pub(crate) url: String,
-    /// The data folder, which a server needs whatever its store is.
+    /// The data folder, which a server needs with every kind of store.
     pub(crate) folder: PathBuf,
     hints: Hints,
 }
@@ -31,11 +31,11 @@ pub(crate) enum Reach {
     Server(String),
     /// By the server that runs on the data folder; without one, by the folder's store.
     Folder,
-    /// By the store, whatever runs.
+    /// By the store, even if a server runs.
     Store,
 }
 
-/// A value, with whether it stood on the command line: there it goes before the environment.
+/// A value, with whether it was on the command line: there it goes before the environment.
 pub(crate) type Given<T> = Option<(T, bool)>;
 
 /// Writes commands that work when they are pasted, and show no password.
@@ -56,7 +56,7 @@ impl Hints {
                 Self { environment, flags: flags(&url.to_string()) }
             }
             Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => Self { environment: "", flags: flags(url) },
-            // What it holds is not known.
+            // An unknown URL may hold a password.
             Err(_) => Self { environment: "", flags: " --store URL".into() },
         }
     }
@@ -102,16 +102,16 @@ impl Place {
         Self { reach, ..self }
     }
 
-    /// Whether there is a store already, as far as that can be told without opening it.
+    /// Whether there is a store already, as far as can be known without opening it.
     pub(crate) fn has_store(&self) -> bool {
         match self.url.parse() {
             Ok(StoreUrl::Sqlite(path)) => !is_missing(&path),
-            // Whoever opens it finds out.
+            // Opening it gives the error.
             _ => true,
         }
     }
 
-    /// Whether a flag named it, and not the environment or nobody.
+    /// Whether a flag named it, and not the environment or the default.
     pub(crate) fn is_on_command_line(&self) -> bool {
         !self.hints.flags.is_empty()
     }
@@ -121,7 +121,7 @@ impl Place {
     }
 }
 
-/// Whether nothing was ever stored at `path`. A file without a byte is one that nobody finished making.
+/// Whether nothing was ever stored at `path`. An empty file is left from a creation that was interrupted.
 fn is_missing(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(metadata) => metadata.is_file() && metadata.len() == 0,

@@ -1,7 +1,7 @@
 //! Commands that are one call on a thread: the fields of the call are its arguments, and the answer is printed.
 //!
-//! `plain!` makes such a command of its help and the call's fields. [`Face`] is what people see of an answer; programs
-//! get its JSON.
+//! `plain!` makes such a command of its help and the call's fields. [`Face`] prints an answer for people;
+//! programs get its JSON.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -66,7 +66,7 @@ impl Read {
     }
 }
 
-/// What is printed of an answer.
+/// How an answer is printed.
 pub(crate) trait Face {
     /// Prints it: JSON for programs, words for people.
     fn print(&self, context: &mut Context) -> Result<(), Failure>;
@@ -74,7 +74,7 @@ pub(crate) trait Face {
 
 /// An answer that people see as one line.
 pub(crate) trait Line: Serialize {
-    /// What is said of a list without any.
+    /// The line for an empty list.
     const NONE: &'static str;
 
     /// The line.
@@ -133,7 +133,7 @@ pub(crate) async fn all<T>(
     }
 }
 
-/// A parser for the words of an enum, each with what it means.
+/// A parser for the words of an enum, each with its meaning.
 pub(crate) fn words<T>(words: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,

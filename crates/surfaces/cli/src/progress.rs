@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 use threadkeep::Progress;
 
-/// A bar, or nothing where nobody watches. It is gone when this is dropped.
+/// A bar, or nothing if stderr is no terminal. It is gone when this is dropped.
 pub(crate) struct Bar(Option<ProgressBar>);
 
 impl Bar {

@@ -1,4 +1,4 @@
-//! `projects`: what groups threads, with the sandbox they work in.
+//! `projects`: groups of threads, with the sandbox they work in.
 
 use std::collections::BTreeMap;
 

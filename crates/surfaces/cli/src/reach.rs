@@ -14,7 +14,7 @@ use crate::{found, inside};
 /// How long to go on trying when a server is away, unless a command has a say in it.
 const AWAY_MAX: Duration = Duration::from_secs(3);
 
-/// What a command reaches threads by.
+/// The client by which a command reaches threads.
 pub(crate) struct Reached {
     pub(crate) client: Client,
     pub(crate) store: Store,
@@ -40,7 +40,7 @@ pub(crate) async fn reach(place: &Place, may_begin: bool, validation: Validation
         }
         Reach::Folder => {
             if let Some(client) = found::running(&place.folder, settings()).await {
-                // Whoever comes with a key is somebody else than the owner of the folder, as far as anybody knows.
+                // A caller with a key may be someone other than the owner of the folder.
                 let is_guest = Key::from_environment().is_some();
                 let store = if is_guest { Store::Elsewhere } else { Store::Beside(None) };
                 return Ok(Reached { client, store });

@@ -15,8 +15,8 @@ use crate::progress::Bar;
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What `from` holds as the body of a request, and what tells why it could not be read to its end. It has `size` bytes, if
-/// that is known.
+/// The content of `from` as the body of a request, and a handle that says why it could not be read to its end. It
+/// has `size` bytes, if that is known.
 pub(crate) fn body(from: Box<dyn Read + Send>, size: Option<u64>) -> (client::Body, Unread) {
     let unread = Unread::default();
     let reading = Reading { from, bar: Bar::new(), bytes: 0, size, failed: unread.clone() };

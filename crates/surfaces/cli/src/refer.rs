@@ -1,4 +1,4 @@
-//! What threads read and are told of each other: `reference`, `references`, `read-reference`, `observe`, `observers`,
+//! References and observers between threads: `reference`, `references`, `read-reference`, `observe`, `observers`,
 //! `unobserve`.
 
 use clap::Args;

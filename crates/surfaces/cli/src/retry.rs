@@ -1,4 +1,5 @@
-//! A server or a store that is away for a while, such as one that restarts: whoever can go on by itself does.
+//! Retries while a server or a store is away, such as during a restart, for commands that can go on by
+//! themselves.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +60,7 @@ mod tests {
         Error::Unreachable { server: "here".into(), what: "gone".into() }
     }
 
-    /// What comes of attempts that fail so often, and how many there were.
+    /// The result after this many failing attempts, and how many there were.
     fn attempts(failing: usize, retry_for: Duration) -> (Result<(), Error>, usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let mut made = 0;

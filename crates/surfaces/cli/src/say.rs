@@ -1,4 +1,4 @@
-//! What adds to a conversation: `append` (or `say`), `append-event`, `insert`.
+//! Adding to a conversation: `append` (or `say`), `append-event`, `insert`.
 
 use std::fs::File;
 use std::io::Read;
@@ -80,7 +80,7 @@ impl MessageArgs {
         self.text.is_empty() && self.content.is_none() && self.attach.is_empty()
     }
 
-    /// The message, with what it reads from stdin and from files.
+    /// The message, read from stdin and files where asked.
     pub(crate) fn read(self) -> Result<NewMessage, Failure> {
         if self.is_empty() {
             return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
@@ -113,7 +113,7 @@ impl Append {
             let key = conditions.idempotency_key.clone().map_or_else(|| Keys::new().next(), Ok)?;
             What::One(Box::new(One { message: message.read()?, at: conditions.at(thread).keyed(key) }))
         };
-        // What stdin gives is read before others are kept out.
+        // Stdin is read before the lease is taken, which keeps others out.
         match exclusively.take(context, thread).await? {
             None => what.append(context, thread, retry).await,
             Some(exclusive) => {
@@ -124,14 +124,14 @@ impl Append {
     }
 }
 
-/// What is to be appended.
+/// The messages to append.
 enum What {
     One(Box<One>),
     /// One message like this for each line of stdin.
     Lines(MessageArgs),
 }
 
-/// One message, with what it is added under.
+/// One message, with its thread, conditions and key.
 struct One {
     message: NewMessage,
     at: At,
@@ -159,7 +159,7 @@ impl What {
     }
 }
 
-/// Keys that nobody else uses: what is tried again under the same key is kept once.
+/// Fresh keys: a call that is retried under the same key takes effect once.
 pub(crate) struct Keys {
     run: u128,
     given: u64,

@@ -1,4 +1,4 @@
-//! `search` and `index`: conversations by what they say, and the index behind it.
+//! `search` and `index`: conversations by their text, and the index behind it.
 
 use std::io::IsTerminal;
 use std::ops::Range;
@@ -129,7 +129,7 @@ impl Search {
     }
 }
 
-/// Brings the index up to the log, since nobody else does. A search goes on without, by what is there.
+/// Brings the index up to the log, since no server does. If that fails, the search uses the index as it is.
 async fn catch_up(context: &Context, engine: &Engine) {
     let done = async {
         let mut status = engine.index_status().await?;
@@ -141,7 +141,7 @@ async fn catch_up(context: &Context, engine: &Engine) {
             status = engine.index_status().await?;
         }
         let without = |status: &IndexStatus| status.messages - status.embedded.min(status.messages);
-        // Vectors of a few messages are made now. Those of many may take long: nobody who asks a question expects that.
+        // Vectors of a few messages are made now. Those of many may take too long for a user who waits for an answer.
         if (1..=EMBEDDED_BEFORE).contains(&without(&status)) {
             let made = engine.backfill(None, Arc::new(|_, _, _| {}));
             if let Ok(made) = tokio::time::timeout(EMBEDDER_WAIT, made).await {

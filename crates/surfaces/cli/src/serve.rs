@@ -1,4 +1,4 @@
-//! `serve`: threads over HTTP, until somebody says stop.
+//! `serve`: threads over HTTP, until the program is asked to end.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ fn print(context: &mut Context, ready: &Ready<'_>) -> Result<(), Failure> {
     out.line("  stop         Ctrl-C")
 }
 
-/// Resolves when somebody asks the program to end. A second time, it ends at once.
+/// Resolves when the program is asked to end. A second time, it ends at once.
 fn over() -> Result<impl Future<Output = ()>, Failure> {
     let cannot = |error: std::io::Error| {
         Problem::new(Status::Internal, ErrorCode::Internal, format!("signals cannot be received: {error}"))

@@ -121,7 +121,7 @@ impl Show {
         }
     }
 
-    /// How many messages there are in all, whatever is filtered.
+    /// How many messages there are in all, without filters.
     async fn total(&self, context: &Context, thread: &Thread, told: Option<u64>) -> Result<u64, Failure> {
         if let Some(total) = told {
             return Ok(total);
@@ -189,14 +189,14 @@ pub(crate) fn print(context: &mut Context, message: &Message<'_>, first: bool) -
         }
     }
     for Attachment { id, name, mime_type, size, path } in &body.attachments {
-        // What lies among the thread's files is read by its path.
+        // An attachment among the thread's files is shown by its path.
         let name = visible(path.as_ref().map_or(name, FilePath::as_str));
         context.out.line(format!("  [attachment {name}, {}, {size} bytes: {id}]", visible(mime_type)))?;
     }
     Ok(())
 }
 
-/// What a message says, and how.
+/// The body of a message.
 pub(crate) fn body(message: &Message<'_>) -> Result<MessageBody, Failure> {
     let odd = |error: serde_json::Error| {
         let detail = format!("message {} cannot be read: {error}", message.id);
@@ -210,7 +210,7 @@ pub(crate) fn body(message: &Message<'_>) -> Result<MessageBody, Failure> {
     Ok(body)
 }
 
-/// Who speaks, and what is special about it.
+/// The speaker, with notes such as silence or depth.
 fn speaker(body: &MessageBody) -> String {
     let mut shown = body.role.to_string();
     if let Some(name) = &body.name {
@@ -225,7 +225,7 @@ fn speaker(body: &MessageBody) -> String {
     shown
 }
 
-/// A part as people read it: text whole, what tools say in brief.
+/// A part as people read it: text whole, tool calls and results in brief.
 fn summary(part: &Part) -> String {
     match part {
         Part::Text { text } => text.clone(),

@@ -1,4 +1,4 @@
-//! Text for people: what is printed to a terminal shows what it is, and cannot steer the terminal.
+//! Text for people: control characters are made visible, so that no text can steer the terminal.
 
 use std::borrow::Cow;
 

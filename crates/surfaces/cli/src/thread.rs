@@ -142,7 +142,7 @@ impl Delete {
     }
 }
 
-/// The title, or what stands for one.
+/// The title, or `Untitled`.
 pub(crate) fn title(thread: &Thread) -> &str {
     or_untitled(thread.title.as_deref())
 }

@@ -78,7 +78,7 @@ impl Export {
     }
 }
 
-/// Writes a file that is there whole or not at all: what stands there stays until the new one is whole.
+/// Writes a file whole or not at all: an existing file stays until the new one is complete.
 pub(crate) async fn whole_file(
     path: &Path,
     write: impl AsyncFnOnce(&File) -> Result<(), Failure>,
@@ -93,7 +93,7 @@ pub(crate) async fn whole_file(
         Err(failure) => Err(failure),
     };
     if written.is_err() && unfinished != *path {
-        // That it could not be written is what is told; what is left of it is of no use.
+        // The write error is reported; the unfinished file is of no use.
         drop(std::fs::remove_file(&unfinished));
     }
     written
@@ -123,7 +123,8 @@ async fn write<W: Write>(from: From, what: &str, to: W) -> Result<(), Failure> {
     writer.finish().map(drop).map_err(failed)
 }
 
-/// Writes what a server sends. Without its last line it is not whole, and refused by whoever reads it: then this fails.
+/// Writes the export that a server sends. Without its last line it is incomplete, and an import would refuse it:
+/// then this fails.
 async fn pass_on(
     mut export: client::Export,
     bar: &Bar,
@@ -241,7 +242,7 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 struct Counting {
     from: File,
     done: Arc<AtomicU64>,

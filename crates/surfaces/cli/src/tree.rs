@@ -49,7 +49,7 @@ pub(crate) async fn drawn(context: &Context, thread: ThreadId) -> Result<Vec<Str
 /// A thread that waits to be drawn.
 struct Waiting<'a> {
     thread: &'a Thread,
-    /// What its descendants are indented by, for the generations that are drawn.
+    /// The indent of its descendants, for the generations that are drawn.
     indent: String,
     depth: usize,
     is_last: bool,
@@ -108,7 +108,7 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
     }
     let mut drawn = HashSet::new();
     let mut lines = Vec::new();
-    // Roots first. Where relations form a ring nobody is first, so whoever is left then begins.
+    // Roots first. Where relations form a ring there is no root, so the remaining threads begin.
     let (roots, others): (Vec<&Thread>, Vec<&Thread>) =
         family.threads.iter().partition(|thread| !has_parent.contains(&thread.id));
     for root in roots.into_iter().chain(others) {
@@ -157,7 +157,7 @@ fn draw_below<'a>(
     }
 }
 
-/// A thread; `again` if it was drawn before, with what hangs under it.
+/// A thread; `again` if it was drawn before, with its descendants.
 fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
     let mark = if thread.id == marked { " *" } else { "" };
     let messages = counted(thread.message_count, "message", "messages");

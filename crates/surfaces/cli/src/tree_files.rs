@@ -1,4 +1,4 @@
-//! What files a thread has: `files`, `find`, `grep`, `file-versions`, `file-diff`.
+//! The files of a thread: `files`, `find`, `grep`, `file-versions`, `file-diff`.
 
 use std::io::IsTerminal;
 
@@ -130,7 +130,7 @@ impl Find {
     }
 }
 
-/// Says that there is more, to programs too: what ends early must not look complete.
+/// Says that there is more, to programs too: a truncated list must not look complete.
 fn cut(context: &mut Context, truncated: bool) -> Result<(), Failure> {
     context.out.flush()?;
     if truncated {

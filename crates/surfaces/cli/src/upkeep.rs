@@ -65,7 +65,7 @@ impl Doctor {
         Ok(if report.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// What is wrong with the store that is open here, shown as it is looked at.
+    /// The faults of the store that is open here, with progress.
     async fn look(&self, engine: &Engine) -> Result<calls::Doctor, Failure> {
         let bar = Bar::new();
         let mut report = engine.doctor(bar.as_progress()).await?;

@@ -20,7 +20,7 @@ use crate::text::{brief, counted, moment, visible};
 const LAST_SHOWN_MAX: usize = 80;
 const TITLE_SHOWN_MAX: usize = 40;
 
-/// What needs the store, in words: patches are made where the thread is.
+/// The option that needs the store: patches are made where the thread is.
 const PATCHES: &str = "watch --patches";
 /// Shortest time between two lines.
 const THROTTLE: Duration = Duration::from_millis(100);
@@ -104,7 +104,7 @@ impl Watch {
         loop {
             match self.retry.until_there(async || stream.next().await).await {
                 Ok(Some(News::Entry(entry))) if entry.version > shown => return Ok(true),
-                // What was shown already, or is not logged.
+                // Shown already, or not logged.
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(false),
                 Err(error) if error.is_refused_as("thread_not_found") => return Ok(false),

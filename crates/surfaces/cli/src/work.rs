@@ -1,4 +1,4 @@
-//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and what a model is given.
+//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and the conversation for a model.
 
 use std::time::Duration;
 
@@ -217,7 +217,7 @@ impl Face for Vec<calls::ModelMessage> {
     }
 }
 
-/// What was appended: each message's id alone for people and scripts, everything for programs.
+/// Prints the appended messages: each message's id alone for people and scripts, everything for programs.
 fn print(context: &mut Context, progressed: &Progressed<'_>) -> Result<(), Failure> {
     if context.json {
         return context.out.json(progressed);

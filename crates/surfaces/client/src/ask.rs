@@ -1,4 +1,4 @@
-//! One question and its answer: headers, retries, and problems read from what the server said.
+//! One request and its answer: headers, retries, and problems read from the answer.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) struct Ask {
     /// Whether the answer may take as long as it takes.
     pub(crate) unhurried: bool,
     accept: &'static str,
-    /// What the body is.
+    /// The media type of the body.
     media: Option<String>,
     /// More headers, which go before those that the client carries.
     headers: Vec<(&'static str, String)>,
@@ -55,7 +55,7 @@ impl Ask {
         Self::new(Method::GET, path, Repeat::Freely)
     }
 
-    /// A deletion of what somebody else may bring back meanwhile.
+    /// A deletion that is repeated only if it was not done: another writer may restore the item meanwhile.
     pub(crate) fn delete_once(path: String) -> Self {
         Self::new(Method::DELETE, path, Repeat::IfNotDone)
     }
@@ -107,13 +107,13 @@ impl Ask {
     }
 }
 
-/// What the server said.
+/// The server's answer.
 pub(crate) struct Answer {
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// Why an attempt failed, and what helps.
+/// Why an attempt failed, and the remedy.
 struct Attempt {
     error: Error,
     /// Whether it surely was not done.
@@ -131,7 +131,7 @@ pub(crate) enum Again {
 }
 
 impl Again {
-    /// What helps against this refusal.
+    /// The remedy for this refusal.
     pub(crate) fn by(problem: &Problem, asked: Option<Duration>) -> Self {
         let passes = matches!(problem.status, Status::Unavailable | Status::RateLimited);
         if passes { Self::After(asked) } else { Self::Never }
@@ -145,17 +145,17 @@ impl Answer {
         tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
     }
 
-    /// What it is.
+    /// The media type of the body.
     pub(crate) fn media(&self) -> Option<&str> {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// What it says.
+    /// The body.
     pub(crate) fn into_bytes(self) -> Bytes {
         self.body
     }
 
-    /// What it says, as text.
+    /// The body, as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -304,7 +304,7 @@ impl Client {
         Attempt { error, not_done: !was_sent, again: if for_good { Again::Never } else { Again::After(None) } }
     }
 
-    /// What the server said against it.
+    /// The server's refusal.
     async fn refused(&self, response: Response) -> Attempt {
         let status = response.status();
         let asked = retry_after(response.headers());
@@ -323,7 +323,7 @@ impl Client {
 fn unexplained(status: StatusCode) -> Problem {
     let known = Status::from(status.as_u16());
     let code = if known == Status::Unavailable { ErrorCode::Unavailable } else { ErrorCode::NotUnderstood };
-    // Whatever the status, it is not known what it means here.
+    // The received status is kept, since its meaning here is unknown.
     Problem { status: known, ..Problem::new(code.status(), code, format!("the answer was {status}, without a reason")) }
 }
 
@@ -331,7 +331,7 @@ fn plain(name: &str, value: &str) -> Result<HeaderValue, Invalid> {
     HeaderValue::from_str(value).map_err(|_| Invalid::parameter(name, "is not plain text"))
 }
 
-/// A key that nobody else uses.
+/// A key that no other request uses.
 pub(crate) fn fresh_key() -> Result<IdempotencyKey, Error> {
     let mut chance = [0; 16];
     let cannot = |_| Invalid::parameter("Idempotency-Key", "there is no chance to be had from the system");

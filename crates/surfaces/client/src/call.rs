@@ -22,9 +22,9 @@ type Fields = BTreeMap<String, Box<RawValue>>;
 impl Client {
     /// Carries out a call: `client.call(thread, Decide::new("Which store?", "SQLite"))`.
     ///
-    /// What `at` leaves open is what this client carries ([`Client::expecting`], [`Client::writing_under`],
-    /// [`Client::keyed`]), as far as the call honours it. A change is made once, however often it has to be sent: where
-    /// sending it twice would matter it goes under a fresh key, unless there is one already.
+    /// Conditions that `at` leaves open come from this client ([`Client::expecting`], [`Client::writing_under`],
+    /// [`Client::keyed`]), as far as the call honours them. A change is made once, however often it has to be sent:
+    /// where sending it twice would matter it goes under a fresh key, unless there is one already.
     ///
     /// # Errors
     /// As the server refuses it, or if `at` names a condition that the call does not honour. If the connection breaks
@@ -79,8 +79,8 @@ impl Client {
         Self { carried, ..self.clone() }.answer(ask).await
     }
 
-    /// What the request carries beside its parameters: what `at` says, then what this client carries, if the call honours
-    /// it; and a fresh key where that makes it safe to send the call again.
+    /// The headers of the request: those from `at`, then those of this client, if the call honours them; and a fresh
+    /// key where that makes it safe to send the call again.
     fn honoured(&self, declaration: &Declaration, at: At, value: Option<Version>) -> Result<Carried, Error> {
         let At { thread: _, expected, lease, key } = at;
         let honours = declaration.honours;
@@ -98,7 +98,7 @@ impl Client {
         let expected = if honours.expected { expected.or(usual) } else { value };
         let writer = if has_lease { lease.or(writer) } else { None };
         let key = if honours.key { key.or(idempotency_key) } else { None };
-        // A value that somebody else set meanwhile would be overwritten, and a version that was expected is gone.
+        // A value that another writer set meanwhile would be overwritten, and a version that was expected is gone.
         let needs_key = declaration.repeat == calls::Repeat::Keyed || honours.value_version || expected.is_some();
         let tries_again = !self.settings.retry.give_up_after.is_zero();
         let key = match key {

@@ -1,4 +1,4 @@
-//! The client: where the server is, who asks, and what each request carries beside its body.
+//! The client: the server's address, the key, and the headers of each request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Way {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// What requests carry beside their bodies.
+/// The headers of requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Carried {
     pub(crate) expected: Option<Version>,
@@ -201,7 +201,7 @@ impl Client {
         Self { carried, ..self.clone() }
     }
 
-    /// The same client, which acts as somebody else in the log (`Threadkeep-Actor`); for keys with scope `admin`.
+    /// The same client, which acts under another name in the log (`Threadkeep-Actor`); for keys with scope `admin`.
     #[must_use]
     pub fn acting_as(&self, actor: Actor) -> Self {
         let mut client = self.clone();

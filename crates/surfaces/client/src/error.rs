@@ -14,7 +14,7 @@ pub enum Error {
     Unreachable {
         /// Where it was looked for.
         server: String,
-        /// What went wrong.
+        /// The cause.
         what: String,
     },
     /// The connection broke after something was sent. A read can be repeated; whether a write was done is not known.
@@ -22,7 +22,7 @@ pub enum Error {
     Broken {
         /// The server.
         server: String,
-        /// What went wrong.
+        /// The cause.
         what: String,
     },
     /// The answer is none that this client understands.
@@ -30,10 +30,10 @@ pub enum Error {
     NotUnderstood {
         /// Who answered.
         server: String,
-        /// What is odd about it.
+        /// Why it is not understood.
         what: String,
     },
-    /// What was asked for makes no sense; nothing was sent.
+    /// The request is invalid; nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// Whether the server, or its store, is away for the moment: what can be repeated may succeed later.
+    /// Whether the server, or its store, is away for the moment: a repeatable request may succeed later.
     pub fn is_away(&self) -> bool {
         match self {
             Self::Refused(problem) => problem.status == Status::Unavailable && problem.code == "unavailable",
@@ -66,7 +66,7 @@ impl Error {
 }
 
 impl From<Error> for Problem {
-    /// The problem as surfaces tell it, with what to do next.
+    /// The problem as surfaces show it, with advice.
     fn from(error: Error) -> Self {
         let detail = error.to_string();
         match error {

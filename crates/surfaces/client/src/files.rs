@@ -17,13 +17,13 @@ use crate::transport::Body;
 /// A file to write.
 #[derive(Debug)]
 pub struct NewFile {
-    /// Where. What is there already gets a new version.
+    /// Its path. An existing file gets a new version.
     pub path: FilePath,
     /// Its content.
     pub content: FileContent,
-    /// What it is, such as `text/plain`; guessed by the server if nobody says.
+    /// Its MIME type, such as `text/plain`; guessed by the server if not given.
     pub mime_type: Option<String>,
-    /// What the writer says about it: a JSON object.
+    /// The writer's metadata: a JSON object.
     pub metadata: Option<Json>,
     /// The width of an image, in pixels.
     pub width: Option<u32>,
@@ -56,7 +56,7 @@ pub enum FileContent {
     Poured(Body),
 }
 
-/// Which state of a file.
+/// The state of a file to read: the present one, or an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileAt {
     /// As it is.
@@ -78,12 +78,12 @@ impl FileAt {
     }
 }
 
-/// Which files to list: everything, in the order of paths, unless something is said.
+/// The files to list: by default all of them, in the order of paths.
 #[derive(Debug, Clone, Default)]
 pub struct ListFiles {
-    /// Only what is below this directory.
+    /// Only files below this directory.
     pub below: Option<FilePath>,
-    /// At most so many; the server's page if nothing is said.
+    /// Most files to return; by default the server's page size.
     pub limit: Option<usize>,
     /// Goes on where an earlier page ended.
     pub cursor: Option<String>,
@@ -91,7 +91,7 @@ pub struct ListFiles {
     pub as_of: Option<Version>,
 }
 
-/// What to look for in files.
+/// A search in files: the pattern and its options.
 #[derive(Debug, Clone, Default)]
 pub struct GrepFiles {
     /// The pattern.
@@ -102,7 +102,7 @@ pub struct GrepFiles {
     pub ignore_case: bool,
     /// Only in files that this glob matches.
     pub glob: Option<String>,
-    /// At most so many lines.
+    /// Most lines to return.
     pub limit: Option<usize>,
     /// As the thread was at this version.
     pub as_of: Option<Version>,
@@ -114,7 +114,7 @@ pub struct Download {
     body: Body,
     /// How many bytes there are to come, if the server said so.
     pub size: Option<u64>,
-    /// What it is.
+    /// Its MIME type.
     pub mime_type: Option<String>,
 }
 
@@ -157,7 +157,8 @@ impl Client {
     /// Writes a file, whole or not at all.
     ///
     /// # Errors
-    /// As the server refuses it. If the connection breaks it is not sent again: somebody else may have written meanwhile.
+    /// As the server refuses it. If the connection breaks it is not sent again: another writer may have changed it
+    /// meanwhile.
     pub async fn write_file(&self, thread: impl Into<ThreadName>, file: NewFile) -> Result<calls::FileRecord, Error> {
         let NewFile { path, content, mime_type, metadata, width, height } = file;
         let query = Query::default().maybe("width", width).maybe("height", height);
@@ -212,7 +213,7 @@ impl Client {
         self.download(Ask::get(referred(reference, path)), range).await
     }
 
-    /// What a reference shows at a path.
+    /// The file or directory that a reference shows at a path.
     ///
     /// # Errors
     /// `file_not_found`; `reference_gone` if there is nothing to read any more.
@@ -220,7 +221,7 @@ impl Client {
         self.ask(Ask::get(referred(reference, path)).query(Query::default().flag("stat", true))).await
     }
 
-    /// A page of all files that a reference shows. Its target's version is what the reference says.
+    /// A page of all files that a reference shows. The reference decides its target's version.
     ///
     /// # Errors
     /// `reference_gone` if there is nothing to read any more.
@@ -244,7 +245,7 @@ impl Client {
         Ok(Download { server: self.way.server.to_string(), size, mime_type, body: response.into_body() })
     }
 
-    /// What is at a path.
+    /// The file or directory at a path.
     ///
     /// # Errors
     /// `file_not_found`; as the server refuses it otherwise.
@@ -257,7 +258,7 @@ impl Client {
         self.ask(Ask::get(at(thread, path)).query(state.query().flag("stat", true))).await
     }
 
-    /// What is directly in a directory: directories first, then by name.
+    /// The entries of a directory: directories first, then by name.
     ///
     /// # Errors
     /// `not_a_directory`; as the server refuses it otherwise.
@@ -272,7 +273,7 @@ impl Client {
         Ok(listed.entries)
     }
 
-    /// A page of all files, and of the directories somebody made.
+    /// A page of all files, and of explicitly made directories.
     ///
     /// # Errors
     /// As the server refuses it.
@@ -421,7 +422,8 @@ impl Client {
     /// Deletes a file; earlier versions still show it. That there is none is no error.
     ///
     /// # Errors
-    /// As the server refuses it. If the connection breaks it is not sent again: somebody else may have written meanwhile.
+    /// As the server refuses it. If the connection breaks it is not sent again: another writer may have changed it
+    /// meanwhile.
     pub async fn delete_file(&self, thread: impl Into<ThreadName>, path: &FilePath) -> Result<calls::Deleted, Error> {
         self.ask(Ask::delete_once(at(thread, path))).await
     }

@@ -22,11 +22,11 @@
 //! # }
 //! ```
 //!
-//! [`Client::call`] carries out any call of [`calls`]; its fields are the parameters, and it answers with a type of its own.
-//! [`At`] names the thread, and the conditions of this one call. A [`Client`] is cheap to clone, and conditions of many calls
-//! are said on a clone of it: [`Client::expecting`] a version, [`Client::writing_under`] a lease, [`Client::keyed`] for
-//! retries, [`Client::acting_as`] somebody else. Named methods are for what is more than one call, or none: files, streams,
-//! exports.
+//! [`Client::call`] carries out any call of [`calls`]; its fields are the parameters, and it answers with a type
+//! of its own. [`At`] names the thread, and the conditions of this one call. A [`Client`] is cheap to clone, and
+//! a clone carries conditions for many calls: [`Client::expecting`] a version, [`Client::writing_under`] a lease,
+//! [`Client::keyed`] for retries, [`Client::acting_as`] another actor. Named methods are for work that is more
+//! than one call, or none: files, streams, exports.
 //!
 //! [`Transport`] is how requests travel: over HTTP ([`Client::connect`]), or in any other way that is handed in
 //! ([`Client::over`]), such as to a server in the same process.

@@ -1,4 +1,4 @@
-//! Threads and their messages, and what a reference shows of another thread.
+//! Threads and their messages, and the messages that a reference shows.
 
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ListMessages, ListValues};

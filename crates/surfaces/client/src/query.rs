@@ -37,7 +37,7 @@ impl Query {
     }
 }
 
-/// The path of a thread, and of what belongs to it.
+/// The path of a thread, or of something that belongs to it.
 pub(crate) fn of(thread: impl Into<ThreadName>, rest: &str) -> String {
     format!("/v1/threads/{}{rest}", part(&thread.into().to_string()))
 }

@@ -85,7 +85,7 @@ impl Client {
         Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
     }
 
-    /// Takes in what was exported, as it comes; what is there already is left alone.
+    /// Imports an export, as it comes; existing threads are left alone.
     ///
     /// # Errors
     /// As the server refuses it. An export that is cut off brings nothing.
@@ -103,7 +103,7 @@ impl Client {
         Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
     }
 
-    /// What the server counts, as Prometheus reads it.
+    /// The server's counters, in the format of Prometheus.
     ///
     /// # Errors
     /// As the server refuses it.

@@ -8,13 +8,13 @@ const EVENT_BYTES_MAX: usize = 128 << 20;
 pub(crate) struct Event {
     /// Its place, if it has one.
     pub(crate) id: Option<String>,
-    /// What kind of news.
+    /// The name of the event.
     pub(crate) kind: String,
-    /// What it carries.
+    /// The payload.
     pub(crate) data: String,
 }
 
-/// What was read and is not a whole event yet.
+/// The bytes read so far of an incomplete event.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     bytes: Vec<u8>,
@@ -69,7 +69,7 @@ fn read(lines: &str) -> Option<Event> {
                     data.push_str(value);
                 }
             },
-            // Comments, and fields that nobody here knows.
+            // Comments, and unknown fields.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Streams: what is logged to a thread, or to many, then live. They reconnect by themselves.
+//! Streams: the entries of a thread, or of many, then live. They reconnect by themselves.
 //!
 //! A stream knows the place of the last entry it gave. Whenever the connection ends, breaks or falls silent it opens
 //! another one from there on, so that every entry comes once, in order.
@@ -20,10 +20,10 @@ use crate::transport::Body;
 
 /// A connection that ended sooner than this without any news was of no use…
 const SHORT_LIVED: Duration = Duration::from_secs(1);
-/// …and after so many of them in a row, the next one is not opened at once.
+/// …and after this many of them in a row, the next one is not opened at once.
 const FRUITLESS_MAX: u32 = 1;
 
-/// What is asked by whoever wants what comes from now on.
+/// The cursor of a stream that begins with new entries.
 const LATEST: &str = "latest";
 /// Where a server says after which place a stream begins.
 const CURSOR_HEADER: &str = "threadkeep-cursor";
@@ -33,9 +33,9 @@ const CURSOR_HEADER: &str = "threadkeep-cursor";
 pub enum After {
     /// From the first entry on.
     Start,
-    /// What comes after this version; for one thread.
+    /// Entries after this version; for one thread.
     Version(Version),
-    /// What comes after this place, as [`Stream::cursor`] gave it.
+    /// Entries after this place, as [`Stream::cursor`] gave it.
     Cursor(String),
     /// From now on.
     Latest,
@@ -46,9 +46,9 @@ pub enum After {
 pub enum News {
     /// A thread got an entry.
     Entry(Box<HistoryEntry<'static>>),
-    /// Somebody emitted an event, which is not logged.
+    /// An emitted event, which is not logged.
     Emitted(Box<Emitted>),
-    /// So many events that are not logged were missed.
+    /// This many unlogged events were missed.
     Missed(u64),
     /// A thread came into being; from streams over many threads.
     Created {
@@ -64,9 +64,9 @@ pub enum News {
     },
     /// Something that this version of the client does not know.
     Other {
-        /// What it is called.
+        /// The name of the event.
         kind: String,
-        /// What it carries.
+        /// The payload.
         data: String,
     },
 }
@@ -79,11 +79,11 @@ pub struct Emitted {
     pub thread_id: ThreadId,
     /// When.
     pub time: Timestamp,
-    /// Who told it.
+    /// The actor that emitted it.
     pub actor: Actor,
     /// Its name.
     pub event: String,
-    /// What it carries.
+    /// The payload.
     pub data: Box<RawValue>,
 }
 
@@ -95,7 +95,7 @@ pub struct Stream {
     cursor: Option<String>,
     /// Whether places are versions, which can be compared.
     is_of_one_thread: bool,
-    /// Whether it was ever open: what is gone then was deleted.
+    /// Whether it was ever open: then a missing thread was deleted.
     was_open: bool,
     open: Option<Open>,
     pauses: Pauses,
@@ -173,13 +173,13 @@ impl Stream {
         self.cursor.as_deref()
     }
 
-    /// What happens next, waited for; none once the thread was deleted, or may not be seen any more.
+    /// Waits for the next item; none once the thread was deleted, or may not be seen any more.
     ///
     /// Dropping the future loses nothing.
     ///
     /// # Errors
-    /// What the server refuses for good, such as a key that was revoked; or that it is away for longer than the
-    /// settings allow. After that, the next call tries again from the same place.
+    /// A permanent refusal by the server, such as a revoked key; or the server is away for longer than the settings
+    /// allow. After that, the next call tries again from the same place.
     pub async fn next(&mut self) -> Result<Option<News>, Error> {
         loop {
             if self.open.is_none() && !self.connect().await? {
@@ -208,7 +208,7 @@ impl Stream {
             match self.client.open(&self.ask, &place).await {
                 Ok(response) => {
                     self.was_open = true;
-                    // Whoever began with the latest knows from here on where that was.
+                    // A stream that began with the latest entry learns its place here.
                     if self.cursor.as_deref().is_none_or(|cursor| cursor == LATEST) {
                         let began = response.headers().get(CURSOR_HEADER).and_then(|began| began.to_str().ok());
                         self.cursor = began.map(str::to_owned).or(self.cursor.take());
@@ -280,7 +280,7 @@ impl Stream {
         self.later(Error::Broken { server, what }, Again::After(None))
     }
 
-    /// What an event tells; none if it is the server's own business, or was told before.
+    /// The news in an event; none if it is internal to the protocol, or was given before.
     fn news(&mut self, event: Event) -> Result<Option<News>, Error> {
         if event.kind == "error" {
             // The stream is over. A problem on a stream comes without its status.

@@ -1,4 +1,4 @@
-//! Who asks: the key or ticket of a request, and an engine that acts for whoever it speaks for.
+//! Access: the key or ticket of a request, and an engine that acts for its caller.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::serve::Peer;
 use crate::sessions;
 
-/// Whoever asks, with an engine that acts for them.
+/// The caller of a request, with an engine that acts for it.
 pub(crate) struct Access {
     pub(crate) engine: Engine,
     pub(crate) key: Key,
@@ -28,7 +28,7 @@ impl Access {
         Ok(self.engine.thread(name).await?)
     }
 
-    /// Refuses what the key may not do.
+    /// Refuses an action that the key does not allow.
     pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
         if self.key.scope >= needed {
             return Ok(());
@@ -52,7 +52,7 @@ impl FromRequestParts<App> for Access {
     }
 }
 
-/// Whoever asks, with a key that may write. It is checked before the body is read.
+/// A caller with a key that may write. It is checked before the body is read.
 pub(crate) struct Writing(pub(crate) Access);
 
 impl FromRequestParts<App> for Writing {
@@ -65,7 +65,7 @@ impl FromRequestParts<App> for Writing {
     }
 }
 
-/// Whoever asks, with a key that may do upkeep. It is checked before the body is read.
+/// A caller with a key that may do upkeep. It is checked before the body is read.
 pub(crate) struct Admin(pub(crate) Access);
 
 impl FromRequestParts<App> for Admin {
@@ -78,15 +78,15 @@ impl FromRequestParts<App> for Admin {
     }
 }
 
-/// Whoever wants to read: with a key, or without one, who then sees what is public.
+/// A caller that reads: with a key, or without one, and then only public threads.
 pub(crate) struct Reader {
     pub(crate) engine: Engine,
     pub(crate) key: Option<Key>,
 }
 
 impl Reader {
-    /// The thread that a path names, for somebody who wants to do this with it. Without a key, what is not public
-    /// asks for one, whether it is there or not.
+    /// The thread that a path names, for a caller that wants this access. Without a key, a thread that is not public
+    /// answers that a key is needed, whether it exists or not.
     pub(crate) async fn seen(&self, name: &str, verb: Verb) -> Result<(Thread, Standing), Refused> {
         let name: ThreadName = name.parse()?;
         match self.engine.seen(name, verb).await {
@@ -106,7 +106,7 @@ impl FromRequestParts<App> for Reader {
     }
 }
 
-/// For whom a request acts: whoever the key speaks for, by another name if the key may do that.
+/// The caller that a request acts for: that of the key, by another name if the key may do that.
 fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
     let caller = key.caller();
     let Some(value) = parts.headers.get(ACTOR_HEADER) else { return Ok(caller) };
@@ -129,7 +129,7 @@ pub(crate) fn is_stream(path: &str) -> bool {
 
 /// The key that a request presents, itself or by a ticket; none if it presents nothing.
 async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
-    // Routes see what is left of the path; a ticket is for all of it.
+    // Routes see the rest of the path; a ticket is for all of it.
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
     let found = match parts.headers.get(header::AUTHORIZATION) {
         Some(value) => {
@@ -144,7 +144,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
             // A ticket opens streams, and nothing else.
             Some(_) if !is_stream(path) => return Err(unauthorized()),
             Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
-            // A session that is over is none: whoever reads public threads goes on doing so.
+            // An expired session counts as none: public threads stay readable.
             None => return Ok(in_session(parts, app).await),
         },
     };
@@ -172,7 +172,7 @@ async fn in_session(parts: &Parts, app: &App) -> Option<Key> {
 pub(crate) struct Session {
     /// The secret of its session.
     pub(crate) secret: Option<String>,
-    /// What it is signed in with.
+    /// The key it is signed in with.
     pub(crate) key: Option<Key>,
 }
 

@@ -1,4 +1,4 @@
-//! Answers: JSON with an ETag where a thread is told, and problems as `application/problem+json`.
+//! Answers: JSON with an ETag if it shows a thread, and problems as `application/problem+json`.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Refused {
     wait: Option<Duration>,
 }
 
-/// What a handler gives.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Refused>;
 
 impl Refused {

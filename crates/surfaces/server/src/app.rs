@@ -1,4 +1,4 @@
-//! The application: what all handlers share.
+//! The application: state shared by all handlers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tickets::Tickets;
 use crate::validate::{ValidationSettings, Validator};
 use crate::webhooks::WebhookSettings;
 
-/// What all handlers share.
+/// State shared by all handlers.
 #[derive(Clone)]
 pub struct App {
     pub(crate) engine: Engine,

@@ -16,7 +16,7 @@ use crate::conditions::{IDEMPOTENCY_KEY, WRITER, idempotency_key, lease_token, r
 use crate::input::text;
 use crate::table::{self, Gives, Operation, Route, SchemaOf, Takes};
 
-/// The schemas of a call: what it takes, and what it answers.
+/// The schemas of a call: its parameters and its answer.
 struct Schemas {
     takes: SchemaOf,
     inline: SchemaOf,
@@ -69,7 +69,7 @@ async fn answer(app: App, carrier: &'static Carrier, request: Request) -> Answer
         asked.body = text(Request::from_parts(parts, body), &app.settings).await?;
     }
     let shown = match (carrier.run)(engine, at, asked).await {
-        // Without a key, what is not public asks for one, whether it is there or not.
+        // Without a key, a thread that is not public answers that a key is needed, whether it exists or not.
         Err(Error::ThreadNotFound { .. }) if !is_known => return Err(unauthorized()),
         shown => shown?,
     };
@@ -163,7 +163,7 @@ fn render(declaration: &Declaration, shown: Shown) -> Response {
     }
 }
 
-/// What is said of a call in the document.
+/// The description of a call in the document.
 fn described(declaration: &'static Declaration, schemas: &Schemas) -> Operation {
     let Declaration { id, path, about, status, answers, versioned, also, fails, never, example, honours, .. } =
         *declaration;

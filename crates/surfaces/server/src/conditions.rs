@@ -1,6 +1,7 @@
-//! The headers that say on what condition something is done, and from where on.
+//! The headers for conditions of a request, and for the place to resume from.
 //!
-//! They are read after the key and before the body: what is malformed is refused, whatever thread it is about.
+//! They are read after the key and before the body: a malformed header is refused, before the thread is looked
+//! at.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -101,7 +102,7 @@ fn text(value: &HeaderValue) -> Result<String, Refused> {
 /// `Last-Event-ID`: where a client that comes back to a stream was.
 pub(crate) struct LastEventId(pub(crate) Option<String>);
 
-/// `If-None-Match`: what the client has already.
+/// `If-None-Match`: the versions that the client has already.
 pub(crate) struct IfNoneMatch(Option<String>);
 
 impl IfNoneMatch {
@@ -110,7 +111,7 @@ impl IfNoneMatch {
         self.0.as_deref().is_some_and(|known| known.trim() == "*")
     }
 
-    /// Whether the client has what this tag names.
+    /// Whether the client has the version with this tag.
     pub(crate) fn is(&self, etag: &str) -> bool {
         let mut known = self.0.iter().flat_map(|known| known.split(',')).map(str::trim);
         known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)

@@ -1,7 +1,7 @@
-//! The edge: what every request passes on its way in, and every answer on its way out.
+//! The edge: every request passes it on its way in, and every answer on its way out.
 //!
-//! In: an id, sizes, where the request claims to come from and to go to, what it accepts. Out: the id, problems written
-//! down, a count, and a line in the log. Neither the log nor the metrics hold queries, keys or anything that was said.
+//! In: an id, sizes, the claimed origin and host, the accepted types. Out: the id, problems written down, a
+//! count, and a line in the log. Neither the log nor the metrics hold queries, keys or message text.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,7 +96,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     response
 }
 
-/// Takes what people call their files and values out of a path.
+/// Removes the names of files and values from a path.
 fn hide_names(path: &mut String) {
     let parts: Vec<&str> = path.split('/').collect();
     if let ["", "v1", of @ ("threads" | "references"), id, kind @ ("files" | "kv"), _, ..] = parts[..] {
@@ -139,7 +139,7 @@ fn request_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| format!("{:032x}", SystemWorld.chance()), str::to_owned)
 }
 
-/// A problem that is still to be written down, or an answer that nobody explained.
+/// A problem that is still to be written down, or an error answer without an explanation.
 fn told(response: Response, id: &str) -> Response {
     let (mut parts, body) = response.into_parts();
     let refused = match parts.extensions.remove::<Refused>() {
@@ -179,7 +179,7 @@ fn unexplained(status: StatusCode) -> Refused {
     problem.into()
 }
 
-/// Refuses what is too large, comes from or goes to somewhere else, or cannot be answered in words it accepts.
+/// Refuses a request that is too large, has another origin or host, or accepts no type of the answer.
 fn admit(app: &App, request: &Request) -> Result<(), Refused> {
     let headers = request.headers();
     let uri = request.uri();
@@ -244,12 +244,12 @@ fn is_port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// A request has to accept what the path answers with.
+/// A request has to accept the media type of the path's answers.
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     let offered = if is_stream(path) {
         "text/event-stream"
     } else if is_file(path) {
-        // A file is what it was written as.
+        // A file has the type it was written with.
         return Ok(());
     } else if path == "/metrics" {
         "text/plain"

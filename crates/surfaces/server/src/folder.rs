@@ -22,7 +22,7 @@ struct Holder {
     url: String,
 }
 
-/// Where a server is found, and what opens it.
+/// The address of a server, and the key to it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Found<'a> {
@@ -71,7 +71,7 @@ impl Folder {
             }
             Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),
         }
-        // What the last holder said is not true any more.
+        // The content of the last holder is out of date.
         lock.set_len(0).map_err(|error| cannot(&path, &error))?;
         Ok(Self { path, lock })
     }
@@ -102,7 +102,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is out of date, and the next server replaces it.
+        // If it cannot be removed, it is out of date, and the next server replaces it.
         drop(std::fs::remove_file(self.server_file()));
         drop(self.lock.set_len(0));
     }

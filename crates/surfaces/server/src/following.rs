@@ -1,4 +1,4 @@
-//! What a stream follows: one thread's history, or what happens in many threads.
+//! The source of a stream: one thread's history, or the entries of many threads.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::stream::Told;
 /// Threads of a project that a stream remembers, so that it can tell when one is deleted.
 const MEMBERS_MAX: usize = 100_000;
 
-/// What a stream follows.
+/// The source of a stream.
 pub(crate) enum Following {
     /// One thread.
     Thread(Thread),
@@ -24,7 +24,7 @@ pub(crate) enum Following {
 }
 
 impl Following {
-    /// What happens next; none once there is nothing to follow. Cancelling it loses nothing.
+    /// Waits for the next event; none once there is nothing to follow. Cancelling it loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<Told>, Error> {
         match self {
             Self::Thread(thread) => thread.next().await,
@@ -32,27 +32,28 @@ impl Following {
         }
     }
 
-    /// Whether whoever follows still may. While the store is away, they may.
+    /// Whether the reader may still follow. While the store is unavailable, the answer is yes.
     pub(crate) async fn may_go_on(&self) -> bool {
         match self {
             Self::Thread(thread) => {
                 let standing = thread.engine.standing(thread.id, Verb::Stream).await;
                 !matches!(standing, Err(Error::ThreadNotFound { .. }))
             }
-            // What may not be seen any more is passed over.
+            // Threads that the reader may no longer see are skipped.
             Self::Threads(_) => true,
         }
     }
 }
 
-/// JSON in one line. What the log keeps to the letter may hold line breaks between its tokens, where a space means the
-/// same.
+/// JSON in one line. JSON that the log keeps unchanged may hold line breaks between its tokens, where a space
+/// means the same.
 fn one_line(value: &impl Serialize) -> Result<String, Error> {
     let json = serde_json::to_string(value).map_err(|error| StoreError::corrupt(error.to_string()))?;
     Ok(if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json })
 }
 
-/// An entry as somebody of this standing sees it. What others said before a fork is told without their names.
+/// An entry as a reader of this standing sees it. Entries of others from before a fork are shown without their
+/// names.
 pub(crate) fn shown<'a>(
     entry: &'a HistoryEntry,
     standing: Standing,
@@ -61,7 +62,7 @@ pub(crate) fn shown<'a>(
     entry.seen_by(standing, &engine.caller().account)
 }
 
-/// One thread: its history, then live; and, for its owner, what is not logged.
+/// One thread: its history, then live; and, for its owner, events that are not logged.
 pub(crate) struct Thread {
     engine: Engine,
     id: ThreadId,
@@ -109,7 +110,7 @@ impl Thread {
     }
 }
 
-/// An event that is not logged, as it is told: its data to the letter.
+/// An event that is not logged, as it is sent: its data is unchanged.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {
@@ -149,7 +150,7 @@ pub(crate) struct Threads {
     engine: Engine,
     which: Which,
     feed: FeedReader,
-    /// What was taken from the feed and is not told yet.
+    /// The item that was taken from the feed and is not sent yet.
     pending: Option<FeedItem>,
 }
 
@@ -165,7 +166,7 @@ impl Threads {
                 Some(item) => item,
                 None => self.feed.next().await?,
             };
-            // Whoever waits may turn away at the next await.
+            // The future may be dropped at the next await.
             self.pending = Some(item.clone());
             let told = self.tell(&item).await?;
             self.pending = None;
@@ -235,7 +236,7 @@ impl Threads {
     }
 }
 
-/// A place in the feed, as clients carry it: with a few digits that tell it from a number somebody made up.
+/// A place in the feed, as clients carry it: with a few digits that tell it from an invented number.
 pub(crate) fn cursor(at: FeedCursor) -> String {
     format!("f{:x}-{}", at.0, &check(at.0)[..6])
 }

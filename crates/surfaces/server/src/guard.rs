@@ -1,4 +1,4 @@
-//! Keys that are wrong: a peer that tries many is told to wait. Right keys are never asked to.
+//! Wrong keys: a peer that tries many has to wait. Valid keys are never delayed.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

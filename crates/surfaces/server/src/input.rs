@@ -1,4 +1,4 @@
-//! What requests bring: paths, bodies, queries. Headers are next door, in `conditions`.
+//! Parts of requests: paths, bodies, queries. Headers are next door, in `conditions`.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -58,11 +58,11 @@ impl FromRequest<App> for Lines {
     }
 }
 
-/// The content of a file, still to be read, and what is said about it.
+/// The content of a file, still to be read, and its details.
 pub(crate) struct Content {
-    /// What it is, if the request says so.
+    /// Its MIME type, if the request names one.
     pub(crate) mime_type: Option<String>,
-    /// What its writer says about it.
+    /// The writer's metadata.
     pub(crate) metadata: Option<Json>,
     announced: Option<u64>,
     chunks: Chunks,
@@ -133,7 +133,8 @@ fn unencoded(headers: &HeaderMap) -> Result<(), Refused> {
 /// The text of a JSON body, at most as large as is allowed.
 ///
 /// # Errors
-/// 415 for another media type, 413 for too much, 408 for one that does not go on, 400 for what is not UTF-8.
+/// 415 for another media type, 413 for too much, 408 for a body that does not go on, 400 for text that is not
+/// UTF-8.
 pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String, Refused> {
     let headers = request.headers();
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().to_owned());

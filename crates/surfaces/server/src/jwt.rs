@@ -1,7 +1,7 @@
 //! JSON Web Tokens as keys: signed elsewhere, checked here, kept nowhere.
 //!
-//! Which algorithm is used is decided by the key that is configured, never by the token: HS256 for the shared secret,
-//! RS256 and ES256 for the keys of a JWKS file. That file is read again when it changes, so that keys can be rotated.
+//! The configured key decides the algorithm, never the token: HS256 for the shared secret, RS256 and ES256 for
+//! the keys of a JWKS file. That file is read again when it changes, so that keys can be rotated.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: usize = 8 << 10;
-/// Shortest shared secret, in bytes: as long as what HS256 makes of it.
+/// Shortest shared secret, in bytes: as long as an HS256 signature.
 const SECRET_BYTES_MIN: usize = 32;
 /// Largest JWKS file, in bytes.
 const JWKS_BYTES_MAX: u64 = 1 << 20;
@@ -29,13 +29,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How tokens are checked. Without a secret and a file, there are none.
 #[derive(Clone, Default)]
 pub struct JwtSettings {
-    /// The secret of HS256, shared with whoever signs.
+    /// The secret of HS256, shared with the signer.
     pub secret: Option<String>,
     /// A file with the public keys (JWKS) of RS256 and ES256.
     pub jwks: Option<PathBuf>,
-    /// What `iss` has to be.
+    /// The required `iss`.
     pub issuer: Option<String>,
-    /// What `aud` has to be or contain.
+    /// The required `aud`, or one of its items.
     pub audience: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for JwtSettings {
     }
 }
 
-/// What tokens are checked with.
+/// The keys and claims that tokens are checked against.
 pub(crate) struct Tokens {
     secret: Option<hmac::Key>,
     jwks: Option<Jwks>,
@@ -78,7 +78,8 @@ impl Tokens {
         secret.starts_with("ey") && secret.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// The key that a token stands for, expired or not; none if it is not signed by whoever may, or not for us.
+    /// The key that a token stands for, expired or not; none if its signature is invalid, or it is not for this
+    /// server.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Key> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
@@ -130,7 +131,7 @@ struct Header {
     crit: Option<serde::de::IgnoredAny>,
 }
 
-/// What a token says. `exp` is needed; everything else that is not known here is not asked.
+/// The claims of a token. `exp` is required; unknown claims are ignored.
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
@@ -190,7 +191,7 @@ impl Claims {
     }
 }
 
-/// How the ids of keys begin that stand for tokens. No key in the registry has such an id.
+/// The prefix of the ids of keys made from tokens. No key in the registry has such an id.
 pub(crate) const TOKEN_ID: &str = "jwt:";
 
 /// The keys of a JWKS file.
@@ -254,7 +255,7 @@ fn read_keys(path: &Path) -> Result<KeysAt, String> {
     }
     let text = std::fs::read(path).map_err(|error| error.to_string())?;
     let file: File = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    // Keys for other uses and of other kinds may stand beside ours.
+    // The file may also hold keys for other uses and of other kinds.
     let keys: Vec<_> = file.keys.into_iter().filter_map(public_key).collect();
     if keys.is_empty() {
         return Err("it has no key for RS256 or ES256".to_owned());

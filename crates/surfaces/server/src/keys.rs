@@ -1,7 +1,7 @@
 //! The keys that open this server: those in the registry, and its own local one.
 //!
-//! A key that was looked up is known for a second, so that a busy client costs one look a second; what is revoked here
-//! is forgotten at once.
+//! A key that was looked up is cached for a second, so that a busy client costs one lookup a second; a key
+//! revoked here is forgotten at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ struct Known {
     local: Option<BlobId>,
     tokens: Option<Tokens>,
     lately: Mutex<HashMap<BlobId, (Key, Instant)>>,
-    /// Whether keys still held when somebody last looked, by their ids: all streams of a key share one look.
+    /// Whether keys still held at the last check, by their ids: all streams of a key share one check.
     looked: Mutex<HashMap<String, (bool, Instant)>>,
 }
 
@@ -120,7 +120,7 @@ impl Keys {
 }
 
 impl Keys {
-    /// What the local key stands for.
+    /// The account and rights of the local key.
     pub(crate) fn local() -> Key {
         local_key()
     }

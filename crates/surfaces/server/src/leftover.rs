@@ -1,7 +1,7 @@
-//! What is left of a body once a request was answered.
+//! The unread rest of a body once a request was answered.
 //!
-//! A connection with unread bytes cannot be used again, and closing it may even lose the answer. So a body is lent to the
-//! handler and comes back when it is dropped; what is left of a small one is read away.
+//! A connection with unread bytes cannot be used again, and closing it may even lose the answer. So a body is
+//! lent to the handler and comes back when it is dropped; the rest of a small one is read and discarded.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ pub(crate) struct Leftover {
     is_readable: bool,
 }
 
-/// Lends the body of a request to whoever handles it.
+/// Lends the body of a request to its handler.
 pub(crate) fn lend(request: Request) -> (Request, Option<Leftover>) {
     if request.body().is_end_stream() {
         return (request, None);
@@ -41,7 +41,7 @@ pub(crate) fn lend(request: Request) -> (Request, Option<Leftover>) {
 }
 
 impl Leftover {
-    /// Reads away what is left; false if there is too much of it, so that the connection has to end.
+    /// Reads and discards the rest; false if there is too much of it, so that the connection has to end.
     pub(crate) async fn read_away(self) -> bool {
         let Some(body) = self.back.lock().unwrap_or_else(PoisonError::into_inner).take() else { return true };
         if body.is_end_stream() {

@@ -1,4 +1,4 @@
-//! The same server within a process: no socket, no folder, one key that nobody else has.
+//! The same server within a process: no socket, no folder, one key that no other caller has.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::app::{App, Settings};
 use crate::keys::Keys;
 use crate::validate::ValidationSettings;
 
-/// A server that is called, and does not listen. It serves whoever holds its key, who may do everything for account
-/// `local`.
+/// A server that is called, and does not listen. It serves the holder of its key, who may do everything for
+/// account `local`.
 #[derive(Clone)]
 pub struct Local {
     router: Router,
     key: String,
-    /// Kept, since streams end when nobody could tell them to.
+    /// Kept, since streams end when this sender is dropped.
     _running: watch::Sender<bool>,
 }
 
 impl Local {
-    /// A server on `engine`, whose merges are checked like this. What it is sent is bounded by the engine's limits alone: it
-    /// comes from the same process.
+    /// A server on `engine`, with these checks of merges. Only the engine's limits bound its requests: they come from
+    /// the same process.
     pub fn new(engine: Engine, validation: ValidationSettings) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,

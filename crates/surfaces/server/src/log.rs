@@ -63,13 +63,13 @@ impl Log {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Waits a moment until what was said so far is written.
+    /// Waits a moment until all lines so far are written.
     pub(crate) fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if let Some(lines) = &self.lines
             && lines.try_send(Item::Flush(done)).is_ok()
         {
-            // If nobody reads stderr, there is nobody to tell.
+            // If stderr is not read, the failure cannot be reported.
             is_done.recv_timeout(FLUSH_MAX).unwrap_or(());
         }
     }
@@ -90,10 +90,10 @@ fn write(lines: &Receiver<Item>) {
         text.shrink_to(TEXT_BYTES_KEPT);
         let is_idle = flushed.is_empty();
         for done in flushed {
-            // Whoever asked may have gone on.
+            // The thread that asked may have gone on.
             done.send(()).unwrap_or(());
         }
-        // While this waits, nobody has to wake it: under load that costs more than writing the line.
+        // While this waits for more, no writer has to wake it: under load waking costs more than writing the line.
         if is_idle {
             std::thread::sleep(GATHER);
         }

@@ -1,4 +1,4 @@
-//! What the server counts, as Prometheus reads it.
+//! The server's counters, in the format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use threadkeep::IndexStatus;
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// What the server counts.
+/// The server's counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// By route.
@@ -18,7 +18,7 @@ pub(crate) struct Metrics {
     streams: Arc<AtomicI64>,
 }
 
-/// What was answered on one route.
+/// The counters of one route.
 #[derive(Debug, Default)]
 struct Answered {
     /// By method and status.
@@ -43,7 +43,7 @@ impl Drop for OpenStream {
 }
 
 impl Metrics {
-    /// A request to `route`, a pattern and never a path, so that there are only so many.
+    /// A request to `route`, a pattern and never a path, so that the number of routes is bounded.
     pub(crate) fn answered(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if !routes.contains_key(route) {
@@ -59,7 +59,7 @@ impl Metrics {
         latency.seconds += seconds;
     }
 
-    /// A stream is open for as long as what this gives lives.
+    /// A stream is open for as long as the returned value lives.
     pub(crate) fn open_stream(&self) -> OpenStream {
         self.streams.fetch_add(1, Ordering::Relaxed);
         OpenStream(Arc::clone(&self.streams))
@@ -111,7 +111,7 @@ impl Metrics {
     }
 }
 
-/// How the search index stands, for all accounts together.
+/// The state of the search index, for all accounts together.
 pub(crate) fn index(index: &IndexStatus) -> String {
     let gauges = [
         ("behind_entries", "Entries of the log that the index did not look at yet, counted up to 1,000.", index.behind),

@@ -1,4 +1,5 @@
-//! A socket that waits only so long for a reader: once it takes nothing for a while, the connection is cut.
+//! A socket with a limit on how long it waits for a reader: once it takes nothing for a while, the connection is
+//! cut.
 
 use std::future::Future;
 use std::io;
@@ -23,7 +24,7 @@ impl Patient {
         Self { stream, stalled_max, patience: None }
     }
 
-    /// Passes on what a write gave, or that it waited for too long.
+    /// Passes on the result of a write, or that it waited for too long.
     fn wait<T>(&mut self, context: &mut Context<'_>, wrote: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if wrote.is_ready() {
             self.patience = None;

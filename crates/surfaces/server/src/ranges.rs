@@ -1,4 +1,4 @@
-//! Parts of a file: what `Range` and `If-Range` ask for.
+//! Parts of a file: the headers `Range` and `If-Range`.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ pub(crate) struct Wanted {
     if_range: Option<String>,
 }
 
-/// Which part of a file is asked for.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it. So is what is not understood: whoever asks for a part takes the whole, too.
+    /// All of it. So is a range that is not understood: a client that asks for a part accepts the whole, too.
     Whole,
     /// These bytes.
     Bytes(Range<u64>),
@@ -39,9 +39,9 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 impl Wanted {
-    /// The part of a file with so many bytes and this tag.
+    /// The part of a file of this size and tag.
     pub(crate) fn of(&self, size: u64, etag: &str) -> Part {
-        // A part of another content would not fit what the client has.
+        // A part of another content would not fit the client's copy.
         if self.if_range.as_deref().is_some_and(|known| known.trim() != etag) {
             return Part::Whole;
         }

@@ -1,4 +1,4 @@
-//! Serving: connections, one after the other, until somebody asks to stop; then those that are open may end.
+//! Serving: accepts connections until the server is asked to stop; then open ones may end.
 
 use std::net::SocketAddr;
 use std::pin::pin;

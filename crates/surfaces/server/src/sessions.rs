@@ -1,4 +1,4 @@
-//! Signing in: a link that works once gives a browser a session, which stands for the key that the link was drawn with.
+//! Signing in: a link that works once gives a browser a session, which has the rights of the link's key.
 //!
 //! A browser sends the session with every request to this server by itself, so a session counts only where the request
 //! comes from a page of this server, or from no page at all and changes nothing.
@@ -18,7 +18,7 @@ pub(crate) const LINK_TTL: Duration = Duration::from_secs(60 * 60);
 pub(crate) const SESSION_TTL: Duration = Duration::from_secs(12 * 60 * 60);
 /// Links, and sessions, that are out at the same time; the oldest goes first.
 const OUT_MAX: usize = 10_000;
-/// What the cookie is called.
+/// The name of the cookie.
 const COOKIE: &str = "threadkeep_session";
 
 /// The links and sessions that are out, by the hashes of their secrets.
@@ -64,7 +64,7 @@ impl Sessions {
         format!("/sign-in?code={}", self.links.draw(key, now, LINK_TTL))
     }
 
-    /// The key behind the code of a link. Whatever the answer, the link is used up.
+    /// The key behind the code of a link. The link is used up in any case.
     pub(crate) fn redeem(&self, code: &str, now: Instant) -> Option<Key> {
         self.links.take(code, now, LINK_TTL)
     }

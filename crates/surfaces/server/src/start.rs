@@ -21,12 +21,12 @@ use crate::keys::Keys;
 use crate::serve::{Connections, serve};
 use crate::webhooks::Webhooks;
 
-/// Where a server listens unless somebody says otherwise: THRD on a phone's keys.
+/// The default port of a server: THRD on a phone's keys.
 const PORT: u16 = 8473;
 /// Ports that are tried after that one.
 const PORTS_TRIED: u16 = 100;
 
-/// What a server needs to start.
+/// The parts that a server needs to start.
 pub struct Start {
     /// The threads.
     pub engine: Engine,
@@ -117,7 +117,7 @@ async fn bind_free() -> io::Result<(TcpListener, SocketAddr)> {
     }
 }
 
-/// What goes on beside requests: timeouts, telling observers, and the search index.
+/// Background tasks beside requests: timeouts, observers, and the search index.
 fn follow(app: &App) -> Vec<JoinHandle<()>> {
     let courier: Arc<dyn Courier> = Arc::new(Webhooks::new(app.engine.clone(), app.settings.webhooks.clone()));
     let engine = app.engine.clone();
@@ -180,7 +180,7 @@ impl Started {
         serve(listener, app.router(), connections, stop).await;
         for follower in followers {
             follower.abort();
-            // It ends where it waits; what it holds goes with it.
+            // It ends where it waits; its locks and files are released with it.
             drop(follower.await);
         }
         drop(folder);

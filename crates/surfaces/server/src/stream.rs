@@ -1,8 +1,8 @@
-//! Streams: what is logged to a thread, or to many, then live, over SSE and WebSocket.
+//! Streams: the entries of a thread, or of many, then live, over SSE and WebSocket.
 //!
-//! Only durable places are ids. A reader that is slow reads the log later and keeps nobody waiting: each stream pulls
-//! from the log at the pace of its socket and holds one event at a time. Every few moments it makes sure that its reader
-//! may still read; it ends with its key, with the thread, and with the server.
+//! Only durable places are ids. A slow reader reads the log later and delays no other reader: each stream pulls
+//! from the log at the pace of its socket and holds one event at a time. Every few moments it checks that its
+//! reader may still read; it ends with its key, with the thread, and with the server.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -62,7 +62,7 @@ const CURSOR: HeaderName = HeaderName::from_static("threadkeep-cursor");
 pub(crate) struct Told {
     /// Where to resume, if it is a durable place.
     pub(crate) id: Option<String>,
-    /// What kind of news.
+    /// The name of the event.
     pub(crate) kind: String,
     /// JSON without line breaks.
     pub(crate) data: String,
@@ -138,7 +138,7 @@ pub(crate) fn events(app: &App, following: Following, after: &str, key: Option<K
     response
 }
 
-/// What goes over the wire.
+/// An item on its way to the client.
 enum News {
     Told(Told),
     StillHere,
@@ -190,7 +190,7 @@ async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::S
     }
 }
 
-/// What a channel brings, as the body of an answer.
+/// The items of a channel, as the body of an answer.
 struct Events(mpsc::Receiver<News>);
 
 impl futures_core::Stream for Events {

@@ -29,7 +29,7 @@ impl Tickets {
         ticket
     }
 
-    /// The key behind a ticket for `path`. Whatever the answer, the ticket is used up.
+    /// The key behind a ticket for `path`. The ticket is used up in any case.
     pub(crate) fn redeem(&self, ticket: &str, path: &str, now: Instant) -> Option<Key> {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(ticket);
         let (for_path, key, drawn) = taken?;

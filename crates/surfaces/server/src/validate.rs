@@ -1,7 +1,9 @@
-//! Checks of merges: the merged files in a folder of their own, and a command of whoever runs the server over them.
+//! Checks of merges: the merged files in a folder of their own, and a command that the operator configured over
+//! them.
 //!
-//! A command never comes from a request. What it runs may well come from a thread, so it is given nothing of the server's:
-//! no input, no environment but what a shell needs, and it ends with everything it started.
+//! A command never comes from a request. The files it runs may come from a thread, so it gets nothing of the
+//! server: no input, an environment with only the variables a shell needs, and it ends with every process it
+//! started.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -18,21 +20,21 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 
-/// Bytes that are kept of what a command says, from the end.
+/// Bytes of a command's output that are kept, from the end.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 /// Commands that run at the same time; others wait for their turn.
 const AT_ONCE_MAX: usize = 4;
-/// How long to wait for what was said last, once a command has ended.
+/// How long to wait for the last output, once a command has ended.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
-/// What a command is given of the server's environment.
+/// The variables of the server's environment that a command gets.
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 
 /// The commands that check merges, for a shell, and how long they may take.
 #[derive(Debug, Clone)]
 pub struct ValidationSettings {
-    /// What `compile` runs; without it there is no such check.
+    /// The command of `compile`; without it there is no such check.
     pub compile: Option<String>,
-    /// What `test` runs; without it there is no such check.
+    /// The command of `test`; without it there is no such check.
     pub test: Option<String>,
     /// How long a command may take: 10 min.
     pub timeout: Duration,
@@ -94,7 +96,7 @@ fn cannot(error: io::Error) -> Error {
     error.into()
 }
 
-/// A folder for one check, for this user alone. It is gone with this value, whatever is in it.
+/// A folder for one check, for this user alone. It is removed, with its content, when this value is dropped.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -142,7 +144,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if std::fs::remove_dir_all(self.0.path()).is_err() {
-            // A folder that nobody may write to cannot be emptied; then the rest removes itself.
+            // A folder without write permission cannot be emptied; then the rest removes itself.
             unlock(self.0.path());
         }
     }
@@ -157,7 +159,7 @@ fn within(root: &Path, path: &FilePath) -> Option<PathBuf> {
 
 async fn write(folder: Arc<Folder>, place: PathBuf, content: Bytes) -> io::Result<()> {
     let write = move || {
-        // A check that is given up meanwhile is not cleared away under this one's feet.
+        // If the check is cancelled meanwhile, its folder is not removed before this ends.
         let _folder = folder;
         if let Some(above) = place.parent() {
             std::fs::create_dir_all(above)?;
@@ -167,7 +169,7 @@ async fn write(folder: Arc<Folder>, place: PathBuf, content: Bytes) -> io::Resul
     tokio::task::spawn_blocking(write).await.map_err(io::Error::other)?
 }
 
-/// Whether a file cannot be written because of what it is called, now and whenever it is tried again.
+/// Whether a file cannot be written because of its name, now and on every retry.
 fn is_about_the_name(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -203,10 +205,11 @@ struct Ended {
     timed_out: bool,
 }
 
-/// Runs a command in the folder. Once this ends, in whatever way, so did everything that the command left in its group.
+/// Runs a command in the folder. However this ends, every process that the command left in its group has ended,
+/// too.
 async fn run(command: &str, folder: &Folder, timeout: Duration) -> io::Result<Ended> {
     let mut shell = Command::new("sh");
-    // What goes to stderr and to stdout is read as one text, in its order.
+    // Stderr and stdout are read as one text, in its order.
     shell.arg("-c").arg(format!("exec 2>&1\n{command}"));
     shell.current_dir(folder.tree()).env_clear().env("HOME", folder.home()).env("TMPDIR", folder.scratch());
     shell.envs(ENVIRONMENT.into_iter().filter_map(|name| Some((OsStr::new(name), std::env::var_os(name)?))));
@@ -227,7 +230,7 @@ async fn run(command: &str, folder: &Folder, timeout: Duration) -> io::Result<En
     };
     let ended = tokio::time::timeout(timeout, ends).await;
     drop(group);
-    // Until those that were ended are gone; whoever left the group and holds the pipe is not waited for.
+    // Until the ended processes are gone; a process that left the group and holds the pipe is not waited for.
     let gone = async {
         kept.read(&mut said).await;
         drop(child.wait().await);
@@ -263,18 +266,18 @@ impl Drop for Group {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {
-            // It fails if nobody is left, which is what is wanted.
+            // It fails if no process is left, which is the goal.
             let _nobody_left = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// The end of what a command says.
+/// The end of a command's output.
 #[derive(Default)]
 struct Kept(VecDeque<u8>);
 
 impl Kept {
-    /// Reads until there is no more. What was read stays if this is given up.
+    /// Reads until there is no more. If this is cancelled, the bytes read so far stay.
     async fn read(&mut self, from: &mut (impl AsyncRead + Unpin)) {
         let mut buffer = [0; 8 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {

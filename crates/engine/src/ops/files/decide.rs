@@ -1,4 +1,4 @@
-//! What a change of files comes to, given what a thread shows: the changes to log, or why there are none.
+//! Decides a change of files from the view of a thread: the changes to log, or the error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use crate::{Engine, Error, Result};
 /// Largest number of files that one move takes along.
 const MOVED_MAX: usize = 10_000;
 
-/// What is decided, before it is an entry.
+/// A decided change, before it is an entry.
 pub(super) struct Decided {
     pub(super) changes: Vec<FileChange>,
     pub(super) stats: DiffStats,
 }
 
 impl Decided {
-    /// One change of what is no file's content.
+    /// One change that writes no content.
     fn plain(change: FileChange) -> Option<Self> {
         Some(Self { changes: vec![change], stats: DiffStats::default() })
     }
@@ -88,7 +88,7 @@ impl Engine {
             match &before {
                 Some(before) if before.is_directory() => return Err(Error::IsADirectory { path: file.path.clone() }),
                 Some(_) => {}
-                // A directory that nobody made is there if anything is below it; a file has nothing below it.
+                // A directory that was not made explicitly exists if anything is below it; a file has nothing below it.
                 None if self.holds_something(view, &file.path).await? => {
                     return Err(Error::IsADirectory { path: file.path.clone() });
                 }
@@ -163,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Refuses to write `more` bytes to a thread that stands at `tally`.
+    /// Refuses to write `more` bytes to a thread if that exceeds its quota; `tally` has the bytes written so far.
     pub(crate) fn check_quota(&self, tally: &Tally, more: u64) -> Result<()> {
         let (used, max) = (tally.work.written, self.shared.limits.files_bytes_max);
         if used.saturating_add(more) > max { Err(Error::QuotaExceeded { used, more, max }) } else { Ok(()) }

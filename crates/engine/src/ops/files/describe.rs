@@ -1,4 +1,4 @@
-//! What is written down of a new file: its size and hash, what it is, and the measures of a picture.
+//! The details of a new file: its size and hash, its MIME type, and the dimensions of a picture.
 
 use threadkeep_model::{BlobId, Code, FileCell, FilePath, Invalid};
 
@@ -8,7 +8,7 @@ use crate::{Engine, Error, Result};
 
 /// Longest type of a file, in bytes.
 const MIME_BYTES_MAX: usize = 255;
-/// What a file is if nobody says.
+/// The MIME type of a file if no other is known.
 const ANY_TYPE: &str = "application/octet-stream";
 
 impl Engine {
@@ -53,7 +53,7 @@ impl Engine {
     }
 }
 
-/// What a file is, by its name and by what it holds.
+/// The MIME type of a file, guessed from its name and content.
 fn guessed(path: &FilePath, content: &FileContent) -> &'static str {
     let ending = path.name().rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {

@@ -1,6 +1,6 @@
-//! Changing files: `write-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`. Each is one entry, and every write makes a new
-//! version: what was there before stays readable. Agents need authority for each: to edit, or to delete. What each comes to is
-//! decided in [`decide`]; [`describe`] is about what is written down of a file, [`stats`] about how much changes.
+//! Changing files: `write-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`. Each is one entry, and every write
+//! makes a new version: the old one stays readable. Agents need authority for each: to edit, or to delete.
+//! [`decide`] decides each change; [`describe`] fills in the details of a file, [`stats`] counts changed lines.
 
 mod decide;
 mod describe;
@@ -25,13 +25,13 @@ use crate::{Engine, Result};
 /// A file to write.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    /// Where. What is there already gets a new version.
+    /// Its path. An existing file gets a new version.
     pub path: FilePath,
     /// Its content.
     pub content: FileContent,
-    /// What it is, such as `text/plain`; guessed from its name and content if nobody says.
+    /// Its MIME type, such as `text/plain`; guessed from its name and content if not given.
     pub mime_type: Option<String>,
-    /// What the writer says about it: a JSON object.
+    /// The writer's metadata: a JSON object.
     pub metadata: Option<Json>,
     /// The width of an image, in pixels.
     pub width: Option<u32>,
@@ -59,10 +59,10 @@ impl NewFile {
     }
 }
 
-/// What a file may be written over.
+/// Whether a write may replace an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Over {
-    /// Whatever is there: it gets a new version.
+    /// Replaces an existing file: it gets a new version.
     #[default]
     Anything,
     /// Nothing: the file must be new.
@@ -74,7 +74,7 @@ pub enum Over {
 pub struct WriteFiles {
     /// The files, each path once.
     pub files: Vec<NewFile>,
-    /// What they may be written over.
+    /// Whether they may replace existing files.
     pub over: Over,
 }
 
@@ -114,7 +114,7 @@ pub struct RemoveDirectory {
     pub path: FilePath,
 }
 
-/// What is to happen.
+/// The wanted change.
 enum Wanted<'a> {
     Write(&'a [NewFile], &'a [FileCell], Over),
     Delete(&'a FilePath),
@@ -125,7 +125,7 @@ enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// What an agent needs to be allowed for it. What a move removes is there again under another name.
+    /// The capability an agent needs for it. A move deletes no content, so it needs no right to delete.
     fn needs(&self) -> Capability {
         match self {
             Self::Write(..) | Self::Move(..) | Self::MakeDirectory(_) | Self::Restore(..) => Capability::CodeEdit,
@@ -134,14 +134,14 @@ impl Wanted<'_> {
     }
 }
 
-/// What happened: the version and the time it got, if anything did, and what changed.
+/// The result of a change: its version and time, if anything changed, and the changes.
 struct Happened {
     place: Option<(Version, Timestamp)>,
     changes: Vec<FileChange>,
 }
 
 impl Engine {
-    /// Writes files in one commit, and gives what they are now.
+    /// Writes files in one commit, and returns their new records.
     ///
     /// # Errors
     /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
@@ -239,7 +239,7 @@ impl Engine {
         Ok(happened.place.is_some())
     }
 
-    /// Brings one file back to what it was at a version: the content it had, or its absence.
+    /// Restores one file as it was at a version: the content it had, or its absence.
     pub(crate) async fn restore_file(&self, thread: ThreadId, path: &FilePath, to: Version) -> Result<()> {
         self.change_files(thread, Wanted::Restore(path, to)).await.map(drop)
     }
@@ -247,7 +247,7 @@ impl Engine {
     /// Decides and commits a change of files. Nothing changes where nothing is decided.
     async fn change_files(&self, thread: ThreadId, wanted: Wanted<'_>) -> Result<Happened> {
         let checks = async {
-            // Nobody is asked to allow what is refused anyway.
+            // A change that is refused anyway asks for no approval.
             open_for(&self.thread(thread).await?, Change::Content)?;
             self.authorize(thread, wanted.needs()).await
         };

@@ -32,7 +32,7 @@ pub(super) fn measure(http: &Http<'_>) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// What each round cost over HTTP, and in the library. They take turns at every slice.
+/// The cost of each round over HTTP, and in the library. They take turns at every slice.
 fn compare(http: &Http<'_>, threads: usize) -> Result<(Vec<Cost>, Vec<Spent>)> {
     let room = http.bench.room()?;
     let (_, serving, target) = http.serve(&room, "served")?;

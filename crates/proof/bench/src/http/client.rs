@@ -1,7 +1,7 @@
 //! The load generator's side of HTTP/1.1: one connection, one request in flight, answers by length or in chunks.
 //!
-//! It is made for speed and for one server, and so it is no library: a request is bytes that were put together before,
-//! an answer is its status and its body. Whatever it does not expect ends the run.
+//! It is made for speed and for one server, and so it is no library: a request is bytes that were put together
+//! before, an answer is its status and its body. An unexpected answer ends the run.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::Result;
 /// Bytes that are read at once, unless an answer is larger.
 const READ_BYTES: usize = 16 << 10;
 
-/// Who asks, and whom.
+/// The server's address and the key.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -44,7 +44,7 @@ impl Target {
 /// One connection that is kept open.
 pub(crate) struct Client {
     stream: TcpStream,
-    /// What was read and not used yet is behind `used`.
+    /// Bytes that were read and not used yet are behind `used`.
     read: Vec<u8>,
     used: usize,
 }
@@ -93,14 +93,14 @@ impl Client {
         Ok(self.head().await?.status)
     }
 
-    /// Adds what comes next of an answer in chunks to `to`; false at its end.
+    /// Adds the next chunk of an answer to `to`; false at its end.
     pub(crate) async fn chunk(&mut self, to: &mut Vec<u8>) -> Result<bool> {
         let end = self.find(b"\r\n").await?;
         let size = std::str::from_utf8(&self.read[self.used..end])?;
         let size = usize::from_str_radix(size.trim(), 16)?;
         let begin = end + 2;
         let end = begin + size + 2;
-        // What `find` gave is a place behind `used`, and `more` moves both.
+        // `find` gives a place behind `used`, and `more` moves both.
         let begin = begin - self.used;
         let end = end - self.used;
         while self.read.len() < self.used + end {

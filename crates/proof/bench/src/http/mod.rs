@@ -1,7 +1,7 @@
 //! `http`: the real server as a child process, and a load generator of our own that talks to it.
 //!
-//! `client` is our side of HTTP, `serving` the child; each of the others is a row of the table. Beside the server stands
-//! the library, in this process, doing the same.
+//! `client` is our side of HTTP, `serving` the child; each of the others is a row of the table. The library, in
+//! this process, does the same work for comparison.
 
 mod append;
 mod client;
@@ -48,7 +48,7 @@ impl Sizes {
     }
 }
 
-/// What the rows share.
+/// State shared by the rows.
 struct Http<'a> {
     bench: &'a Bench,
     sizes: Sizes,
@@ -69,7 +69,7 @@ const ROWS: [Row; 4] = [
     (streams::NAME, streams::measure),
 ];
 
-/// Measures `rows`, or all of them, and says what came of it.
+/// Measures `rows`, or all of them, and prints the results.
 pub(crate) fn measure(bench: &Bench, sizes: Sizes, named: Option<PathBuf>, rows: &[String], json: bool) -> Result<()> {
     if let Some(unknown) = rows.iter().find(|name| ROWS.iter().all(|(row, _)| row != name)) {
         let known = ROWS.map(|(row, _)| row).join(", ");
@@ -112,7 +112,7 @@ impl Http<'_> {
         Ok((home, serving, target))
     }
 
-    /// So many new threads, by their ids.
+    /// Makes this many new threads, and returns their ids.
     fn threads(&self, target: &Target, threads: usize) -> Result<Vec<String>> {
         self.runtime.block_on(async {
             let mut client = Client::connect(target.address).await?;
@@ -126,7 +126,7 @@ impl Http<'_> {
     }
 
     /// Lets each of `clients` send its requests one after the other over a connection of its own, `each` of them in
-    /// turn, and says what that cost. All answers have to have this status.
+    /// turn, and returns the cost. All answers have to have this status.
     fn load(&self, serving: &Serving, status: u16, clients: &[Vec<Vec<u8>>], each: usize) -> Result<Cost> {
         let before = serving.cpu()?;
         let begun = Instant::now();
@@ -157,7 +157,7 @@ impl Http<'_> {
     }
 }
 
-/// What requests cost.
+/// The cost of requests.
 #[derive(Default)]
 struct Cost {
     wall: Duration,

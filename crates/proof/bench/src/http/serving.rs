@@ -1,4 +1,4 @@
-//! The real server, as a child: how it is started and stopped, and what it spends.
+//! The real server, as a child: how it is started and stopped, and its cost.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use crate::meter::process::{self, Signal};
 const PROGRAM: &str = "threadkeep";
 /// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often somebody who waits for it looks.
+/// How often the server's start and end are checked for.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 /// The `threadkeep` to measure: the one that was named, or the one beside this program.
@@ -33,7 +33,7 @@ pub(crate) fn program(named: Option<&Path>) -> Result<PathBuf> {
         .into())
 }
 
-/// Where a server keeps what it has.
+/// The place of a server's data.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     program: PathBuf,
@@ -106,7 +106,7 @@ impl Spawned {
         }
     }
 
-    /// What went wrong, with the last that the server said.
+    /// An error, with the server's last output.
     fn explain(&self, what: &str) -> crate::Error {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last = log.lines().last().unwrap_or("and it said nothing");
@@ -168,7 +168,7 @@ impl Serving {
     }
 }
 
-/// A port that nobody listens on at this moment.
+/// A port that is free at this moment.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -75,7 +75,7 @@ fn begin(http: &Http<'_>, threads: usize, what: &str, micros_max: f64) -> Result
     ])
 }
 
-/// Makes so many threads in a new store.
+/// Makes this many threads in a new store.
 fn fill(http: &Http<'_>, place: &Place, threads: usize) -> Result<()> {
     let ours = Ours::open(place)?;
     let world = SystemWorld;

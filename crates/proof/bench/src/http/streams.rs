@@ -23,9 +23,9 @@ const HANGS_UP: usize = 20;
 const ENDS: [End; 3] = [End::Asked, End::Killed, End::Asked];
 /// Entries come so fast that subscribers follow live at times, and catch up at others.
 const PACE: Duration = Duration::from_millis(5);
-/// How long somebody waits before a server that was away is tried again.
+/// How long a reader waits before it tries a server again that was away.
 const AGAIN_AFTER: Duration = Duration::from_millis(20);
-/// Whoever has not got everything so long after the last entry misses it.
+/// A reader that lacks entries this long after the last one has missed them.
 const MISSED_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Clone, Copy)]
@@ -34,14 +34,14 @@ enum End {
     Killed,
 }
 
-/// What is true of all subscribers, or what one of them saw instead.
+/// Facts that hold for all subscribers, or the difference that one of them saw.
 struct Seen {
     complete: usize,
     wrong: Option<String>,
     reconnects: usize,
 }
 
-/// What all servers spent, one after the other.
+/// The cost of all servers, one after the other.
 #[derive(Default)]
 struct Spent {
     cpu: Duration,
@@ -182,7 +182,7 @@ async fn follow(target: Target, path: Arc<str>, seed: u64, entries: usize, recon
                 }
                 last = version;
                 if hang_up_at.pop_front_if(|at| *at <= last).is_some() || last == entries {
-                    // What was read beyond this is thrown away, as it is when a line breaks.
+                    // Bytes read beyond this are thrown away, as when a connection breaks.
                     break 'connected;
                 }
             }

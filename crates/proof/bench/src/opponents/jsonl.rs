@@ -36,7 +36,7 @@ impl JsonLines {
         Ok(Self { folder: folder.to_owned(), threads })
     }
 
-    /// Appends so many messages to each thread, with one sync in the end.
+    /// Appends this many messages to each thread, with one sync in the end.
     pub(crate) fn fill(&self, messages: usize) -> Result<()> {
         for thread in &self.threads {
             let mut thread = thread.lock().expect("nobody panics while writing");
@@ -74,7 +74,7 @@ impl JsonLines {
         Ok(std::hint::black_box(found).len())
     }
 
-    /// What the files weigh.
+    /// The size of the files.
     pub(crate) fn bytes(&self) -> Result<u64> {
         let size = |n| Ok(std::fs::metadata(path(&self.folder, n))?.len());
         (0..self.threads.len()).map(size).sum()

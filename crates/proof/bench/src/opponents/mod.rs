@@ -1,4 +1,4 @@
-//! What Threadkeep is measured beside: the same work, written by hand for one purpose.
+//! The opponents that Threadkeep is measured beside: the same work, written by hand for one purpose.
 
 mod jsonl;
 mod postgres;
@@ -13,7 +13,7 @@ use crate::bench::{Bench, Keeper, Place, Room};
 
 /// A keeper written by hand on the same kind of store as ours.
 pub(crate) trait ByHand: Keeper {
-    /// Appends so many messages to each thread, in turn, and leaves them as they are at rest.
+    /// Appends this many messages to each thread, in turn, and leaves them as they are at rest.
     fn fill(&self, bench: &Bench, messages: usize) -> Result<()>;
 
     /// The newest messages of a thread.
@@ -22,11 +22,11 @@ pub(crate) trait ByHand: Keeper {
     /// The messages of a thread from the first on.
     fn read_all(&self, thread: usize, messages: usize) -> Result<usize>;
 
-    /// What its store weighs.
+    /// The size of its store.
     fn bytes(&self) -> Result<u64>;
 }
 
-/// What is written by hand, with so many new threads in a store of this name.
+/// The opponent written by hand, with this many new threads in a store of this name.
 pub(crate) fn by_hand(room: &Room, name: &str, threads: usize) -> Result<Box<dyn ByHand>> {
     Ok(match room.place(name) {
         Place::File(path) => Box::new(sqlite::Sqlite::with_threads(&path, threads)?),
@@ -34,7 +34,7 @@ pub(crate) fn by_hand(room: &Room, name: &str, threads: usize) -> Result<Box<dyn
     })
 }
 
-/// A JSON Lines file for each of so many threads. Beside a server it would say nothing.
+/// A JSON Lines file for each of this many threads. Beside a server the comparison would say nothing.
 pub(crate) fn json_lines(room: &Room, name: &str, threads: usize) -> Result<Option<JsonLines>> {
     match room.place(name) {
         Place::File(path) => JsonLines::with_threads(&path, threads).map(Some),

@@ -88,7 +88,7 @@ impl Postgres {
         Ok(Self { server, threads, reader, last, all, writers: Mutex::default() })
     }
 
-    /// Connections for so many writers.
+    /// Connections for this many writers.
     fn writers(&self, number: usize) -> Result<Vec<Arc<Writer>>> {
         let mut writers = self.writers.lock().expect("nobody panics while connecting");
         while writers.len() < number {

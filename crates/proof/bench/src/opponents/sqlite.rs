@@ -190,7 +190,7 @@ impl Keeper for Sqlite {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    // Cached statements stay compiled, whatever is bound to them.
+    // Cached statements stay compiled when other values are bound to them.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
@@ -200,7 +200,7 @@ fn spread(n: u64) -> i64 {
     (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16) as i64
 }
 
-/// What is counted of a thread.
+/// The counters of a thread.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     messages: u32,

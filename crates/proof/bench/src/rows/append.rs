@@ -65,7 +65,7 @@ pub(super) fn alone(bench: &Bench) -> Result<Vec<Line>> {
     })
 }
 
-/// So many writers, on as many threads and on one.
+/// This many writers, on as many threads and on one.
 pub(super) fn many(bench: &Bench, row: &'static str, writers: usize) -> Result<Vec<Line>> {
     let contenders = Contenders::new(bench, writers)?;
     let spread = Load { clients: writers, threads: writers, each: bench.sizes.appends_each };

@@ -12,10 +12,10 @@ pub(super) const NAME: &str = "chain";
 
 /// Messages in the page that is read, and of the thread the chain begins with.
 const NEWEST: usize = 50;
-/// Cold reads, for so many warm ones.
+/// One cold read for this many warm ones.
 const COLD_EACH: usize = 10;
 
-/// What each thread of the chain adds to it.
+/// The part that each thread adds to the chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Links {
     WithMessage,

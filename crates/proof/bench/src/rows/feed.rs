@@ -1,4 +1,4 @@
-//! How long it takes until a follower elsewhere sees what was committed, also while somebody's transaction stays open.
+//! How long it takes until a follower elsewhere sees a commit, also while another transaction stays open.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,15 @@ use crate::report::{Aim, Line, Series, Unit};
 
 pub(super) const NAME: &str = "feed";
 
-/// How long somebody's transaction stays open: less and more than a reader of the feed waits for it.
+/// How long another transaction stays open: less and more than a reader of the feed waits for it.
 const HELD: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1_500)];
-/// What may come on top of the longest open transaction.
+/// The delay allowed on top of the longest open transaction.
 const LATE_MAX: Duration = Duration::from_secs(1);
 /// Between appends that come one at a time: more than notifications are held back to go out together.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Appends before anything is measured: a follower listens a moment after it began.
 const WARM_UP: usize = 10;
-/// What was not seen after so long is lost.
+/// An entry that was not seen after this time is lost.
 const LOST_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
@@ -65,7 +65,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     })
 }
 
-/// Somebody who writes, and somebody who follows through a store of its own.
+/// A writer, and a follower through a store of its own.
 struct Pair {
     writer: Engine,
     thread: ThreadId,
@@ -110,7 +110,7 @@ impl Pair {
         Ok(Instant::now())
     }
 
-    /// One thread is written to, so what is seen comes in the order of the commits.
+    /// One thread is written to, so its entries are seen in the order of the commits.
     async fn seen_after(&mut self, committed: Vec<Instant>) -> Result<Vec<f64>> {
         let mut delays = Vec::with_capacity(committed.len());
         for committed in committed {

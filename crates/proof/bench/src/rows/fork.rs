@@ -1,4 +1,4 @@
-//! A fork costs the same whatever history the thread has, also where messages were edited and deleted later.
+//! The cost of a fork does not depend on the thread's history, also if messages were edited and deleted later.
 
 use threadkeep::model::{Content, MessageId};
 use threadkeep::{DeleteMessage, EditMessage, Fork, Page, ThreadId};
@@ -14,12 +14,12 @@ pub(super) const NAME: &str = "fork";
 
 /// Forks and appends before anything is measured.
 const WARM_UP: usize = 5;
-/// One message in so many is edited or deleted…
+/// One message in this many is edited or deleted…
 const CHANGED_EACH: usize = 10;
-/// …but no more than so many of a long history.
+/// …but no more than this many of a long history.
 const CHANGES_MAX: usize = 1_000;
 
-/// What happened to a thread after its messages were appended.
+/// The changes to a thread after its messages were appended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Later {
     Nothing,
@@ -121,7 +121,7 @@ fn fork(bench: &Bench, ours: &Ours, size: usize, forks: usize) -> Result<usize> 
         let mut copied = 0;
         for _ in 0..forks {
             let child = engine.fork(thread, middle.clone()).await?;
-            // The record stands with the thread and with its first segment.
+            // The record is stored with the thread and with its first segment.
             copied += 2 * child.record.encode().len();
         }
         Result::Ok(copied)

@@ -1,4 +1,4 @@
-//! An append costs the same whatever history the thread has.
+//! The cost of an append does not depend on the thread's history.
 
 use super::{Number, interleave, line, series};
 use crate::Result;
@@ -10,7 +10,7 @@ use crate::report::{Aim, Line, Unit};
 
 pub(super) const NAME: &str = "append-history";
 
-/// Appends before anything is measured, so that what an append touches is in memory.
+/// Appends before anything is measured, so that the pages an append touches are in memory.
 const WARM_UP: usize = 20;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
@@ -41,7 +41,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     let spent = interleave(bench, &loads)?;
     let contenders = keepers.len() / bench.sizes.histories.len();
     let (first, mut lines) = (&spent[..contenders], Vec::new());
-    // A server has its pages and most of the CPU for itself; what is seen of it is the time it takes.
+    // A server has its pages and most of the CPU for itself; only the time it takes can be seen.
     let measures: [(&str, Unit, Number, f64); 2] = match bench.is_on_server() {
         false => [("pages", Unit::Pages, Spent::pages, 1.05), ("CPU", Unit::Micros, Spent::cpu, 1.25)],
         true => [("time", Unit::Micros, Spent::time, 1.25), ("CPU", Unit::Micros, Spent::cpu, 1.25)],

@@ -14,7 +14,7 @@ use crate::report::{Aim, Line, Series, Unit};
 
 pub(super) const NAME: &str = "memory";
 
-/// What the other process says of itself: the most memory that was resident, in bytes.
+/// The other process's report: the most memory that was resident, in bytes.
 #[derive(Serialize, Deserialize)]
 struct Resident {
     /// Appending one message at a time, forking, and reading pages of 50.
@@ -49,7 +49,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     ])
 }
 
-/// The other process: appends, forks, reads and lists, then says what memory that took.
+/// The other process: appends, forks, reads and lists, then reports the memory that took.
 pub(crate) fn work(bench: &Bench) -> Result<()> {
     let (sizes, room) = (bench.sizes, bench.room()?);
     let mut ours = Ours::with_threads(bench, &room.place("ours.db"), CLIENTS)?;

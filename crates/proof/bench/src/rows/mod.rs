@@ -71,7 +71,7 @@ fn interleave(bench: &Bench, keepers: &[(&dyn Keeper, Load)]) -> Result<Vec<Vec<
     Ok(rounds)
 }
 
-/// One number of what was spent.
+/// One number of the cost.
 type Number = fn(&Spent) -> f64;
 
 /// One number of each round.

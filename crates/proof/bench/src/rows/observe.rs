@@ -1,4 +1,4 @@
-//! Many observers of many threads that change all the time: what each gets to see, and what that takes.
+//! Many observers of many threads that change all the time: the snapshots each gets, and their cost.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::ours::Ours;
 const SNAPSHOTS_MAX: usize = 11;
 /// Memory that all of it may take.
 const RESIDENT_MAX: u64 = 150_000_000;
-/// What was not seen so long after the last update is missed.
+/// A snapshot that was not seen this long after the last update is missed.
 const MISSED_AFTER: Duration = Duration::from_secs(30);
 
 /// How much of everything there is.
@@ -38,14 +38,14 @@ impl Sizes {
     }
 }
 
-/// What an observer saw.
+/// The snapshots that an observer saw.
 struct Saw {
     snapshots: usize,
     /// The most in any second.
     most: usize,
 }
 
-/// Observes, says what was seen as a line of JSON or in words, and fails if an observer missed the last snapshot.
+/// Observes, prints the results as a line of JSON or in words, and fails if an observer missed the last snapshot.
 pub(crate) fn measure(bench: &Bench, as_json: bool, behind: bool) -> Result<()> {
     let (sizes, room) = (Sizes::of(bench.quick), bench.room()?);
     let ours = Ours::with_threads(bench, &room.place("ours.db"), sizes.threads)?;
@@ -80,7 +80,7 @@ pub(crate) fn measure(bench: &Bench, as_json: bool, behind: bool) -> Result<()> 
     if all_got_last { Ok(()) } else { Err("some observers did not get the last snapshot".into()) }
 }
 
-/// What each observer saw, none if it did not get the last snapshot; and how long the updates took.
+/// The snapshots of each observer, none if it did not get the last one; and how long the updates took.
 async fn observed(ours: &Ours, sizes: &Sizes, behind: bool) -> Result<(Vec<Option<Saw>>, Duration)> {
     let each = sizes.pace * sizes.seconds / sizes.threads;
     let last = threadkeep::Position(each as u64);

@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "read";
 
 /// Messages in a page of the newest.
 const NEWEST: usize = 50;
-/// Reads of everything, for so many reads of the newest.
+/// One read of everything for this many reads of the newest.
 const ALL_EACH: usize = 20;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
@@ -21,7 +21,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// A thread among so many that were written at the same time.
+/// A thread among this many that were written at the same time.
 fn measure_among(bench: &Bench, threads: usize, how: &str, aims: [f64; 2]) -> Result<Vec<Line>> {
     let messages = bench.sizes.messages;
     let room = bench.room()?;

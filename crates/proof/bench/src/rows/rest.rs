@@ -1,4 +1,4 @@
-//! What a message weighs on disk once everything is closed.
+//! The size of a message on disk once everything is closed.
 
 use crate::Result;
 use crate::bench::{Bench, CLIENTS, TEXT_BYTES};

@@ -1,5 +1,5 @@
-//! Read-writers on stores that fail: what they write behind is what the same operations write directly, whether commits
-//! fail before or after they are kept. Nothing is lost in silence, and nothing is doubled.
+//! Read-writers on stores that fail: write-behind gives the same result as direct writes, whether commits fail
+//! before or after they are kept. Nothing is lost silently, and nothing is doubled.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn note(message: MessageId, key: u64, value: u64) -> EditMessage {
     EditMessage::metadata(message, Json::parse("metadata", &format!(r#"{{"k{key}":{value}}}"#)).expect("json"))
 }
 
-/// What a thread shows: the tag of each message, its text and its metadata, and its id.
+/// The messages of a thread: the tag of each, its text and its metadata, and its id.
 async fn shown(engine: &Engine, thread: ThreadId) -> Vec<(String, String, String, MessageId)> {
     let page = engine.messages(thread, Page::first().limit(1_000)).await.expect("a page");
     let items = page.items.iter().map(|message| {
@@ -195,7 +195,7 @@ impl Twins {
             }
             Err(error) => panic!("{error}"),
         }
-        // Those that were refused are told once all before them are settled, and others may still wait.
+        // Refused updates are handed back once all before them are settled, and others may still wait.
         while self.writer.pending() > 0 {
             match self.writer.flush_version(version).await {
                 Ok(()) => {}
@@ -227,7 +227,7 @@ fn compare(stores: Stores, seed: u64, faults: u64) {
                 twins.settle().await;
             }
             if twins.chance.one_in(9) {
-                // Somebody else changes the record: what waits is decided again.
+                // Another writer changes the record: pending updates are decided again.
                 let draft = Json::string(&twins.made.to_string());
                 for thread in [twins.direct, twins.writer.thread()] {
                     let update = Update::new().field("draft", draft.clone());
@@ -278,7 +278,7 @@ fn a_server_that_fails_loses_and_doubles_nothing() {
     }
 }
 
-/// A clock that stands until it is moved.
+/// A clock that does not move by itself.
 #[derive(Debug, Default)]
 struct Standing(AtomicI64, std::sync::Mutex<Option<Chance>>);
 

@@ -47,8 +47,8 @@ fn long_histories() {
     seeds(4_006..4_007, 400, Where::Postgres, 8);
 }
 
-/// What these found is told again in plain words by tests of spawning, of rollbacks and of merges; which of two merges came
-/// last where clocks go back is told here alone (3, 1,002).
+/// Tests of spawning, of rollbacks and of merges repeat these findings in plain words; the order of two merges
+/// where clocks go back is tested here alone (3, 1,002).
 #[test]
 fn seeds_that_found_something() {
     for seed in [1, 3, 30, 95, 1_002, 1_016, 2_002, 3_023, 20_631, 770_692, 771_145] {

@@ -74,7 +74,7 @@ pub fn a_thread_of_amp_comes_in_and_goes_out_exactly() {
     assert_eq!(thread["env"], full()["env"]);
     assert_eq!((&thread["draft"], &thread["autoSubmitDraft"]), (&"and then".into(), &true.into()));
     assert_eq!(thread["forkPointIndex"], 3);
-    // What only Amp has is kept under metadata.amp.
+    // Fields that only Amp has are kept under metadata.amp.
     assert_eq!(thread["metadata"]["amp"]["creatorUserID"], "user_1");
     assert_eq!(thread["metadata"]["amp"]["~debug"], full()["~debug"]);
     let messages = shown["messages"]["items"].as_array().expect("messages");

@@ -20,7 +20,7 @@ fn copy(keep: &Keep, from: &str, to: &str, more: &[&str]) -> Ran {
     run(command(keep, from, to, more), b"")
 }
 
-/// What a command on another store in the folder prints.
+/// The output of a command on another store in the folder.
 #[track_caller]
 fn on(keep: &Keep, store: &str, args: &[&str]) -> String {
     let mut command = threadkeep();
@@ -41,7 +41,7 @@ fn a_copy_is_what_was_copied_and_can_be_repeated() {
     // The second time there is nothing to do but to look.
     let again = copy(&keep, "keep.db", target, &[]).ok();
     assert_eq!(again, said.replace("copied and verified", "verified what was there already:"));
-    // What was copied goes on like what was written there.
+    // A copied thread goes on like one that was written there.
     on(&keep, target, &["say", &thread, "more"]);
     on(&keep, target, &["gc"]);
     on(&keep, target, &["doctor"]);
@@ -194,7 +194,7 @@ fn arguments_that_make_no_sense_are_refused_and_nothing_is_made() {
         command.current_dir(keep.folder()).arg("copy").args(half);
         run(command, b"").refused(2, &["required"]);
     }
-    // What the environment says is for other commands.
+    // The environment is for other commands.
     let mut command = command(&keep, "keep.db", "new.db", &[]);
     command.env("THREADKEEP_STORE", "elsewhere.db").env("THREADKEEP_DATA", "elsewhere");
     run(command, b"").ok();

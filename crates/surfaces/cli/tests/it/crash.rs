@@ -1,4 +1,4 @@
-//! A writer that is killed: what was acknowledged is there, once and in order, and the file opens.
+//! A writer that is killed: acknowledged messages are there, once and in order, and the file opens.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const SEED: u64 = 20_261_115;
 /// Longest time between the first acknowledgement and the end, in microseconds.
 const DELAY_MICROS_MAX: u64 = 40_000;
 
-/// What was appended to `thread` after `version`, by content, and the version now.
+/// The messages appended to `thread` after `version`, by content, and the version now.
 fn appended_after(keep: &Keep, thread: &str, version: u64) -> (Vec<String>, u64) {
     let printed = keep.ok(&["tail", thread, "--no-follow", "--json", "--after", &version.to_string()]);
     let (mut contents, mut last) = (Vec::new(), version);

@@ -31,7 +31,7 @@ fn a_file_that_is_no_store_is_refused_and_left_alone() {
     std::fs::write(&short, "x").expect("a file");
     refused_as_store(&short, &["is not a Threadkeep store"]);
     refused_as_store(keep.folder(), &["it is a folder"]);
-    // A database of somebody else: the same file with another application's mark.
+    // A database of another program: the same file with another application's mark.
     keep.create("Work");
     let foreign = keep.at("foreign.db");
     let mut bytes = std::fs::read(keep.store()).expect("a store");

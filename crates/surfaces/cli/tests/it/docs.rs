@@ -1,7 +1,7 @@
-//! The README and the pages in `docs/` are run as they stand. Every block that says `console` is a session: lines after
-//! `$` are commands, the lines below them what the terminal shows. Ids, keys, times and addresses may differ, and a later
-//! command that names one means the one that was really printed. `…` stands for anything; alone on a line, for any lines.
-//! Commands in a comment `<!-- run … -->` are run too, and shown to nobody.
+//! The README and the pages in `docs/` are run as they are written. Every block marked `console` is a session:
+//! lines after `$` are commands, the lines below them the expected output. Ids, keys, times and addresses may
+//! differ, and a later command that names one means the one that was really printed. `…` matches anything; alone
+//! on a line, any lines. Commands in a comment `<!-- run … -->` are run too, and not shown to readers.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -156,7 +156,7 @@ impl Shell {
         shell
     }
 
-    /// What it shows, and its exit status.
+    /// Its output, and its exit status.
     fn run(&mut self, command: &str) -> (Vec<String>, String) {
         // A line of its own, also after a command that leaves its last line open.
         writeln!(self.stdin, "{command}\nstatus=$?; echo; echo \"{END} $status\"").expect("the shell listens");
@@ -231,7 +231,7 @@ fn compare(said: &[String], shown: &[String], printed: &mut HashMap<String, Stri
 
 fn is_alike(said: &str, real: &str, printed: &mut HashMap<String, String>) -> bool {
     if let Some((before, after)) = said.split_once('…') {
-        // What stands between is anything.
+        // The text in between may be anything.
         let Some(rest) = real.strip_prefix(before) else {
             let cut = real.char_indices().map(|(at, _)| at).chain([real.len()]);
             return cut
@@ -275,7 +275,7 @@ fn pieces(line: &str) -> Vec<&str> {
     pieces
 }
 
-/// What kind of name a word is that differs each time; none for all others.
+/// The kind of a word that differs each time; none for all others.
 fn kind(word: &str) -> Option<&'static str> {
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_uuid = |text: &str| text.len() == 36 && text.split('-').all(is_hex);

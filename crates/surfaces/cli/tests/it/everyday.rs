@@ -1,4 +1,4 @@
-//! What people do around threads: settings, backups, a first look, help for their shell, a way in for the browser.
+//! Everyday work around threads: settings, backups, a first look, help for the shell, signing in with a browser.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

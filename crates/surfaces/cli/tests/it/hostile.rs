@@ -176,7 +176,7 @@ pub fn a_message_of_50_mb_is_refused_and_the_limit_is_named() {
     keep.run_with(&["append-event", &thread, "result", "-"], &huge).refused(2, &[MESSAGE_BYTES_MAX]);
     keep.run_with(&["say", &thread, "--lines"], &huge)
         .refused(2, &["line 1: ", MESSAGE_BYTES_MAX, "0 lines were kept"]);
-    // Escapes count: what fits as text may be too large as JSON.
+    // Escapes count: a text that fits may be too large as JSON.
     huge.truncate(8 << 20);
     huge.fill(b'"');
     keep.run_with(&["say", &thread, "-"], &huge).refused(2, &[MESSAGE_BYTES_MAX]);

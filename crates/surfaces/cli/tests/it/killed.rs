@@ -1,5 +1,5 @@
-//! A server that is killed under load, again and again: what it acknowledged is there once, and whoever was left without
-//! an answer asks again under the same key and doubles nothing.
+//! A server that is killed under load, again and again: acknowledged messages are there once, and a client that
+//! got no answer asks again under the same key and doubles nothing.
 //!
 //! `THREADKEEP_TEST_ROUNDS=500` kills it more often.
 
@@ -118,7 +118,7 @@ fn a_server_killed_under_load_keeps_what_it_acknowledged_and_a_retry_doubles_not
                 [(own.iter().collect(), 0), (together.iter().filter(of_client).collect::<Vec<_>>(), 1)]
             {
                 let told: Vec<&String> = client.acknowledged.iter().skip(parity).step_by(2).collect();
-                // What was under way may have been kept, though nobody was told.
+                // The request under way may have been kept, though its client got no answer.
                 let under_way = client.text();
                 let unheard = kept.len() == told.len() + 1 && **kept[told.len()] == *under_way;
                 assert!(kept.len() == told.len() || unheard, "{context}: {kept:?}, and told {told:?}");
@@ -127,7 +127,7 @@ fn a_server_killed_under_load_keeps_what_it_acknowledged_and_a_retry_doubles_not
             }
         }
     }
-    // Whoever was left without an answer asks again, after the last end too.
+    // Clients that got no answer ask again, after the last end too.
     let acknowledged = AtomicU64::new(0);
     clients.iter_mut().for_each(|client| client.work(1, &serving.address, serving.key(), &acknowledged));
     assert_eq!(acknowledged.load(Ordering::Relaxed), CLIENTS as u64);

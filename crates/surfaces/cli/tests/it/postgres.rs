@@ -38,7 +38,7 @@ fn logged(keep: &Keep, thread: &str) -> Vec<String> {
     contents
 }
 
-/// What was said by the writer with this name, in the order of the thread.
+/// The messages of the writer with this name, in the order of the thread.
 fn said_by(name: &str, contents: &[String]) -> Vec<String> {
     let prefix = format!("{name} ");
     contents.iter().filter(|content| content.starts_with(&prefix)).cloned().collect()
@@ -160,7 +160,7 @@ struct Load {
     sent: usize,
 }
 
-/// What became of it.
+/// The result of a load.
 struct Said {
     name: String,
     sent: usize,
@@ -379,7 +379,7 @@ fn servers_that_refuse_say_why_and_no_password_is_ever_shown() {
     assert!(run(shell, b"").ok().contains(&thread[26..]));
 }
 
-/// A server that lets everybody in, says its version, and knows nothing else.
+/// A server that accepts every key, says its version, and knows nothing else.
 fn server_of_version(version: &'static str) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

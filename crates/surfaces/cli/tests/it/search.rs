@@ -153,7 +153,7 @@ fn an_older_backup_that_is_put_back_is_searched_as_it_is() {
     assert_eq!(found("today"), ["an albatross of today"]);
     assert_eq!(found("late"), Vec::<String>::new());
     on(&["doctor"]);
-    // Whatever else is done with a store, the index stays behind and does no harm.
+    // Other work on the store leaves the index behind, which does no harm.
     on(&["gc"]);
     on(&["export", "-o", "all.jsonl"]);
     let mut command = threadkeep();
@@ -188,7 +188,8 @@ fn settings_of_the_embedder_are_refused_with_what_is_missing() {
     assert!(shown.contains("(secret)") && !shown.contains("sk-very-secret"), "{shown}");
 }
 
-/// What answers requests for embeddings with the same vector for every text, unless it refuses to, and counts them.
+/// An endpoint that answers requests for embeddings with the same vector for every text, unless it refuses to,
+/// and counts them.
 struct Endpoint {
     asked: AtomicU64,
     refuses: AtomicBool,
@@ -235,7 +236,7 @@ fn serve_embeddings(mut socket: TcpStream, endpoint: &Endpoint) {
     endpoint.asked.fetch_add(1, Ordering::Relaxed);
     let status = if endpoint.refuses.load(Ordering::Relaxed) { "403 Forbidden" } else { "200 OK" };
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", answer.len());
-    // Whoever asked may be gone.
+    // The client may be gone.
     drop(socket.write_all(format!("{head}Connection: close\r\n\r\n{answer}").as_bytes()));
 }
 

@@ -81,7 +81,7 @@ impl Serving {
         stream
     }
 
-    /// What was said in a thread, page by page.
+    /// The messages of a thread, page by page.
     pub fn messages(&self, thread: &str) -> Vec<String> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -238,7 +238,7 @@ fn a_server_that_is_told_to_stop_ends_streams_and_finishes_requests() {
     let path = format!("/v1/threads/{thread}/messages");
     socket.write_all(serving.head("POST", &path, serving.key(), body.len()).as_bytes()).expect("it is sent");
     socket.write_all(&body.as_bytes()[..5]).expect("it is sent");
-    // What was sent before on another connection was read: then this one is under way, too.
+    // The request sent before on another connection was read: then this one is under way, too.
     serving.ok("GET", "/v1/threads", &Value::Null);
     serving.running.signal("TERM");
     let mut rest = String::new();

@@ -51,7 +51,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// What it printed, if all went well.
+    /// Its output, if all went well.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -179,7 +179,7 @@ impl Keep {
         self.json(&["show", thread])["thread"]["v"].as_u64().expect("a version")
     }
 
-    /// What the thread shows: `role: text` for each message, joined by ` | `.
+    /// The messages of the thread: `role: text` for each, joined by ` | `.
     #[track_caller]
     pub fn conversation(&self, thread: &str) -> String {
         self.conversation_by(&["show", thread, "--all", "--include-silent"])
@@ -226,7 +226,7 @@ impl Drop for Keep {
         let server = server.into_inner().expect("no panic");
         server.signal("TERM");
         let (_, log) = server.end();
-        // Whoever looks for a server greets it so.
+        // Commands that look for a server greet it so.
         let is_greeting = |line: &&str| line.contains("\"path\":\"/v1/projects\"");
         let asked = log.lines().filter(|line| line.contains("\"status\":20") && !is_greeting(line)).count();
         assert!(asked > 0 || log.is_empty(), "nobody asked the server: {log}");

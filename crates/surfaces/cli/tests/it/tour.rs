@@ -34,7 +34,7 @@ fn routes() -> BTreeSet<String> {
     all.filter(|route| !route.contains(" /docs")).collect()
 }
 
-/// What the server was asked, by its log.
+/// The server's requests, by its log.
 fn asked(log: &str, routes: &BTreeSet<String>) -> BTreeSet<String> {
     let fits = |route: &str, method: &str, path: &str| {
         let Some((expected, pattern)) = route.split_once(' ') else { return false };

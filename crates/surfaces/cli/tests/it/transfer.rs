@@ -51,7 +51,7 @@ pub fn everything_survives_the_way_to_another_store_to_the_letter() {
         }
     }
     other.ok(&["doctor"]);
-    // What was imported goes on like what was written here.
+    // An imported thread goes on like one that was written here.
     other.say(&thread, "more");
     other.ok(&["rollback", &thread, "--undo"]);
     other.ok(&["doctor"]);

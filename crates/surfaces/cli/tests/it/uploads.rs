@@ -1,4 +1,4 @@
-//! Large files over HTTP: what the server needs for them does not grow with them, and what is cut leaves nothing.
+//! Large files over HTTP: the server's memory does not grow with them, and an interrupted upload leaves nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn upload(serving: &Serving, path: &str, pieces: usize) -> Value {
     said
 }
 
-/// What a request is answered with, after its head.
+/// The answer to a request, after its head.
 fn opened(serving: &Serving, path: &str, headers: &str, status: u16) -> BufReader<TcpStream> {
     let mut socket = begun(serving, "GET", path, headers, 0);
     let mut head = String::new();

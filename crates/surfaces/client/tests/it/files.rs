@@ -1,4 +1,4 @@
-//! Files and values: every route has a method, and what it answers can be read.
+//! Files and values: every route has a method, and its answer can be read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -114,7 +114,7 @@ fn values_are_set_and_compared() {
         let set = |value: &str, if_version| SetValue { key: key.clone(), value: json(value), if_version };
         assert!(client.call(thread, get(None)).await.expect("a read").is_missing());
         let first = client.call(thread, set("{\"b\": 1.0}", Some(Position(0)))).await.expect("a value").version;
-        // What is expected of threads is not what is expected of a value.
+        // The version expected of a thread is not the one expected of a value.
         let elsewhere = client.expecting(Position(99));
         let refused = elsewhere.call(thread, set("1", Some(Position(0)))).await.expect_err("there is one");
         assert_eq!(refused.code(), "version_conflict");

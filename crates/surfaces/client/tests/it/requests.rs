@@ -1,4 +1,4 @@
-//! Calls arrive as they were meant, and what they answer can be read.
+//! Calls arrive as they were meant, and their answers can be read.
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -29,10 +29,7 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(batch.iter().map(|message| message.number).collect::<Vec<_>>(), [3, 4]);
         client.call(id, Append::before(MessageBody::user("between"), said.id)).await.expect("an insertion");
         client.call(id, asked::<EditMessage>(json!({"message": said.id, "content": "2nd"}))).await.expect("an edit");
-        assert_eq!(
-            client.call(id, GetMessage { message: said.id }).await.expect("a message").content.get(),
-            "\"2nd\""
-        );
+        assert_eq!(client.call(id, GetMessage { message: said.id }).await.expect("a message").content.get(), "\"2nd\"");
         assert!(client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
         assert!(!client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
 
@@ -211,7 +208,7 @@ fn a_search_finds_what_was_said_once_it_is_indexed() {
         let client = server.client();
         let create = Create::new().message(MessageBody::user("a quiet lagoon 🦀 with turtles"));
         let thread = client.call(At::none(), create).await.expect("a thread").id;
-        // Whatever the server indexed meanwhile is not counted again.
+        // Entries that the server indexed meanwhile are not counted again.
         let done = client.call(At::none(), RunBackfill::default()).await.expect("a backfill");
         assert!(done.embedded <= 1 && done.cleaned == 0, "{done:?}");
         let status = client.search_status().await.expect("a status");

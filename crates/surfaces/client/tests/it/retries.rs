@@ -1,4 +1,4 @@
-//! What is repeated is done once; what cannot be repeated is not.
+//! A repeated request takes effect once; a request that cannot be repeated is not.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Streams give each entry once, in order, whatever happens to their connections.
+//! Streams give each entry once, in order, through every failure of their connections.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn say(client: &Client, thread: ThreadId, text: &str) {
     client.append(thread, MessageBody::user(text)).await.expect("a message");
 }
 
-/// The next entry: its version, and what was said.
+/// The next entry: its version, and its text.
 async fn next(stream: &mut Stream) -> (u64, String) {
     loop {
         match stream.next().await.expect("it goes on") {

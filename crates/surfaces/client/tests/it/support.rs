@@ -164,7 +164,7 @@ impl Proxy {
         self.shared.flaky.store(flaky, Ordering::SeqCst);
     }
 
-    /// Nothing of the server comes through any more, and nobody is told.
+    /// Nothing of the server comes through any more, and the client gets no error.
     pub fn be_silent(&self, silent: bool) {
         self.shared.silent.store(silent, Ordering::SeqCst);
     }

@@ -54,8 +54,8 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// Every thread of every account, as JSON lines. An export that breaks off lacks its last line, and is refused by
-/// whoever reads it.
+/// Every thread of every account, as JSON lines. An interrupted export lacks its last line, so an import refuses
+/// it.
 async fn export(Admin(access): Admin) -> Answer {
     let exporter = access.engine.exporter(Selection::Store).await?;
     let (send, receive) = mpsc::channel(READY_MAX);
@@ -71,7 +71,7 @@ async fn write(mut exporter: Exporter, send: mpsc::Sender<Bytes>) {
     while let Ok(item) = exporter.next().await {
         let Some(item) = item else {
             if let Ok(rest) = writer.finish() {
-                // A reader that is gone has what it wanted.
+                // If the client is gone, it needs no more.
                 drop(send.send(rest.into()).await);
             }
             return;
@@ -103,7 +103,7 @@ async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
     let engine = access.engine.clone();
     let handle = tokio::runtime::Handle::current();
     let reading = tokio::task::spawn_blocking(move || read(&engine, &handle, receive));
-    // Whoever reads says what is wrong with it; a reader that gave up takes no more.
+    // The importer reports errors in the content; once it has failed, it takes no more.
     while let Some(chunk) = chunks.next().await? {
         if send.send(chunk).await.is_err() {
             break;

@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::input::{Body, Nothing};
 use crate::table::{self, Gives, Routes};
 
-/// What SQLite's files are called among media.
+/// The media type of SQLite's files.
 pub(crate) const MEDIA: &str = "application/vnd.sqlite3";
 /// Bytes that are read and sent at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -63,7 +63,8 @@ fn taken(path: &Path) -> std::io::Result<(File, u64)> {
     Ok((file, bytes))
 }
 
-/// Reads until the end, or until nobody listens. What is cut off is shorter than was announced, and noticed by that.
+/// Reads until the end, or until the client is gone. A truncated backup is shorter than announced, so the client
+/// notices.
 fn pass_on(mut file: File, send: &mpsc::Sender<Bytes>) {
     loop {
         let mut chunk = vec![0; CHUNK_BYTES];

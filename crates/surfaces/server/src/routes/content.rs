@@ -1,7 +1,8 @@
 //! The content of files: whole or in part, read piece by piece at the pace of the socket.
 //!
-//! What was stored may be anything, also a page with scripts in it. It is never run as a part of this server: its type is
-//! taken at its word, it is shown in a sandbox, and what a browser could run is saved and not shown.
+//! Stored content may be anything, also a page with scripts in it. It never runs as a part of this server:
+//! browsers may not guess its type, it is shown in a sandbox, and content that a browser could run is saved and
+//! not shown.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -19,9 +20,9 @@ use crate::ranges::{Part, Wanted};
 
 /// Bytes that are read and sent at once.
 const PIECE_BYTES: u64 = 1 << 20;
-/// What a stored file may do in a browser: nothing.
+/// The rights of a stored file in a browser: none.
 const CSP: &str = "default-src 'none'; sandbox";
-/// What is shown in a browser, and not saved at once.
+/// Types that a browser shows, and does not save at once.
 const SHOWN: [&str; 6] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "application/pdf"];
 
 /// The content of a file, or the part of it that is wanted.
@@ -61,7 +62,7 @@ pub(super) async fn content(
     Ok(response)
 }
 
-/// Headers that say what it is, and keep a browser from running it.
+/// Headers that name its type, and keep a browser from running it.
 pub(super) fn harmless(headers: &mut HeaderMap, mime_type: &str, name: &str) {
     let any = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(mime_type).unwrap_or(any));
@@ -71,7 +72,7 @@ pub(super) fn harmless(headers: &mut HeaderMap, mime_type: &str, name: &str) {
 
 fn tagged(headers: &mut HeaderMap, etag: &str) {
     insert(headers, header::ETAG, etag);
-    // Whoever keeps a copy asks each time whether it still holds: a thread can be taken back.
+    // A cache must ask each time whether its copy still holds: access to a thread can be taken back.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
 }
 
@@ -81,7 +82,7 @@ fn insert(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     }
 }
 
-/// Whether a browser shows it or saves it, and under what name.
+/// Whether a browser shows it or saves it, and under which name.
 fn disposition(mime_type: &str, name: &str) -> String {
     let kind = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let shown = SHOWN.contains(&kind.as_str()) || kind.starts_with("audio/") || kind.starts_with("video/");
@@ -104,7 +105,8 @@ fn beyond(size: u64, wanted: &Wanted) -> Response {
     response
 }
 
-/// What is sent. The first piece is read before the answer begins, so that a store that fails is told in words.
+/// The bytes to send. The first piece is read before the answer begins, so that a failing store gives an error
+/// answer.
 async fn body(engine: &Engine, file: &FileCell, range: Range<u64>) -> Result<Body, Refused> {
     let first = range.start..range.end.min(range.start + PIECE_BYTES);
     if first.is_empty() {

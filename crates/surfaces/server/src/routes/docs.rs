@@ -1,4 +1,4 @@
-//! What describes the server: the OpenAPI document, and the pages made of it. Nobody needs a key for them.
+//! Descriptions of the server: the OpenAPI document, and the pages made of it. They need no key.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,4 +1,5 @@
-//! Files: written, read, moved, deleted. Their content is next door, in `content`, and what there is in `file_list`.
+//! Files: written, read, moved, deleted. Their content is next door, in `content`, and lists of them in
+//! `file_list`.
 
 use axum::body::Body;
 use axum::http::Method;
@@ -22,7 +23,7 @@ use crate::input::{Content, Flag, Path, Query};
 use crate::ranges::Wanted;
 use crate::table::{self, Gives, Routes};
 
-/// What differences are called among media.
+/// The media type of differences.
 const DIFF: &str = "text/x-diff";
 const WHOLE: &str = "/v1/threads/{thread}/files";
 const ONE: &str = "/v1/threads/{thread}/files/{*path}";
@@ -137,7 +138,7 @@ pub(super) fn one_of(asked: &[(&str, bool)]) -> Result<(), Invalid> {
     }
 }
 
-/// What is directly in a directory.
+/// The entries of a directory.
 pub(super) fn directory(found: &[FileRecord]) -> api::Directory {
     api::Directory { entries: found.iter().map(api::FileRecord::from).collect() }
 }
@@ -281,7 +282,7 @@ async fn write(
     let thread = access.thread(&name).await?;
     let engine = &access.engine;
     let limits = *engine.limits();
-    // What cannot be kept is not read either.
+    // A file that cannot be kept is not read either.
     let (used, more) = (thread.head.tally.work.written, sent.announced().unwrap_or(0));
     if more <= limits.file_bytes_max as u64 && used.saturating_add(more) > limits.files_bytes_max {
         return Err(Error::QuotaExceeded { used, more, max: limits.files_bytes_max }.into());

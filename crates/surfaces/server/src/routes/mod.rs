@@ -26,7 +26,7 @@ use crate::calls;
 use crate::table::{Routes, router};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-/// Every route, by kind: the calls of the list, and what has a handler of its own.
+/// Every route, by kind: the calls of the list, and routes with a handler of their own.
 pub(crate) fn table() -> Vec<Routes> {
     let mut all: Vec<Routes> = Vec::new();
     for (group, route) in calls::routes() {
@@ -72,7 +72,7 @@ async fn unknown() -> Answer {
 }
 
 async fn wrong_method(method: Method) -> Answer {
-    // What the path takes stands in `Allow`, which is added on the way out.
+    // The methods of the path are in `Allow`, which is added on the way out.
     if method == Method::OPTIONS {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }

@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the table of routes.
 //!
-//! Schemas are those of the Rust types, as JSON Schema 2020-12, which is what OpenAPI 3.1 has. What requests bring is
-//! described as it is read, what answers bring as it is written.
+//! Schemas are those of the Rust types, as JSON Schema 2020-12, which OpenAPI 3.1 uses. Requests are described as
+//! they are read, answers as they are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -40,7 +40,7 @@ pub(crate) fn tag(text: &str) -> String {
     format!("\"{}\"", &BlobId::of(text.as_bytes()).to_string()[..16])
 }
 
-/// Adds what the formats of whole numbers mean, and takes away what says nothing.
+/// Replaces the formats of unsigned integers by their maximums, and removes empty defaults.
 #[derive(Clone)]
 struct Plain;
 
@@ -61,7 +61,7 @@ impl Transform for Plain {
                 schema.insert("maximum".to_owned(), largest);
             }
         }
-        // A default of nothing is what absence means in any case.
+        // A default of null or nothing means the same as absence.
         if schema.get("default").is_some_and(|value| value.is_null() || value == "") {
             schema.remove("default");
         }
@@ -94,7 +94,7 @@ impl Schemas {
         plain(of(&mut self.answers))
     }
 
-    /// All of them. What is not the same in both directions would need two names.
+    /// All of them. A type that differs between requests and answers would need two names.
     fn components(mut self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.answers.take_definitions(true).into_iter().collect();
         for (name, schema) in self.requests.take_definitions(true) {
@@ -252,7 +252,7 @@ fn query_parameters(mut schema: Value) -> Vec<Value> {
     parameters.collect()
 }
 
-/// A query has no null: what is absent is absent.
+/// A query has no null: parameters are left out instead.
 fn without_null(mut schema: Value) -> Value {
     if let Some(any) = schema["anyOf"].as_array()
         && let [only, null] = any.as_slice()
@@ -372,7 +372,7 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
         Takes::Json(of) => {
             let schema = schemas.request(of);
             let example: Value = example.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_else(|| json!({}));
-            // What has no field that must be there may be left out altogether.
+            // A body without required fields may be left out altogether.
             let required = !accepts_nothing(&schema, schemas.requests.definitions());
             json!({
                 "required": required,
@@ -395,7 +395,7 @@ fn request_body(body: Takes, example: Option<&'static str>, schemas: &mut Schema
     }
 }
 
-/// Whether an empty object is what a schema asks for.
+/// Whether a schema accepts an empty object.
 fn accepts_nothing(schema: &Value, definitions: &Map<String, Value>) -> bool {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
         return definitions.get(name).is_some_and(|schema| accepts_nothing(schema, definitions));

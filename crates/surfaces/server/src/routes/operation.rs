@@ -1,4 +1,4 @@
-//! What whoever operates the server asks: is it alive, is it ready, what does it count.
+//! Questions of the operator: is the server alive, is it ready, what does it count.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -63,7 +63,7 @@ async fn ready(State(app): State<App>) -> Answer {
 
 async fn count(State(app): State<App>) -> Answer {
     let mut text = app.metrics.text(app.log.dropped());
-    // The other counts are told also while the store is away.
+    // The other counts are given also while the store is away.
     if let Ok(index) = app.engine.index_status_of_all().await {
         text.push_str(&metrics::index(&index));
     }

@@ -1,4 +1,4 @@
-//! What threads read of each other, and what they are told of each other: references and observers.
+//! Reads and events between threads: references and observers.
 
 use threadkeep::model::Deliver;
 use threadkeep::{Reference, ThreadName, Unobserve, Uuid, Verb};

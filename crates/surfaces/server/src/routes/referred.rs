@@ -1,4 +1,5 @@
-//! Files and values that a reference shows. They are told as those of a thread are, next door in `files` and `values`.
+//! Files and values that a reference shows, in the same form as those of a thread, next door in `files` and
+//! `values`.
 
 use axum::http::Method;
 use schemars::JsonSchema;

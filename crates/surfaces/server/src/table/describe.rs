@@ -1,4 +1,4 @@
-//! What a handler takes, as it is described: every extractor says what it needs and how it can refuse.
+//! Descriptions of handlers' arguments: every extractor describes its input and its refusals.
 //!
 //! Handlers are functions, and axum knows the types of their arguments as one tuple. The tuple describes itself by its
 //! parts, so a handler that takes something undescribed does not compile.
@@ -20,11 +20,11 @@ use crate::ranges::Wanted;
 
 /// Something that a handler takes.
 pub(crate) trait Describe {
-    /// Says what it means for an operation.
+    /// Adds its part to the description of an operation.
     fn describe(operation: &mut Operation);
 }
 
-/// What the edge refuses, whatever the route.
+/// The refusals of the edge, the same for every route.
 pub(super) fn edge(operation: &mut Operation) {
     for code in [ErrorCode::InvalidParameter, ErrorCode::Forbidden, ErrorCode::NotAcceptable, ErrorCode::Internal] {
         operation.fail(code);
@@ -65,7 +65,7 @@ impl Describe for State<App> {
     fn describe(_: &mut Operation) {}
 }
 
-/// What every read of the store can end in.
+/// The errors that every read of the store can have.
 fn store(operation: &mut Operation) {
     for code in [ErrorCode::StoreDamaged, ErrorCode::Unavailable, ErrorCode::StorageFailed] {
         operation.fail(code);
@@ -111,7 +111,7 @@ impl<T> Describe for Path<T> {
     }
 }
 
-/// What a call needs of its key.
+/// The scope of the key that a call needs.
 pub(crate) fn describe_key(operation: &mut Operation, needs: calls::Needs) {
     match needs {
         calls::Needs::Public => Reader::describe(operation),
@@ -121,7 +121,7 @@ pub(crate) fn describe_key(operation: &mut Operation, needs: calls::Needs) {
     }
 }
 
-/// What a call honours beside its parameters.
+/// The headers that a call honours beside its parameters.
 pub(crate) fn describe_envelope(operation: &mut Operation, honours: calls::Honours) {
     let calls::Honours { expected, lease, key, value_version } = honours;
     if expected {
@@ -145,7 +145,7 @@ pub(crate) fn describe_envelope(operation: &mut Operation, honours: calls::Honou
     }
 }
 
-/// What a body brings along.
+/// The content of a request's body.
 pub(crate) fn describe_body(operation: &mut Operation, takes: Takes) {
     operation.body = Some(takes);
     for code in [

@@ -1,7 +1,8 @@
 //! The table of routes: each is declared once, and the declaration makes both the route and its description.
 //!
-//! What a handler takes says most of it: who may ask, the query, the body, the headers ([`Describe`]). The rest, what it
-//! is for, what it answers and how it can fail, stands beside the handler. `openapi` makes the document of it.
+//! A handler's arguments give most of it: the rights needed, the query, the body, the headers ([`Describe`]). The
+//! rest, its purpose, its answers and its errors, is declared beside the handler. `openapi` makes the document of
+//! it.
 
 mod describe;
 
@@ -28,9 +29,9 @@ pub(crate) const ANY_MEDIA: &str = "*/*";
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Anybody; keys are not looked at.
+    /// Every caller; keys are not looked at.
     Nothing,
-    /// A key that may read, or none for what is public.
+    /// A key that may read, or none for public threads.
     Public,
     /// A key that may read.
     Read,
@@ -123,7 +124,7 @@ impl Gives {
         Self { status: 200, media: Some(media), what, schema: Some(schema), versioned: false }
     }
 
-    /// The content of a file, of whatever type it is.
+    /// The content of a file, of any type.
     pub(crate) fn content(status: u16, what: &'static str) -> Self {
         let schema: SchemaOf = |_| schemars::json_schema!({ "type": "string", "format": "binary" });
         Self { status, media: Some(ANY_MEDIA), what, schema: Some(schema), versioned: false }
@@ -158,7 +159,7 @@ struct ServerEvent {
     data: String,
 }
 
-/// What is said of a route.
+/// The description of a route.
 pub(crate) struct Operation {
     pub(crate) id: &'static str,
     pub(crate) method: Method,
@@ -219,14 +220,14 @@ impl Operation {
         self.fails.entry(status.http()).or_default().insert(code);
     }
 
-    /// The names of the parts of its path that stand for something.
+    /// The names of the parameters in its path.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &'static str> + use<> {
         let path: &'static str = self.path;
         let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         parts.map(|name| name.trim_start_matches('*'))
     }
 
-    /// Its path as it is described: a part that stands for all the rest looks like any other.
+    /// Its path as it is described: a parameter for the rest of the path looks like any other.
     pub(crate) fn described_path(&self) -> String {
         self.path.replace("{*", "{")
     }
@@ -256,14 +257,14 @@ impl Route {
         self
     }
 
-    /// The same route, which can fail in these ways beside those that what it takes brings along.
+    /// The same route, with these errors beside those of its arguments.
     pub(crate) fn fails<const N: usize>(mut self, codes: [ErrorCode; N]) -> Self {
         codes.into_iter().for_each(|code| self.operation.fail(code));
         self
     }
 }
 
-/// A route: its name, its path, what it is for, the handler, and what it gives.
+/// A route: its name, its path, its purpose, the handler, and its answer.
 fn route<H: Handler<T, App>, T: Describe + 'static>(
     method: Method,
     filter: MethodFilter,
@@ -311,7 +312,7 @@ methods! {
 
 /// Routes of one kind.
 pub(crate) struct Routes {
-    /// What they have in common.
+    /// The group of these routes in the document.
     pub(crate) tag: &'static str,
     /// That in a sentence.
     pub(crate) about: &'static str,
@@ -329,7 +330,7 @@ impl Routes {
         Self { tag: group.name, about: group.about, routes: Vec::new() }
     }
 
-    /// One more.
+    /// Adds one more route.
     pub(crate) fn push(&mut self, route: Route) {
         self.routes.push(route);
     }
@@ -339,7 +340,7 @@ impl Routes {
         self.routes.extend(other.routes);
     }
 
-    /// What is said of each.
+    /// The descriptions of the routes.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.routes.iter().map(|route| &route.operation)
     }

@@ -1,4 +1,4 @@
-//! Calls have routes, and accounts have things of their own. `matrix` has every route for everybody.
+//! Calls have routes, and accounts have things of their own. `matrix` has every route for every kind of caller.
 
 use crate::support::{Client, Server};
 

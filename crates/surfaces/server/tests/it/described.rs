@@ -1,4 +1,4 @@
-//! What the server says of itself: the OpenAPI document, its golden file, and the pages.
+//! The server's description of itself: the OpenAPI document, its golden file, and the pages.
 
 use serde_json::Value;
 

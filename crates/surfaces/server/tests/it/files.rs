@@ -226,7 +226,7 @@ fn no_path_leads_out_of_its_thread() {
         files.put_with(path, "", b"x").refused(400, "invalid_parameter");
     }
     files.get(&format!("/{}", "x/".repeat(5_000))).refused(414, "too_large");
-    // What is spelled oddly is the same file, and no other.
+    // An unusual spelling names the same file, and no other.
     files.put("/a/b.txt", "here");
     for path in ["/a/b.txt", "//a///b.txt", "/a/b.txt/", "/a%2Fb.txt", "/./a/./b.txt", "/x/../a/b.txt", "/%61/b.txt"] {
         assert_eq!(files.get(path).body, "here", "{path}");

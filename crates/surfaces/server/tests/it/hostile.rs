@@ -1,4 +1,4 @@
-//! Requests that nobody should send: each is refused in words, and the server stays up and small.
+//! Malformed and hostile requests: each is refused in words, and the server stays up and small.
 
 use std::io::{Read, Write};
 

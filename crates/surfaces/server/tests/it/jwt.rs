@@ -1,4 +1,4 @@
-//! Tokens that somebody else signs: who they speak for, and which are refused.
+//! Tokens signed by another party: the callers they stand for, and the tokens that are refused.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};

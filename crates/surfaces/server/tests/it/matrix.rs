@@ -1,5 +1,5 @@
-//! Every route for everybody who may not use it. The routes come from the server's own table, so a new one is covered by
-//! itself.
+//! Every route, for every caller that may not use it. The routes come from the server's own table, so a new route
+//! is covered automatically.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::{Client, Reply, Server};
 /// A thread that examples name.
 const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
-/// What a path can name.
+/// The kinds of things a path can name.
 #[derive(Clone)]
 struct Ids([(&'static str, String); 15]);
 
@@ -45,7 +45,7 @@ impl Ids {
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
         let target = owner.thread(&["seen"]);
-        // What is read through the reference has to be there too.
+        // The file that is read through the reference has to exist too.
         owner.put(&format!("/v1/threads/{target}/files/hidden.txt"), json!("secret")).ok(201);
         owner.put(&format!("/v1/threads/{target}/kv/hidden"), json!("secret")).ok(200);
         let transfer = |direction: &str| {
@@ -143,7 +143,7 @@ impl Route {
         self.path.ends_with("/stream")
     }
 
-    /// What `client` is answered, with names in place of ids, and without what is different each time.
+    /// The answer to `client`, with names in place of ids, and without the parts that differ each time.
     fn ask(&self, client: &Client, ids: &Ids) -> Told {
         let reply = client.send(&self.method, &ids.filled(&self.path), &self.headers, self.body.as_deref());
         Told::new(&reply, ids)
@@ -277,7 +277,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
                 assert!(found.body.contains(&format!("{part}_not_found")), "{}: {found:?}", route.id);
             }
         }
-        // What lies in somebody else's thread is not found in one's own either.
+        // Ids from another account's thread are not found in one's own thread either.
         for part in ["message", "item", "execution", "injection", "observer", "merge"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);

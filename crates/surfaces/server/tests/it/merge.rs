@@ -1,4 +1,4 @@
-//! Merges over HTTP: what they answer, how their results are checked, and what they wait for.
+//! Merges over HTTP: their answers, the checks of their results, and the approvals they wait for.
 
 use std::io::Write;
 use std::time::Duration;
@@ -293,7 +293,7 @@ fn a_merge_waits_for_an_approval_is_checked_again_and_then_happens() {
     let record = |id: &str| ann.get(&format!("/v1/threads/{target}/merges/{id}")).ok(200);
     assert_eq!(record(&id)["status"], "merged");
     assert_eq!(holds(&ann, &target, "f.txt"), "1\n2\nthree\n");
-    // The target goes on while the next one waits, and what they make together does not pass.
+    // The target changes while the next merge waits, and the combined result does not pass the check.
     put(&ann, &source, "f.txt", "1\n2\nthree\n4\n");
     let waits = merge(&ann, &target, &source, asking).ok(201);
     put(&ann, &target, "f.txt", "broken\n2\nthree\n");

@@ -1,4 +1,4 @@
-//! Public threads: read and forked by anybody, changed by nobody but their owner.
+//! Public threads: every caller reads and forks them, only their owner changes them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the routes do, once for each kind.
+//! The behaviour of the routes, once for each kind.
 
 use serde_json::json;
 

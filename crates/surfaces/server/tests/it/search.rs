@@ -1,4 +1,4 @@
-//! Searches over HTTP: who finds what, how soon, and what no question can do.
+//! Searches over HTTP: results for each caller, how soon they come, and hostile questions.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn caught_up(client: &Client) -> Value {
     }
 }
 
-/// What a search finds: each thread with the text of its hit.
+/// The results of a search: each thread with the text of its hit.
 #[track_caller]
 fn found(client: &Client, body: Value) -> Vec<(String, String)> {
     let found = client.post("/v1/search", body).ok(200);

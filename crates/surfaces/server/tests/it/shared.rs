@@ -1,4 +1,4 @@
-//! Several servers on one PostgreSQL store: whoever is asked, it is the same threads, keys and news.
+//! Several servers on one PostgreSQL store: all serve the same threads, keys and news.
 
 use serde_json::json;
 

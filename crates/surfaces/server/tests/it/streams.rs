@@ -1,4 +1,4 @@
-//! Streams: each entry once, in order, whatever breaks off in between.
+//! Streams: each entry once, in order, through every kind of interruption.
 
 use std::io::{Read, Write};
 

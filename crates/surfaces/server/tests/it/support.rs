@@ -39,7 +39,7 @@ impl Server {
         Self::on(folder, Some(url.to_owned()), settings(), Connections::default())
     }
 
-    /// One that cuts connections whose reader takes nothing for so long.
+    /// A server that cuts connections whose reader takes nothing for this long.
     pub fn impatient(stalled_max: Duration) -> Self {
         let connections = Connections { stalled_max, ..Connections::default() };
         Self::on(Arc::new(tempfile::tempdir().expect("a folder")), None, settings(), connections)
@@ -144,7 +144,7 @@ pub fn store(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("threadkeep.db").display())
 }
 
-/// Quick to notice what changed, and silent.
+/// Quick to notice changes, and silent.
 pub fn settings() -> Settings {
     Settings {
         recheck: Duration::from_millis(50),
@@ -175,7 +175,7 @@ impl Reply {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 
-    /// What it says, if it has this status.
+    /// The body, if it has this status.
     #[track_caller]
     pub fn ok(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
@@ -255,7 +255,7 @@ impl Client {
         self.post(&path, json!({ "role": "user", "content": text })).ok(201)
     }
 
-    /// What the thread shows, joined by spaces.
+    /// The messages that the thread shows, joined by spaces.
     #[track_caller]
     pub fn shows(&self, thread: &str) -> String {
         let page = self.get(&format!("/v1/threads/{thread}/messages?limit=1000&includeSilent=true")).ok(200);
@@ -322,7 +322,7 @@ pub struct Stream {
     /// After which place it begins, as its head says.
     pub cursor: Option<String>,
     from: BufReader<TcpStream>,
-    /// What was read of the present chunk.
+    /// The part of the present chunk that was read.
     text: String,
 }
 

@@ -1,8 +1,8 @@
-//! What a process asked of its disk, as `recorder.c` wrote it down, and the disk that a power cut would leave.
+//! The disk operations of a process, as recorded by `recorder.c`, and the disk that a power cut would leave.
 //!
-//! The model is the one that POSIX promises, and no better: what was written to a file is safe once a sync of that file
-//! that began after it has ended, and an entry of a folder is safe once the same is true of the folder. Until then it
-//! may be there, in part or whole, or not.
+//! The model is the one that POSIX promises, and no better: bytes written to a file are safe once a sync of that
+//! file that began later has ended, and an entry of a folder is safe once the same is true of the folder. Until
+//! then it may be there, in part or whole, or not.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub enum Step {
         file: FileId,
         number: u64,
     },
-    /// Somebody was told something.
+    /// Bytes were sent to a client or printed.
     Said(Vec<u8>),
 }
 
@@ -95,7 +95,7 @@ impl Journal {
     }
 }
 
-/// What the power cut leaves of what was not synced.
+/// The part of unsynced data that a power cut leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
     Nothing,
@@ -113,7 +113,7 @@ pub struct Disk {
     began: BTreeMap<u64, usize>,
 }
 
-/// What a file holds for sure, and what was done to it since.
+/// The synced content of a file, and the operations on it since.
 #[derive(Default)]
 struct Contents {
     safe: Vec<u8>,
@@ -177,7 +177,7 @@ impl Disk {
         names.pending[..kept].iter().for_each(|step| name(&mut left, step));
         for (path, file) in left {
             let place = at.join(Path::new(&path).file_name().expect("a name"));
-            // Shared memory is no use to anybody after a cut; it may hold anything.
+            // Shared memory is useless after a cut; it may hold anything.
             if path.ends_with("-shm") {
                 if leaves == Leaves::Something {
                     let noise: Vec<u8> = (0..32_768).map(|_| chance.below(256) as u8).collect();

@@ -1,4 +1,4 @@
-//! Power cuts: whatever was not synced is lost, or is there in part. What was acknowledged is there, once.
+//! Power cuts: unsynced data is lost, or is there in part. Acknowledged data is there, once.
 //!
 //! The real binary works with `recorder.c` preloaded, which writes down every write, every sync and every answer in
 //! order. Then the folder is made again as a cut at some step would leave it, and opened. A cut is chosen by seed:
@@ -97,7 +97,7 @@ fn contents(folder: &Path) -> BTreeMap<String, (usize, String)> {
     found
 }
 
-/// What stands at the beginning of a text, by which it is known again: `<client-number>`.
+/// The mark at the beginning of a text, by which it is recognised: `<client-number>`.
 fn mark(text: &str) -> Option<&str> {
     let rest = &text[text.find('<')? + 1..];
     rest.split_once('>').map(|(mark, _)| mark)
@@ -154,7 +154,7 @@ fn cut_power(recorded: &Recorded, is_acknowledged: fn(&str) -> bool) {
     assert!(checked > 0 && most > 0, "something was acknowledged");
 }
 
-/// The server starts on what is left, whatever its own files hold, and takes new threads.
+/// The server starts on the data that is left, in any state of its own files, and takes new threads.
 fn serve_again(left: &Path, context: &str) {
     let mut command = threadkeep();
     command.current_dir(left).args(["serve", "--json", "--listen", "127.0.0.1:0", "--data", "data"]);

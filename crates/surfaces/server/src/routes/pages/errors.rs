@@ -10,7 +10,7 @@ use super::html::{escaped, page, sentence};
 
 macro_rules! pages {
     ($($code:ident $name:literal;)*) => {
-        /// What is written about a code. A code without a page does not compile.
+        /// The text about a code. A code without a page does not compile.
         fn written(code: ErrorCode) -> &'static str {
             match code {
                 $(ErrorCode::$code => include_str!(concat!("../../../../../../spec/docs/errors/", $name, ".md")),)*
@@ -110,7 +110,7 @@ pages! {
     DiskFull "disk_full";
 }
 
-/// What a page says.
+/// The texts of a page.
 struct Written {
     means: String,
     /// Headings with their paragraphs.

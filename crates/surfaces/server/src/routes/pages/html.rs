@@ -1,8 +1,8 @@
-//! HTML: what is text stays text, and every page has the same frame.
+//! HTML: text is escaped, and every page has the same frame.
 
 use std::fmt::Write;
 
-/// Nothing is loaded, nothing runs, nothing is sent; the style stands in the page itself.
+/// Nothing is loaded, nothing runs, nothing is sent; the style is in the page itself.
 pub(crate) const CSP: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -24,7 +24,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// A sentence in which `code` stands between backticks, and `[text](/path)` is a link.
+/// A sentence in which backticks mark `code`, and `[text](/path)` is a link.
 pub(crate) fn sentence(text: &str) -> String {
     let mut html = String::new();
     for part in linked(text) {

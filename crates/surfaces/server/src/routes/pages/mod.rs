@@ -17,7 +17,7 @@ pub(crate) fn reference() -> &'static str {
     PAGE.get_or_init(|| reference::page(&crate::routes::openapi::build()))
 }
 
-/// The same for somebody who is signed in: what the browser may read opens with a click.
+/// The same for a signed-in user: routes that the browser may read open with a click.
 pub(crate) fn reference_for(key: &threadkeep::Key) -> String {
     let (account, scope) = (html::escaped(key.account.as_str()), key.scope.as_str());
     let mut greeting = format!(

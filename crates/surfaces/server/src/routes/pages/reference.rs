@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::html::{self, escaped, sentence};
 use crate::table::ANY_MEDIA;
 
-/// How deep the fields of a body are told.
+/// How deep the fields of a body are shown.
 const DEPTH_MAX: usize = 4;
 
 /// The page.
@@ -142,7 +142,7 @@ fn content(content: &Value) -> Option<(&str, &Value)> {
     content.as_object()?.iter().next().map(|(media, body)| (media.as_str(), body))
 }
 
-/// What a reference leads to.
+/// The target of a `$ref`.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     match text(&schema["$ref"]).strip_prefix("#") {
         Some(pointer) => document.pointer(pointer).unwrap_or(schema),
@@ -257,7 +257,7 @@ fn rows(document: &Value, shape: &Value, before: &str, depth: usize, html: &mut 
     }
 }
 
-/// A call that works as it stands.
+/// A command that works when it is pasted.
 fn curl(path: &str, method: &str, operation: &Value) -> String {
     let mut path = path.to_owned();
     let mut call = String::from("curl");
