@@ -1,7 +1,7 @@
 //! Gives vectors to volumes that have none, or those of another model.
 //!
-//! An embedder may be slow, or away. So nothing waits for it: words are indexed and found meanwhile, and only the exchange
-//! of a volume for the same one with vectors takes its turn among those who change the index.
+//! An embedder may be slow, or away. So nothing waits for it: words are indexed and found meanwhile, and only the
+//! exchange of a volume for the same one with vectors takes its turn among those who change the index.
 
 use std::sync::Arc;
 
