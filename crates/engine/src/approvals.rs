@@ -299,7 +299,8 @@ impl Engine {
         Ok(Plan::new(thread, entries.collect()).bringing(merged.blobs))
     }
 
-    /// The approvals of a thread that hold and that its present owner answers for, in the order in which they were asked.
+    /// The approvals of a thread that hold and that its present owner answers for, in the order in which they were
+    /// asked.
     pub(crate) async fn holding_approvals(&self, thread: &Thread) -> Result<Vec<Held>> {
         let query = ItemQuery { thread: thread.id, kind: ItemKind::Approval, key: None, limit: usize::MAX };
         let mut holding = Vec::new();

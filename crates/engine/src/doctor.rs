@@ -81,8 +81,8 @@ impl Engine {
         examine(self, &progress).await
     }
 
-    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled again
-    /// like one that was never there.
+    /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled
+    /// again like one that was never there.
     ///
     /// # Errors
     /// If the store cannot be written.

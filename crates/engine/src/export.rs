@@ -56,7 +56,7 @@ pub enum ExportItem {
         account: Account,
         /// The actor of the entry.
         actor: Actor,
-        /// The reason the caller gave, if any.
+        /// The cause that its writer named, such as a run.
         cause: Option<String>,
         /// The tally after it.
         tally: Tally,

@@ -40,7 +40,7 @@ pub struct HistoryEntry {
     pub account: Arc<Account>,
     /// Who did it.
     pub actor: Arc<Actor>,
-    /// The reason the caller gave, if any.
+    /// The cause that its writer named, such as a run.
     pub cause: Option<String>,
     /// The format of the body.
     pub format: u8,

@@ -39,7 +39,7 @@ pub struct Importer {
     engine: Engine,
     batch: ImportBatch,
     blob_bytes: usize,
-    /// The bodies among the blobs of this batch: their entries need them to derive their indexed fields.
+    /// The bodies among the blobs of this batch: their entries cannot be decoded and checked without them.
     bodies: HashMap<BlobId, Bytes>,
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
     incoming: Incoming,

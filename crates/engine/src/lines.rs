@@ -13,8 +13,8 @@ pub(crate) fn lines_in(content: &[u8]) -> u64 {
     content.split_inclusive(|byte| *byte == b'\n').count() as u64
 }
 
-/// How many lines were added, changed and removed from `old` to `new`. A line that was replaced by another one is changed,
-/// and neither added nor removed.
+/// How many lines were added, changed and removed from `old` to `new`. A line that was replaced by another one is
+/// changed, and neither added nor removed.
 pub(crate) fn line_stats(old: &[u8], new: &[u8]) -> DiffStats {
     let counts = line_counts(old, new);
     DiffStats {

@@ -54,8 +54,8 @@ verbs! {
     /// Updates the record. Values that are already there change nothing, not even the version.
     ///
     /// # Errors
-    /// [`crate::Error::VersionConflict`]; [`crate::Error::ThreadClosed`] where another agent is named; a field that breaks a
-    /// rule. Nothing has changed then.
+    /// [`crate::Error::VersionConflict`]; [`crate::Error::ThreadClosed`] where another agent is named; a field that
+    /// breaks a rule. Nothing has changed then.
     update(Update) -> Thread;
     /// Logs an event, and gives the version at which it is.
     ///
@@ -74,25 +74,25 @@ verbs! {
     /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`]: there is no such point;
     /// [`crate::Error::ThreadClosed`]; [`crate::Error::VersionConflict`].
     truncate(Truncate) -> Thread;
-    /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their own
-    /// ways.
+    /// Forks a thread. The child shows the messages up to the point as the parent shows them now; then both go their
+    /// own ways.
     ///
     /// The public thread of another account can be forked too. The child belongs to the caller, who alone sees where
     /// it came from: the parent is told nothing, so visitors never write to it. If the owner later makes the parent
     /// private or deletes it, the child is unaffected.
     ///
     /// # Errors
-    /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the point is
-    /// not in the parent's view; [`crate::Error::VersionConflict`].
+    /// [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], [`crate::Error::VersionInFuture`]: the
+    /// point is not in the parent's view; [`crate::Error::VersionConflict`].
     fork(Fork) -> Thread;
-    /// Makes a new thread that begins with a summary of this one (as `info`) and the goal (as `user`). Both threads show
-    /// the relation from then on.
+    /// Makes a new thread that begins with a summary of this one (as `info`) and the goal (as `user`). Both threads
+    /// show the relation from then on.
     ///
     /// # Errors
     /// A blank goal; [`crate::Error::VersionConflict`].
     handoff(Handoff) -> Thread;
-    /// Records that a thread mentions another one. Both show the relation from then on; while it holds, mentioning it again
-    /// changes nothing.
+    /// Records that a thread mentions another one. Both show the relation from then on; while it holds, mentioning it
+    /// again changes nothing.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either; a thread does not mention itself.
@@ -101,9 +101,9 @@ verbs! {
     ///
     /// # Errors
     /// [`crate::Error::VersionInFuture`], [`crate::Error::BeforeBirth`], [`crate::Error::CheckpointNotFound`],
-    /// [`crate::Error::NothingToUndo`]; [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], a message that
-    /// is not the assistant's; [`crate::Error::ThreadClosed`] or [`crate::Error::ThreadSuspended`] unless the thread is
-    /// active; [`crate::Error::VersionConflict`].
+    /// [`crate::Error::NothingToUndo`]; [`crate::Error::MessageNotFound`], [`crate::Error::IndexOutOfRange`], a message
+    /// that is not the assistant's; [`crate::Error::ThreadClosed`] or [`crate::Error::ThreadSuspended`] unless the
+    /// thread is active; [`crate::Error::VersionConflict`].
     rollback(Rollback) -> Thread;
     /// Names the present version of a thread.
     ///
@@ -118,11 +118,12 @@ verbs! {
     /// Brings an archived thread back. Once more changes nothing.
     ///
     /// # Errors
-    /// [`crate::Error::ArchivedForGood`] if its lifecycle is archived, which is final; [`crate::Error::VersionConflict`].
+    /// [`crate::Error::ArchivedForGood`] if its lifecycle is archived, which is final;
+    /// [`crate::Error::VersionConflict`].
     unarchive(Unarchive) -> Thread;
     /// Gives a thread to another account, with the threads of its subagents and of theirs, in one commit. It leaves its
-    /// project, which is an account's own. The account that had it before knows it no more, unless it is public; forks keep
-    /// their owners. To give it to the account that has it changes nothing.
+    /// project, which is an account's own. The account that had it before knows it no more, unless it is public; forks
+    /// keep their owners. To give it to the account that has it changes nothing.
     ///
     /// # Errors
     /// A thread that works for another one goes with that one, and not by itself; [`crate::Error::VersionConflict`].
@@ -166,8 +167,8 @@ verbs! {
     /// Ends an execution. Calls that are left open are closed, and a draft that submits itself is appended.
     ///
     /// # Errors
-    /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that breaks a
-    /// rule.
+    /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that
+    /// breaks a rule.
     end(End) -> Progressed;
     /// Cancels the execution that is open. Every actor may, also while another program is the thread's exclusive
     /// writer; calls left open are closed when the next execution begins.
@@ -175,8 +176,8 @@ verbs! {
     /// # Errors
     /// [`crate::Error::NothingToCancel`].
     cancel(Cancel) -> Progressed;
-    /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files that
-    /// it is given.
+    /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files
+    /// that it is given.
     ///
     /// # Errors
     /// A field or a message that breaks a rule; [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of an
@@ -187,8 +188,9 @@ verbs! {
     ///
     /// # Errors
     /// A blank text; [`crate::Error::QueueFull`]; [`crate::Error::ThreadClosed`] of the parent. With attachments also
-    /// [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of this thread; [`crate::Error::QuotaExceeded`],
-    /// [`crate::Error::ApprovalRequired`], [`crate::Error::WriterHeld`] and [`crate::Error::NotADirectory`] of the parent.
+    /// [`crate::Error::FileNotFound`] and [`crate::Error::IsADirectory`] of this thread;
+    /// [`crate::Error::QuotaExceeded`], [`crate::Error::ApprovalRequired`], [`crate::Error::WriterHeld`] and
+    /// [`crate::Error::NotADirectory`] of the parent.
     notify_parent(NotifyParent) -> calls::Notified;
     /// Sets a thread's activity, in its own record and in its parent's registry, in one commit. Nothing changes for a
     /// thread that works for none.
@@ -204,17 +206,17 @@ verbs! {
     spawn(Spawn) -> Thread;
     /// Moves a thread on in its life, and gives it as it is now.
     ///
-    /// `suspend` names the version it rests at (`suspended-12`). An execution that is open is ended in the same commit, by
-    /// everything but `resume` and `archive`; calls without a result are closed with it. Another writer's lease does not
-    /// keep a thread from being suspended or closed: calls then stay open, and are closed where the conversation is read for
-    /// a model. Subscribers hear `status_changed`, and `done` when the work is.
+    /// `suspend` names the version it rests at (`suspended-12`). An execution that is open is ended in the same commit,
+    /// by everything but `resume` and `archive`; calls without a result are closed with it. Another writer's lease does
+    /// not keep a thread from being suspended or closed: calls then stay open, and are closed where the conversation is
+    /// read for a model. Subscribers hear `status_changed`, and `done` when the work is.
     ///
     /// # Errors
     /// [`crate::Error::InvalidTransition`], with the allowed actions; a blank or too long reason;
     /// [`crate::Error::VersionConflict`].
     lifecycle(ChangeLifecycle) -> Thread;
-    /// Puts something before the executor of a thread. The next `begin` or `step` takes it up; until then it waits, also
-    /// across restarts. Subscribers see it at once.
+    /// Puts something before the executor of a thread. The next `begin` or `step` takes it up; until then it waits,
+    /// also across restarts. Subscribers see it at once.
     ///
     /// # Errors
     /// [`crate::Error::InjectionsFull`]; [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`];
@@ -260,8 +262,8 @@ verbs! {
     /// # Errors
     /// [`crate::Error::DelegationNotFound`] if there is none, or it was revoked before; [`crate::Error::NotAllowed`].
     revoke_delegation(RevokeDelegation) -> calls::Delegation;
-    /// Makes a reference from a thread to another one, which may be a public one of another account. Both threads show the
-    /// relation from then on, to those who may see them.
+    /// Makes a reference from a thread to another one, which may be a public one of another account. Both threads show
+    /// the relation from then on, to those who may see them.
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], of either; a scope that breaks a rule; a thread does not refer to itself.
@@ -269,8 +271,8 @@ verbs! {
     /// Makes a thread observe another one from now on; [`Engine::run_observers`] delivers the events.
     ///
     /// # Errors
-    /// [`crate::Error::ThreadNotFound`], of either: both belong to the caller; [`crate::Error::ThreadClosed`]; an address
-    /// that is no http or https URL, or holds credentials; more than 100 observers.
+    /// [`crate::Error::ThreadNotFound`], of either: both belong to the caller; [`crate::Error::ThreadClosed`]; an
+    /// address that is no http or https URL, or holds credentials; more than 100 observers.
     observe_thread(Observe) -> calls::Observer;
     /// Merges files and values of other threads into a thread, and says how far that came.
     ///
@@ -279,7 +281,7 @@ verbs! {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`] for a thread the caller cannot see; a plan that breaks a rule;
-    /// [`crate::Error::ValidationNotConfigured`]; [`crate::Error::ApprovalRequired`] for an agent that may not edit here;
-    /// [`crate::Error::ThreadClosed`]; [`crate::Error::QuotaExceeded`]; [`crate::Error::VersionConflict`].
+    /// [`crate::Error::ValidationNotConfigured`]; [`crate::Error::ApprovalRequired`] for an agent that may not edit
+    /// here; [`crate::Error::ThreadClosed`]; [`crate::Error::QuotaExceeded`]; [`crate::Error::VersionConflict`].
     merge(Merge) -> calls::MergeTold;
 }

@@ -39,8 +39,8 @@ impl Engine {
         Ok((made.bytes.into(), made.format.media_type()))
     }
 
-    /// How the file at `path` changed from version `from` on to version `to`, or to now: as `diff -u` tells it. Nothing if
-    /// it did not.
+    /// How the file at `path` changed from version `from` on to version `to`, or to now: as `diff -u` tells it. Nothing
+    /// if it did not.
     ///
     /// # Errors
     /// [`Error::FileNotFound`] if there is no such file at either version; a parameter error if it is not text.

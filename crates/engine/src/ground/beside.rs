@@ -1,4 +1,5 @@
-//! Work side by side where the program has a runtime for it, and one after the other where it has none: the engine needs none.
+//! Work side by side where the program has a runtime for it, and one after the other where it has none: the engine
+//! needs none.
 
 use std::collections::VecDeque;
 use std::future::Future;

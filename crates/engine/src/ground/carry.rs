@@ -1,7 +1,7 @@
 //! The one way in: a call arrives with its envelope, and is carried out by the verb of its type.
 //!
-//! The envelope is honoured in one place, where commits are made ([`Engine::commit`]): the version that the caller expects,
-//! the lease under which it writes, and the key under which the call may be repeated.
+//! The envelope is honoured in one place, where commits are made ([`Engine::commit`]): the version that the caller
+//! expects, the lease under which it writes, and the key under which the call may be repeated.
 
 use std::sync::Arc;
 

@@ -145,8 +145,8 @@ impl Engine {
         Ok(tally)
     }
 
-    /// The tally at the last entry that is seen under one of `bounds`: that of files, or of values, where they are seen up
-    /// to another place than messages.
+    /// The tally at the last entry that is seen under one of `bounds`: that of files, or of values, where they are seen
+    /// up to another place than messages.
     async fn tally_at(&self, lineage: &Arc<Lineage>, bounds: Bounds, of: fn(Bounds) -> Position) -> Result<Tally> {
         let (holder, seen) = lineage.last_seen(bounds, of);
         Ok(match self.entry_before(&holder.segment, of(seen)).await? {

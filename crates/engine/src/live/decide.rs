@@ -63,7 +63,7 @@ impl Deciding<'_> {
         if let DraftStep::Update(update) = step {
             let asked = update.fields.clone().checked()?;
             let record = merged(&self.thread, &asked)?;
-            // A value that another writer has set meanwhile is logged all the same: the version counts on it.
+            // A field that another writer set to the same value meanwhile is still logged: the version counts on it.
             let told = if record == self.thread.record {
                 vec![Entry::ThreadChanged(ThreadChanged { fields: asked })]
             } else {

@@ -69,8 +69,8 @@ impl Engine {
         let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
         let lease = self.take_writer(thread, take).await?;
         let engine = self.writing_under(thread, lease.token);
-        // If the caller is dropped before it can release the lease, the lease expires by itself; here no handle exists
-        // yet.
+        // No handle exists yet that could release the lease, so an error releases it below. If this is dropped, the
+        // lease expires by itself.
         let opened = async {
             let found = self.thread(thread).await?;
             let live = &self.shared.live();

@@ -74,7 +74,7 @@ impl Engine {
         Ok((base, layers))
     }
 
-    /// The common base of two threads that were never merged.
+    /// The common base of two threads, without their earlier merges.
     async fn shared_base(
         &self,
         (target, ours): (&Thread, &View),

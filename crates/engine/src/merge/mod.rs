@@ -1,7 +1,8 @@
 //! `merge`: brings the files and values of other threads into this one, not their conversations.
 //!
-//! Collect, detect, resolve, validate, commit: all of it is decided against one state of the target, and becomes one commit
-//! or none. A merge that is refused, fails its check or waits for an approval changes nothing but its own record.
+//! Collect, detect, resolve, validate, commit: all of it is decided against one state of the target, and becomes one
+//! commit or none. A merge that is refused, fails its check or waits for an approval changes nothing but its own
+//! record.
 
 mod base;
 mod files;

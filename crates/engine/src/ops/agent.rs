@@ -109,8 +109,8 @@ impl Engine {
         Ok(hides.next().map(|lineage| lineage.segment.clone()))
     }
 
-    /// Agent and skills with which a segment begins that nothing before it tells of: those of its thread's birth. Where that
-    /// was freed, the segment is a later one of the thread, and began by telling them.
+    /// Agent and skills with which a segment begins that nothing before it tells of: those of its thread's birth. Where
+    /// that was freed, the segment is a later one of the thread, and began by telling them.
     async fn state_begun(&self, segment: &Segment) -> Result<AgentState> {
         if let Some(state) = self.state_at_birth(segment.thread).await? {
             return Ok(state);

@@ -67,8 +67,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionConflict`] if the thread is not at the expected version; [`Error::IdempotencyKeyReused`];
-    /// [`Error::ThreadClosed`]; [`Error::MessageNotFound`] if it names a message to be placed before that the thread does
-    /// not show; a message that breaks a rule.
+    /// [`Error::ThreadClosed`]; [`Error::MessageNotFound`] if it names a message to be placed before that the thread
+    /// does not show; a message that breaks a rule.
     pub async fn append(&self, at: impl Into<At>, append: impl Into<Append>) -> Result<Vec<Message>> {
         Ok(self.call(at, append.into()).await?.messages)
     }

@@ -1,7 +1,7 @@
 //! Files that go from one thread to another with a message.
 //!
-//! The receiver gets them below `/attachments`, in the commit that brings the message, and the message names them by the
-//! paths that are valid there. Content is shared by its hash: nothing is copied but the entry that says so.
+//! The receiver gets them below `/attachments`, in the commit that brings the message, and the message names them by
+//! the paths that are valid there. Content is shared by its hash: nothing is copied but the entry that says so.
 
 use std::collections::BTreeMap;
 

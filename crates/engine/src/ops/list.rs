@@ -128,7 +128,8 @@ impl Engine {
         Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
     }
 
-    /// The threads of this account whose ids begin with `prefix`, in either spelling, archived ones too; at most `limit`.
+    /// The threads of this account whose ids begin with `prefix`, in either spelling, archived ones too; at most
+    /// `limit`.
     ///
     /// # Errors
     /// If the store cannot be read.

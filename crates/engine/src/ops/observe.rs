@@ -115,7 +115,7 @@ impl Engine {
         Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
     }
 
-    /// The observers of a thread that hold, in the order in which they were added.
+    /// The observers that a thread added, as far as they hold, in the order in which it added them.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].

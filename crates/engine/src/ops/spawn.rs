@@ -87,7 +87,7 @@ fn decide(
     let mut entries = first;
     let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
     if leads_to_agents && state != inherited {
-        // The linked segment has another agent, and a rollback restores that one.
+        // The linked segment has another agent: without this entry, a rollback would restore that one.
         entries.insert(0, Entry::AgentAssigned(AgentAssigned { state: state.clone() }));
     }
     let intent = related.comment.clone().unwrap_or_default();

@@ -16,7 +16,8 @@ impl Carry for Terminate {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
         match engine.terminate_closing(thread, true).await {
-            // A message that closes calls is conversation, which a lease guards. The calls are closed where a model reads.
+            // A message that closes calls is conversation, which a lease guards. The calls are closed where a model
+            // reads.
             Err(Error::WriterHeld { .. }) => engine.terminate_closing(thread, false).await,
             terminated => terminated,
         }

@@ -27,8 +27,8 @@ fn decide(thread: Thread, asked: &FieldChanges) -> Result<Plan> {
     Ok(Plan::new(thread, entries))
 }
 
-/// The record after `asked`. A thread that is archived for good is not brought back, and its agent is content: it does not
-/// change once the thread is closed.
+/// The record after `asked`. A thread that is archived for good is not brought back, and its agent is content: it does
+/// not change once the thread is closed.
 pub(crate) fn merged(thread: &Thread, asked: &FieldChanges) -> Result<Record> {
     let record = thread.record.merge(asked)?;
     if record.agent_id != thread.record.agent_id {

@@ -100,8 +100,8 @@ impl Engine {
         Ok(Indexed { accounts, counted: count, documents, more })
     }
 
-    /// Whether this program's version made the index, and it belongs to this store, as far as can be told: the store
-    /// must hold the last entry it read.
+    /// Whether this version's way of indexing made the index, and it belongs to this store, as far as the last entry
+    /// that it read can tell.
     pub(crate) async fn is_ours(&self, note: &Note) -> Result<bool> {
         if note.cursor == 0 {
             return Ok(true);

@@ -29,7 +29,7 @@ pub(crate) struct Library {
     pub(super) turn: tokio::sync::Mutex<()>,
     /// One at a time makes vectors.
     pub(super) embedding: tokio::sync::Mutex<()>,
-    /// Wakes the task that makes vectors: some are missing.
+    /// Wakes the task that makes vectors when some are missing.
     pub(super) unembedded: Arc<Notify>,
     /// The volume for which vectors are being made: it is not merged meanwhile.
     in_work: Mutex<Option<u64>>,

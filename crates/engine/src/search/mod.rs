@@ -66,8 +66,8 @@ impl Shared {
 
 impl Engine {
     /// The same engine, with vectors made by `embedder` instead of the built-in one. An index whose vectors are of
-    /// another model is searched by words until its volumes have new ones. A tokio runtime in which it searches needs its
-    /// time enabled.
+    /// another model is searched by words until its volumes have new ones. A tokio runtime in which it searches needs
+    /// its time enabled.
     #[must_use]
     pub fn with_embedder(&self, embedder: Arc<dyn Embedder>) -> Self {
         Self { embedder: Some(embedder), ..self.clone() }
@@ -77,8 +77,8 @@ impl Engine {
         self.embedder.clone().unwrap_or_else(|| Arc::new(Static::new()))
     }
 
-    /// The vector of a question, if it can be had soon: without one the words answer. After an embedder failed, questions
-    /// do without it for a while, so that not each of them waits.
+    /// The vector of a question, if it can be had soon: without one the words answer. After an embedder failed,
+    /// questions do without it for a while, so that not each of them waits.
     pub(crate) async fn vector_soon(&self, text: &str) -> Option<Vector> {
         let embedder = self.embedder();
         let vectors = embedder.embed(vec![text.to_owned()]);

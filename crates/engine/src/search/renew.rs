@@ -1,7 +1,7 @@
 //! Gives vectors to volumes that have none, or those of another model.
 //!
-//! An embedder may be slow, or away. So nothing waits for it: words are indexed and found meanwhile, and only the exchange
-//! of a volume for the same one with vectors takes its turn among those who change the index.
+//! An embedder may be slow, or away. So nothing waits for it: words are indexed and found meanwhile, and only the
+//! exchange of a volume for the same one with vectors takes its turn among those who change the index.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Engine {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let embedder = self.embedder();
         let model = &embedder.model().id;
-        // The smallest first: it holds the newest messages, or was just divided, and is not merged again yet.
+        // The smallest first: it holds the newest messages, or was just divided and would be merged again.
         let without = rows.into_iter().filter(|row| row.documents > 0 && row.model != *model);
         let Some(row) = without.min_by_key(|row| (row.documents, row.id)) else { return Ok(false) };
         let Some(volume) = self.volume(row.id).await? else { return Ok(true) };

@@ -19,7 +19,8 @@ const DOCUMENTS_MAX: u64 = 65_536;
 const TRIES_MAX: usize = 16;
 
 impl Engine {
-    /// Merges volumes where an account has many of about one size: this account, or any. False if there was nothing to do.
+    /// Merges volumes where an account has many of about one size: this account, or any. False if there was nothing to
+    /// do.
     pub(crate) async fn merge_some(&self, of: Option<&Account>) -> Result<bool> {
         let (edition, note) = self.edition().await?;
         let mut rows = self.shared.stores.shelves.volumes(of.cloned()).await?;

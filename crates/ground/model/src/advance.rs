@@ -1,5 +1,5 @@
-//! The rules by which a store accepts or refuses a commit, and gives positions, ordinals and tallies. They are pure, so that
-//! every store keeps the same rules.
+//! The rules by which a store accepts or refuses a commit, and gives positions, ordinals and tallies. They are pure, so
+//! that every store keeps the same rules.
 
 use crate::{
     Create, Expect, Head, Lease, NewEntry, Position, Refusal, Segment, Tally, ThreadCommit, ThreadCommitted, ThreadId,

@@ -1,5 +1,5 @@
-//! Files and values as *cells*: the newest cell of a name that a lineage shows is the one that the thread holds. Cells are
-//! never overwritten, so every version stays readable.
+//! Files and values as *cells*: the newest cell of a name that a lineage shows is the one that the thread holds. Cells
+//! are never overwritten, so every version stays readable.
 
 use serde::{Deserialize, Serialize};
 

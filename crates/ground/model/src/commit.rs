@@ -1,5 +1,5 @@
-//! Commits: the only way to change threads. A commit has entries for one or several threads, and a store applies it whole
-//! or not at all.
+//! Commits: the only way to change threads. A commit has entries for one or several threads, and a store applies it
+//! whole or not at all.
 
 use bytes::Bytes;
 
@@ -13,7 +13,8 @@ use crate::{
 pub struct Commit {
     /// The account and the actor that the entries carry.
     pub caller: Caller,
-    /// The time of the entries. A store moves it forward for a thread that is ahead: times never go back within a thread.
+    /// The time of the entries. A store moves it forward for a thread that is ahead: times never go back within a
+    /// thread.
     pub time: Timestamp,
     /// The change of each thread; a thread occurs once.
     pub threads: Vec<ThreadCommit>,

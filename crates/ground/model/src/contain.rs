@@ -60,8 +60,8 @@ impl Value {
         }
     }
 
-    /// Calls `leaf` for every scalar, with its path and value in an unambiguous encoding. If one value contains another, it
-    /// has all leaves of the other.
+    /// Calls `leaf` for every scalar, with its path and value in an unambiguous encoding. If one value contains
+    /// another, it has all leaves of the other.
     pub fn leaves(&self, leaf: &mut impl FnMut(&[u8])) {
         self.walk(&mut Vec::new(), leaf);
     }

@@ -135,8 +135,8 @@ impl Content {
         }
     }
 
-    /// The same content, with the paths of its images and files replaced by `to`, where that returns a path. Other parts
-    /// stay to the letter.
+    /// The same content, with the paths of its images and files replaced by `to`, where that returns a path. Other
+    /// parts stay to the letter.
     ///
     /// # Errors
     /// If a part cannot be written.

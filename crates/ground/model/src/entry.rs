@@ -1,7 +1,7 @@
 //! Entries: the facts that a log holds, and their form on disk.
 //!
-//! A new kind is a struct in `facts` with its impl of `Fact`, a row of the table below, and a golden file. The compiler asks
-//! for the rest. Old formats are decoded for ever; a new one gets a new number.
+//! A new kind is a struct in `facts` with its impl of `Fact`, a row of the table below, and a golden file. The compiler
+//! asks for the rest. Old formats are decoded for ever; a new one gets a new number.
 
 use bytes::Bytes;
 

@@ -1,4 +1,5 @@
-//! The consequences of a fact, declared beside its struct. The rest of the declaration is a row in the table of `entry`.
+//! The consequences of a fact, declared beside its struct. The rest of the declaration is a row in the table of
+//! `entry`.
 
 use crate::{BlobId, Derived, Invalid, Record};
 

@@ -262,7 +262,8 @@ impl FromStr for MessageId {
     }
 }
 
-/// A message that waits or waited in the queue, by the place where it was queued. It keeps this id when it is delivered.
+/// A message that waits or waited in the queue, by the place where it was queued. It keeps this id when it is
+/// delivered.
 ///
 /// As text it is `queued-` and a uuid (version 8: the place in its free bits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

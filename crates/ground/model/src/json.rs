@@ -1,7 +1,7 @@
 //! JSON from outside, kept exactly as it was accepted: order of keys, spelling of numbers, spacing.
 //!
-//! Surfaces check it once, and everything behind them relies on it: it is well-formed and at most [`JSON_DEPTH_MAX`] deep,
-//! every string is valid Unicode, no object has a key twice, and no string has null bytes.
+//! Surfaces check it once, and everything behind them relies on it: it is well-formed and at most [`JSON_DEPTH_MAX`]
+//! deep, every string is valid Unicode, no object has a key twice, and no string has null bytes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -84,8 +84,8 @@ impl Json {
         self.0.get()
     }
 
-    /// The JSON as a tree. JSON that nests deeper than [`JSON_DEPTH_MAX`], which only a damaged store can hold, is read as
-    /// null: a deeper tree could overflow the stack.
+    /// The JSON as a tree. JSON that nests deeper than [`JSON_DEPTH_MAX`], which only a damaged store can hold, is read
+    /// as null: a deeper tree could overflow the stack.
     pub fn to_value(&self) -> serde_json::Value {
         if nesting(self.as_str()) > JSON_DEPTH_MAX {
             return serde_json::Value::Null;

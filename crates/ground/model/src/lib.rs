@@ -1,8 +1,8 @@
 //! The vocabulary of Threadkeep: plain data and pure functions. No I/O, no async, no clock.
 //!
-//! The one idea: a thread is a position in a shared history. An [`Entry`] is a fact in the log, a [`Segment`] is a run of
-//! entries with at most one parent [`Link`], a [`Lineage`] is the chain of segments that a thread sees, and a [`Commit`]
-//! is the only way to add to it. A [`Thread`] is its [`Head`] and its [`Record`].
+//! The one idea: a thread is a position in a shared history. An [`Entry`] is a fact in the log, a [`Segment`] is a run
+//! of entries with at most one parent [`Link`], a [`Lineage`] is the chain of segments that a thread sees, and a
+//! [`Commit`] is the only way to add to it. A [`Thread`] is its [`Head`] and its [`Record`].
 //!
 //! The modules are in layers, with a blank line between two layers: a module uses only modules of earlier layers.
 

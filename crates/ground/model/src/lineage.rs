@@ -50,8 +50,9 @@ impl Lineage {
         })
     }
 
-    /// The segments that may hold cells of `space` which are seen under `bounds`, from the near end, each with the position
-    /// up to which they are seen. Positions rise towards the near end: of two cells of a name the higher one counts.
+    /// The segments that may hold cells of `space` which are seen under `bounds`, from the near end, each with the
+    /// position up to which they are seen. Positions rise towards the near end: of two cells of a name the higher one
+    /// counts.
     pub fn holding(&self, space: Space, bounds: Bounds, tally: &Tally) -> Vec<(SegmentId, Position)> {
         let (mut bounds, mut last) = (bounds, tally.work.last(space));
         let mut found = Vec::new();

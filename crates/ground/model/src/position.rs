@@ -84,8 +84,8 @@ impl Bounds {
         Self { messages: position, changes: position, files: position, values: position }
     }
 
-    /// Whether the agent and skills are hidden although messages or files are seen: a thread that was spawned with a part
-    /// of its parent does not inherit them.
+    /// Whether the agent and skills are hidden although messages or files are seen: a thread that was spawned with a
+    /// part of its parent does not inherit them.
     pub fn hides_agents(self) -> bool {
         self.values == Position::START || self.values < self.messages.max(self.files)
     }

@@ -1,7 +1,7 @@
 //! JSON Schemas of the types whose JSON is text or anything at all; all others derive theirs.
 //!
-//! They describe the values that the parsers accept. Lengths are given in characters, because JSON Schema does not count
-//! bytes, as the parsers do: text that is not ASCII reaches a limit earlier.
+//! They describe the values that the parsers accept. Lengths are given in characters, because JSON Schema does not
+//! count bytes, as the parsers do: text that is not ASCII reaches a limit earlier.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Running counts of the messages, files and values that a lineage shows. Every entry carries the tally after it, so the
-//! counts at any version, after a fork or a rollback, are one seek.
+//! Running counts of the messages, files and values that a lineage shows. Every entry carries the tally after it, so
+//! the counts at any version, after a fork or a rollback, are one seek.
 
 use serde::{Deserialize, Serialize};
 
@@ -180,8 +180,8 @@ impl Tally {
         encoded
     }
 
-    /// Reads the bytes of [`Tally::encode`], also of an older or newer program with fewer or more fields. `None` if they are
-    /// damaged.
+    /// Reads the bytes of [`Tally::encode`], also of an older or newer program with fewer or more fields. `None` if
+    /// they are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = [0u64; FIELDS];
         let mut rest = bytes.iter();

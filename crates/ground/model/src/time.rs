@@ -36,8 +36,8 @@ impl Timestamp {
     }
 }
 
-/// The length of an ISO 8601 duration, such as `PT30S` or `P1D`. A day has 24 hours; months and years are refused, because
-/// their length varies.
+/// The length of an ISO 8601 duration, such as `PT30S` or `P1D`. A day has 24 hours; months and years are refused,
+/// because their length varies.
 ///
 /// # Errors
 /// If `text` is no such duration. The error names `field`.

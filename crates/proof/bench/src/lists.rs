@@ -71,7 +71,8 @@ impl Share {
     }
 }
 
-/// A set of threads: how many, and where they are. The rare ones do not overlap, so that each can have values of its own.
+/// A set of threads: how many, and where they are. The rare ones do not overlap, so that each can have values of its
+/// own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Set {
     share: Share,

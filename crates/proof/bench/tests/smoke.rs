@@ -22,7 +22,8 @@ fn objects(output: Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
 }
 
-/// Runs everything quickly; gives how many lines each row has. `by_hand_on` is the store that is used by hand beside ours.
+/// Runs everything quickly; gives how many lines each row has. `by_hand_on` is the store that is used by hand beside
+/// ours.
 fn quick_run(by_hand_on: &str, args: &[&str]) -> BTreeMap<String, usize> {
     let output = run(&[&["engine", "--quick", "--json"], args].concat());
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();

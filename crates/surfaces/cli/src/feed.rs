@@ -1,4 +1,5 @@
-//! `tail` without a thread: everything in the store, as it happens. It reads the store's own feed, which no route gives.
+//! `tail` without a thread: everything in the store, as it happens. It reads the store's own feed, which no route
+//! gives.
 
 use threadkeep::{
     Engine, Error, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry, Invalid, MessageId, ThreadId, Timestamp,

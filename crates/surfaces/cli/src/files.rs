@@ -1,5 +1,5 @@
-//! Files of a thread: `write-file`, `read-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`, `thumbnail`. Listing and searching
-//! are next door, in `tree_files`.
+//! Files of a thread: `write-file`, `read-file`, `delete-file`, `move-file`, `mkdir`, `rmdir`, `thumbnail`. Listing and
+//! searching are next door, in `tree_files`.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};

@@ -1,4 +1,5 @@
-//! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins with.
+//! Threads that have to do with each other: `handoff`, `mention`, `relationships`, and the `summary` a handoff begins
+//! with.
 
 use clap::Args;
 use threadkeep_calls as calls;

@@ -178,8 +178,8 @@ impl Client {
 
     /// Asks as often as it is safe and there is time.
     pub(crate) async fn answer(&self, ask: Ask) -> Result<Answer, Error> {
-        // A version that is expected is found no more once the write was done: its repetition would be refused, unless a
-        // key tells that it is one.
+        // A version that is expected is found no more once the write was done: its repetition would be refused, unless
+        // a key tells that it is one.
         let carried = &self.carried;
         let is_found = carried.expected.is_none() || carried.idempotency_key.is_some() || ask.method == Method::GET;
         let freely = ask.repeat == Repeat::Freely && is_found;

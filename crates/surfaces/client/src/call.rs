@@ -35,8 +35,8 @@ impl Client {
         self.read(&answer)
     }
 
-    /// Carries out a call that is known by its declaration alone. `call` is one object with all its fields, those of the
-    /// path too.
+    /// Carries out a call that is known by its declaration alone. `call` is one object with all its fields, those of
+    /// the path too.
     ///
     /// # Errors
     /// As [`Client::call`], or if a field of the path is missing.

@@ -80,8 +80,8 @@ impl Default for Settings {
 }
 
 impl App {
-    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as the
-    /// settings say.
+    /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as
+    /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
         Self {
             engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),

@@ -1,8 +1,8 @@
 //! Threads over HTTP: routes, streams, and access.
 //!
-//! One handler serves every call of the list ([`calls`]): it reads the key, the envelope and the parameters, has the engine
-//! carry the call out, and writes the answer down. Streams, file contents, exports and sign-in have handlers of their own.
-//! None of them decides anything: rules are in the engine, JSON shapes in the calls.
+//! One handler serves every call of the list ([`calls`]): it reads the key, the envelope and the parameters, has the
+//! engine carry the call out, and writes the answer down. Streams, file contents, exports and sign-in have handlers of
+//! their own. None of them decides anything: rules are in the engine, JSON shapes in the calls.
 
 mod access;
 mod answer;

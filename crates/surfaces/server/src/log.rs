@@ -1,7 +1,7 @@
 //! The log: lines of JSON on stderr, written by a thread of their own.
 //!
-//! Lines that come within a few milliseconds are written together. A reader of stderr that stops reading must not stop the server: once too many lines wait, further ones are dropped,
-//! and counted.
+//! Lines that come within a few milliseconds are written together. A reader of stderr that stops reading must not stop
+//! the server: once too many lines wait, further ones are dropped, and counted.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -144,8 +144,9 @@ impl Engine {
     /// Writes files in one commit, and returns their new records.
     ///
     /// # Errors
-    /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must be
-    /// new and is not; [`Error::QuotaExceeded`]; [`TooLarge`](threadkeep_model::Code::TooLarge); [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must
+    /// be new and is not; [`Error::QuotaExceeded`]; [`TooLarge`](threadkeep_model::Code::TooLarge);
+    /// [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn write_files(&self, at: impl Into<At>, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
         let WriteFiles { files, over } = files.into();
         let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
@@ -199,9 +200,8 @@ impl Engine {
     /// Moves a file, or a directory with all that is below it; gives how many files that were.
     ///
     /// # Errors
-    /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the target
-    /// cannot hold it; [`Error::ApprovalRequired`];
-    /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the
+    /// target cannot hold it; [`Error::ApprovalRequired`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn move_file(&self, at: impl Into<At>, moving: MoveFile) -> Result<usize> {
         let MoveFile { from, to } = moving;
         if from.is_root() || to == from || to.as_str().starts_with(&from.prefix()) {

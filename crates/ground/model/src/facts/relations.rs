@@ -53,8 +53,8 @@ impl Fact for Related {
     }
 }
 
-/// This thread refers to another one, to read it. The relation that both threads show is an entry of its own in the same
-/// commit.
+/// This thread refers to another one, to read it. The relation that both threads show is an entry of its own in the
+/// same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Referenced {

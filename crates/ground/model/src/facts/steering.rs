@@ -63,7 +63,8 @@ pub struct Decided {
 
 impl Fact for Decided {
     fn derived(&self) -> Derived {
-        // The key is the place of the entry, not the question: where an answer is undone, the one before it counts again.
+        // The key is the place of the entry, not the question: where an answer is undone, the one before it counts
+        // again.
         Derived::Item { kind: ItemKind::Decision, key: None, is: ItemIs::There, due: None }
     }
 }

@@ -1,8 +1,8 @@
 //! PostgreSQL by hand: one statement an append, which moves the head on and inserts the entry where it says.
 //!
 //! Each writer has a connection of its own, on which the statement is prepared, and each append is a transaction of its
-//! own, as durable as the server makes it. The columns are those of our own tables that a message needs, and the indexes
-//! are the same. It has no versions to check, no forks, no leases, no keys for retries, and its feed may skip.
+//! own, as durable as the server makes it. The columns are those of our own tables that a message needs, and the
+//! indexes are the same. It has no versions to check, no forks, no leases, no keys for retries, and its feed may skip.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
-//! The real binary, from outside: stories, hostile inputs, several processes at once, crashes, failing disks and servers.
+//! The real binary, from outside: stories, hostile inputs, several processes at once, crashes, failing disks and
+//! servers.
 
 mod amp;
 mod concurrency;

@@ -1,5 +1,5 @@
-//! Timeouts of approvals by the real binary: each fires once, however often servers are killed, and however many there are.
-//! Observers are told once, too.
+//! Timeouts of approvals by the real binary: each fires once, however often servers are killed, and however many there
+//! are. Observers are told once, too.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
