@@ -6,12 +6,14 @@
 //! table of codes, and a [`Problem`] is an error on the wire.
 
 mod actor;
+mod append;
 mod asked;
 mod at;
 mod authority;
 mod call;
 mod code;
 mod event;
+mod event_calls;
 mod family;
 mod file;
 mod group;
@@ -29,6 +31,7 @@ mod problem;
 mod project;
 mod public;
 mod reference;
+mod rollback;
 mod schema;
 mod search;
 mod shape;
@@ -44,6 +47,7 @@ mod work;
 mod writer;
 
 pub use actor::{ACTOR_HEADER, actor_header, parse_actor_header};
+pub use append::{Append, Appended, NewAttachment, NewMessage};
 pub use asked::{Asked, fields_of, parse, read_object};
 pub use at::At;
 pub use authority::{
@@ -53,6 +57,7 @@ pub use authority::{
 pub use call::{BodyIs, Call, Declaration, Group, Honours, Lease, Method, Needs, Repeat};
 pub use code::ErrorCode;
 pub use event::LoggedEvent;
+pub use event_calls::{AppendEvent, ListEvents, Logged, SaidMessage};
 pub use family::{Family, FamilySubagent, Relation, Relationship, RelationshipRole};
 pub use file::{
     ArtifactVersion, Directory, FileMatches, FileRecord, FileStats, FileVersion, Found, Grepped, LineMatch,
@@ -64,8 +69,7 @@ pub use list::DECLARATIONS;
 pub use merge::{GetMerge, ListMerges, Merge, MergeTold};
 pub use message::Message;
 pub use message_calls::{
-    Append, AppendEvent, Appended, DeleteMessage, Deleted, EditMessage, GetHistory, GetMessage, GetModelMessages,
-    ListEvents, ListMessages, Logged, NewAttachment, NewMessage, Order, SaidMessage,
+    DeleteMessage, Deleted, EditMessage, GetHistory, GetMessage, GetModelMessages, ListMessages, Order,
 };
 pub use observer::{Deliver, GetObserver, ListObservers, Observe, Observer, ThreadEvent, Unobserve, WebhookEvent};
 pub use page::Page;
@@ -78,6 +82,7 @@ pub use project::{
     CreateProject, DeleteProject, GetProject, ListProjects, Project, PutProject, Sandbox, UpdateProject,
 };
 pub use reference::{GetReference, ListReferences, Refer, Reference, References};
+pub use rollback::{Rollback, RollbackTo, StepName, Truncate, TruncateFrom};
 pub use schema::ProblemTold;
 pub use search::{
     Backfilled, RunBackfill, SearchFound, SearchMessage, SearchResult, SearchStatus, SearchThreads, SearchWhy, in_units,
@@ -91,8 +96,8 @@ pub use thread_calls::{
 };
 pub use threadkeep_model::Child;
 pub use tree::{
-    Checkpoint, Fork, ForkPoint, GetFamily, GetSummary, Handoff, ListCheckpoints, ListRelationships, Mention, Rollback,
-    RollbackTo, SetCheckpoint, StepName, Summary, Truncate, TruncateFrom,
+    Checkpoint, Fork, ForkPoint, GetFamily, GetSummary, Handoff, ListCheckpoints, ListRelationships, Mention,
+    SetCheckpoint, Summary,
 };
 pub use upkeep::{Copied, Doctor, Gc, Imported, RunDoctor, RunGc};
 pub use value::{DeleteValue, GetValue, ListValues, SetValue, Value};

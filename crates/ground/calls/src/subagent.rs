@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Attachment, FilePath, ParentCommunication};
 
+use crate::append::NewMessage;
 use crate::call::Declaration;
 use crate::group::WORK;
-use crate::message_calls::NewMessage;
 use crate::object::objects;
 use crate::shape::reads;
 use crate::{ErrorCode, Queued, Thread};

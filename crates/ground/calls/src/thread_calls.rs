@@ -7,9 +7,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{Account, FieldChanges, Json, Lifecycle, ThreadName, Timestamp, Visibility};
 
+use crate::append::NewMessage;
 use crate::call::{Declaration, Honours, Needs};
 use crate::group::{THREADS, WORK};
-use crate::message_calls::NewMessage;
 use crate::object::{Object, account, flag, objects, some_thread};
 use crate::shape::words;
 use crate::{ErrorCode, asked};

@@ -8,9 +8,10 @@ use threadkeep_model::{
     Actor, Content, ExecutionStatus, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp, Uuid, Version,
 };
 
+use crate::append::NewMessage;
 use crate::call::{Declaration, Honours};
 use crate::group::WORK;
-use crate::message_calls::{Edit, NewMessage};
+use crate::message_calls::Edit;
 use crate::object::{Object, objects, parsed};
 use crate::shape::{reads, shaped};
 use crate::{ErrorCode, Injection, Message};
