@@ -29,10 +29,7 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(batch.iter().map(|message| message.number).collect::<Vec<_>>(), [3, 4]);
         client.call(id, Append::before(MessageBody::user("between"), said.id)).await.expect("an insertion");
         client.call(id, asked::<EditMessage>(json!({"message": said.id, "content": "2nd"}))).await.expect("an edit");
-        assert_eq!(
-            client.call(id, GetMessage { message: said.id }).await.expect("a message").content.get(),
-            "\"2nd\""
-        );
+        assert_eq!(client.call(id, GetMessage { message: said.id }).await.expect("a message").content.get(), "\"2nd\"");
         assert!(client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
         assert!(!client.call(id, DeleteMessage { message: batch[1].id }).await.expect("a deletion").deleted);
 
