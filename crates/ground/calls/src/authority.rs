@@ -212,7 +212,7 @@ impl ListApprovals {
         "Lists approvals of all threads, in the order in which they were asked: those that wait, unless something \
                  is said.",
     )
-    .gives("Those that hold.")
+    .gives("A page of approvals.")
     .fails(&[ErrorCode::InvalidCursor, ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound]);
 }
 
@@ -310,8 +310,8 @@ reads! {
     /// Lists what agents may do on a thread without asking.
     ListDelegations =
         Declaration::get(("delegations", "listDelegations"), "/v1/threads/{thread}/delegations", AUTHORITY)
-            .about("Lists what agents may do on a thread without asking.")
-            .gives("Those that hold.");
+            .about("Lists the delegations of a thread: what agents may do without asking.")
+            .gives("The delegations that hold.");
 }
 
 /// A permission for agents to act on a thread without asking.

@@ -131,7 +131,7 @@ impl RevokeKey {
     pub(crate) const DECLARATION: Declaration =
         Declaration::delete(("revoke-key", "revokeKey"), "/v1/keys/{key}", KEYS)
             .about("Revokes a key; its streams end.")
-            .gives("Whether there was one that held.")
+            .gives("Whether there was such a key, and it held.")
             .needs(Needs::Admin)
             .honours(Honours::NOTHING);
 }

@@ -127,7 +127,7 @@ fn is_thread(deliver: &Deliver) -> bool {
 impl Observe {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("observe", "observeThread"), "/v1/threads/{thread}/observe", REFERENCES)
-            .about("Has a thread told of what happens to another one.")
+            .about("Observes another thread: its events go to this thread or to a webhook.")
             .creates("The observer, with the secret of its webhook.")
             .fails(&[ErrorCode::ThreadClosed])
             .example(
@@ -239,8 +239,8 @@ pub struct Observer {
 reads! {
     /// Lists what a thread is told of others.
     ListObservers = Declaration::get(("observers", "listObservers"), "/v1/threads/{thread}/observers", REFERENCES)
-        .about("Lists what a thread is told of others.")
-        .gives("Those that hold.");
+        .about("Lists the threads that a thread observes.")
+        .gives("The observers.");
 }
 
 macro_rules! by_observer {
@@ -265,12 +265,12 @@ by_observer! {
     /// Shows what a thread is told of another one.
     GetObserver =
         Declaration::get(("observer", "getObserver"), "/v1/threads/{thread}/observers/{observer}", REFERENCES)
-            .about("Shows what a thread is told of another one.")
+            .about("Shows an observer: the thread it observes, and where its events go.")
             .gives("The observer.");
     /// Stops telling a thread of another one.
     Unobserve =
         Declaration::delete(("unobserve", "unobserveThread"), "/v1/threads/{thread}/observers/{observer}", REFERENCES)
-            .about("Has a thread told no more.")
+            .about("Stops observing a thread.")
             .gives("Whether there was such an observer.")
             .never(ErrorCode::ObserverNotFound);
 }

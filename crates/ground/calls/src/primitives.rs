@@ -29,7 +29,7 @@ pub struct ChangeLifecycle {
 impl ChangeLifecycle {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("lifecycle", "changeLifecycle"), "/v1/threads/{thread}/lifecycle", PRIMITIVES)
-            .about("Moves a thread on in its life: done, cancel, suspend, resume, or archive, which is final.")
+            .about("Changes the lifecycle of a thread: done, cancel, suspend, resume, or archive, which is final.")
             .gives("The thread as it is now.")
             .versioned()
             .fails(&[ErrorCode::InvalidTransition])
@@ -59,9 +59,7 @@ pub struct Inject {
 impl Inject {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("inject", "inject"), "/v1/threads/{thread}/inject", PRIMITIVES)
-            .about(
-                "Puts something before whoever works on a thread; the next begin or step of an execution takes it up.",
-            )
+            .about("Injects context into a thread; the next begin or step of an execution takes it up.")
             .creates("What was injected.")
             .fails(&[ErrorCode::InjectionsFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"type":"constraint","content":"Only the standard library","urgency":"immediate"}"#);

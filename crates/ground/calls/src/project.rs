@@ -90,7 +90,7 @@ details! {
         #[schemars(skip)]
         project: String
     } = Declaration::put(("put-project", "putProject"), "/v1/projects/{project}", PROJECTS)
-        .about("Makes a project of this id, or replaces what it says of itself.")
+        .about("Makes a project with this id, or replaces its fields.")
         .gives("The project as it is now.")
         .honours(Honours::NOTHING)
         .never(ErrorCode::ProjectNotFound)

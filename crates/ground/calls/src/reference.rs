@@ -77,7 +77,7 @@ reads! {
     /// Lists what a thread reads, and what reads it.
     ListReferences = Declaration::get(("references", "listReferences"), "/v1/threads/{thread}/references", REFERENCES)
         .about("Lists what a thread reads, and what reads it.")
-        .gives("Those that hold.");
+        .gives("The references that hold.");
 }
 
 /// Shows one reference by its id.

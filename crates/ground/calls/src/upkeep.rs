@@ -36,7 +36,7 @@ pub struct RunDoctor {
 
 impl RunDoctor {
     pub(crate) const DECLARATION: Declaration = Declaration::post(("doctor", "runDoctor"), "/v1/admin/doctor", UPKEEP)
-        .about("Compares everything with the log, and builds anew what is derived if it shall.")
+        .about("Compares everything derived with the log, and rebuilds it if `repair` is set.")
         .gives("What was found.")
         .needs(Needs::Admin)
         .honours(Honours::NOTHING)

@@ -105,7 +105,7 @@ pub struct SetValue {
 
 impl SetValue {
     pub(crate) const DECLARATION: Declaration = Declaration::put(("set-value", "setValue"), ONE, FILES)
-        .about("Sets the value under a key to any JSON; null takes it away.")
+        .about("Sets the value under a key to any JSON; null deletes it.")
         .gives("The value as it is kept; `ETag` is its own version.")
         .versioned()
         .honours(Honours::VALUE)
@@ -148,7 +148,7 @@ pub struct DeleteValue {
 
 impl DeleteValue {
     pub(crate) const DECLARATION: Declaration = Declaration::delete(("delete-value", "deleteValue"), ONE, FILES)
-        .about("Takes the value under a key away.")
+        .about("Deletes the value under a key.")
         .gives("Whether there was one.")
         .honours(Honours::VALUE)
         .fails(&[ErrorCode::ThreadClosed]);

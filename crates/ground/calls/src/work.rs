@@ -23,7 +23,7 @@ reads! {
         .gives("All of them, in order.");
     /// Cancels the execution that is open.
     Cancel = Declaration::post(("cancel", "cancelExecution"), "/v1/threads/{thread}/cancel", WORK)
-        .about("Cancels whatever execution is open.")
+        .about("Cancels the open execution.")
         .gives("What was appended.")
         .versioned()
         .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
@@ -150,7 +150,7 @@ pub struct Begin {
 impl Begin {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("begin", "beginExecution"), "/v1/threads/{thread}/executions", WORK)
-            .about("Begins an execution: somebody works on the thread from now on.")
+            .about("Begins an execution: an executor works on the thread from now on.")
             .creates("The execution, and the conversation as a model is given it.")
             .versioned()
             .fails(&[
@@ -367,8 +367,8 @@ pub struct Emit {
 impl Emit {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("emit", "emitEvent"), "/v1/threads/{thread}/emit", WORK)
-            .about("Tells whoever listens of an event that is not logged.")
-            .gives("How many heard it.")
+            .about("Sends an event to the followers of a thread. It is not logged.")
+            .gives("How many followers received it.")
             .honours(Honours::NOTHING)
             .example(r#"{"event":"progress","data":{"percent":40}}"#);
 }

@@ -38,11 +38,11 @@ reads! {
     /// Shows who is the exclusive writer of a thread.
     GetWriter = Declaration::get(("writer", "getWriter"), "/v1/threads/{thread}/writer", TREE)
         .about("Shows who is the exclusive writer of a thread.")
-        .gives("The lease, without its token; null if nobody holds one.");
+        .gives("The lease, without its token; null if there is none.");
     /// Gives a lease back.
     ReleaseWriter = Declaration::delete(("release-writer", "releaseWriter"), "/v1/threads/{thread}/writer", TREE)
         .about("Gives a lease back.")
-        .gives("Whether it was still held.")
+        .gives("Whether the lease was still held.")
         .honours(Honours::LEASE)
         .never(ErrorCode::WriterLost);
 }
