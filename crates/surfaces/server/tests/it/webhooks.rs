@@ -48,7 +48,9 @@ impl Receiver {
         };
         let mut body = vec![0; value("content-length").parse().expect("a length")];
         socket.read_exact(&mut body).expect("a body");
-        write!(socket.get_mut(), "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").expect("an answer");
+        // It takes one post a connection, and says so: the next one must not be sent on a connection that is closing.
+        write!(socket.get_mut(), "HTTP/1.1 {answer}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            .expect("an answer");
         let path = head[0].split(' ').nth(1).expect("a path").to_owned();
         Post { path, signature: value("threadkeep-signature"), body: String::from_utf8(body).expect("text") }
     }
