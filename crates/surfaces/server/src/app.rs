@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
+use crate::told::Shared;
 use crate::validate::{ValidationSettings, Validator};
 use crate::webhooks::WebhookSettings;
 
@@ -27,6 +28,7 @@ pub struct App {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -92,6 +94,7 @@ impl App {
             tickets: Arc::default(),
             sessions: Arc::default(),
             metrics: Arc::default(),
+            shared: Arc::default(),
             stopping,
         }
     }

@@ -1,6 +1,7 @@
 //! The source of a stream: one thread's history, or the entries of many threads.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 use threadkeep::model::BlobId;
@@ -10,7 +11,7 @@ use threadkeep::{
 };
 use threadkeep_calls as api;
 
-use crate::stream::Told;
+use crate::told::{Seen, Shared, Told};
 
 /// Threads of a project that a stream remembers, so that it can tell when one is deleted.
 const MEMBERS_MAX: usize = 100_000;
@@ -69,6 +70,7 @@ pub(crate) struct Thread {
     standing: Standing,
     history: Subscription,
     emitted: Option<Events>,
+    shared: Arc<Shared>,
 }
 
 impl Thread {
@@ -77,13 +79,14 @@ impl Thread {
         id: ThreadId,
         standing: Standing,
         after: Version,
+        shared: Arc<Shared>,
     ) -> Result<Self, Error> {
         let emitted = match standing {
             Standing::Owner => Some(engine.emitted(id).await?),
             Standing::Visitor => None,
         };
         let history = engine.subscribe(id, after).await?;
-        Ok(Self { engine: engine.clone(), id, standing, history, emitted })
+        Ok(Self { engine: engine.clone(), id, standing, history, emitted, shared })
     }
 
     async fn next(&mut self) -> Result<Option<Told>, Error> {
@@ -103,8 +106,10 @@ impl Thread {
                 emitted = emitted => return self::emitted(&emitted).map(Some),
             };
             if let Some(shown) = shown(&entry, self.standing, &self.engine)? {
-                let (id, kind) = (Some(entry.version.to_string()), entry.kind.as_str().to_owned());
-                return Ok(Some(Told { id, kind, data: one_line(&shown)? }));
+                let account = self.engine.caller().account.clone();
+                let seen = Seen { place: entry.place, thread: self.id, standing: self.standing, account };
+                let make = || Ok(Told::new(Some(&entry.version.to_string()), entry.kind.as_str(), &one_line(&shown)?));
+                return self.shared.event(seen, make).map(Some);
             }
         }
     }
@@ -124,7 +129,7 @@ struct Shown<'a> {
 
 /// An event that is not logged: it has no place, and so no id.
 fn emitted(emitted: &Emitted) -> Result<Told, Error> {
-    let told = |kind: &str, data: String| Told { id: None, kind: kind.to_owned(), data };
+    let told = |kind: &str, data: String| Told::new(None, kind, &data);
     match emitted {
         Emitted::Event(event) => {
             let EmittedEvent { thread, event, data, actor, time } = &**event;
@@ -180,7 +185,7 @@ impl Threads {
         if !self.is_wanted(item).await? {
             return Ok(None);
         }
-        let id = Some(cursor(item.cursor));
+        let id = cursor(item.cursor);
         let (kind, data) = match &item.news {
             FeedNews::Entry(entry) => {
                 let place = MessageId { segment: entry.segment, position: entry.position };
@@ -213,7 +218,7 @@ impl Threads {
                 ("thread_deleted".to_owned(), one_line(&told)?)
             }
         };
-        Ok(Some(Told { id, kind, data }))
+        Ok(Some(Told::new(Some(&id), &kind, &data)))
     }
 
     async fn is_wanted(&mut self, item: &FeedItem) -> Result<bool, Error> {

@@ -30,6 +30,7 @@ mod start;
 mod stream;
 mod table;
 mod tickets;
+mod told;
 mod validate;
 mod webhooks;
 

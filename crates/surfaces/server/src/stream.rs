@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -29,6 +29,7 @@ use crate::following::{Following, Thread};
 use crate::input::{Path, Query};
 use crate::metrics::OpenStream;
 use crate::table::{self, Gives, Routes};
+use crate::told::Told;
 
 /// Events that are ready before the socket takes them. Each may be as large as a message, so there is one.
 const READY_MAX: usize = 1;
@@ -57,17 +58,6 @@ pub(crate) fn routes() -> Routes {
 /// The header that says after which place a stream begins.
 const CURSOR: HeaderName = HeaderName::from_static("threadkeep-cursor");
 
-/// Something that a stream tells.
-#[derive(Debug)]
-pub(crate) struct Told {
-    /// Where to resume, if it is a durable place.
-    pub(crate) id: Option<String>,
-    /// The name of the event.
-    pub(crate) kind: String,
-    /// JSON without line breaks.
-    pub(crate) data: String,
-}
-
 /// From where on to follow, and with what ticket.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -95,6 +85,7 @@ fn version(text: Option<&str>, latest: Version) -> Result<Version, Refused> {
 }
 
 async fn follow(
+    app: &App,
     reader: &Reader,
     name: &str,
     came: Option<String>,
@@ -104,7 +95,7 @@ async fn follow(
     // A client that comes back has both: the parameter it began with, and the header, which counts.
     let began = version(after.after.as_deref(), thread.head.version)?;
     let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
-    let following = Thread::follow(&reader.engine, thread.id, standing, after).await;
+    let following = Thread::follow(&reader.engine, thread.id, standing, after, app.shared.clone()).await;
     // A place that the thread has not reached is refused, never guessed at.
     following.map(|thread| (Following::Thread(thread), after)).map_err(|error| match error {
         Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
@@ -119,7 +110,7 @@ async fn sse(
     LastEventId(came): LastEventId,
     Query(after): Query<After>,
 ) -> Answer {
-    let (following, after) = follow(&reader, &name, came, after).await?;
+    let (following, after) = follow(&app, &reader, &name, came, after).await?;
     Ok(events(&app, following, &after.to_string(), reader.key))
 }
 
@@ -180,7 +171,7 @@ async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::S
                 Ok(None) => return,
                 Err(error) => {
                     let data = serde_json::to_string(&api::Problem::from(&error)).unwrap_or_else(|_| "{}".to_owned());
-                    let failed = Told { id: None, kind: "error".to_owned(), data };
+                    let failed = Told::new(None, "error", &data);
                     drop(send.send(News::Told(failed)).await);
                     return;
                 }
@@ -201,10 +192,7 @@ impl futures_core::Stream for Events {
             news.map(|news| {
                 Ok(match news {
                     News::StillHere => Bytes::from_static(b": still here\n\n"),
-                    News::Told(Told { id: Some(id), kind, data }) => {
-                        format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
-                    }
-                    News::Told(Told { id: None, kind, data }) => format!("event: {kind}\ndata: {data}\n\n").into(),
+                    News::Told(told) => told.frame(),
                 })
             })
         })
@@ -219,7 +207,7 @@ async fn socket(
     Query(after): Query<After>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let (following, _) = follow(&reader, &name, came, after).await?;
+    let (following, _) = follow(&app, &reader, &name, came, after).await?;
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);
@@ -236,7 +224,10 @@ async fn frames(mut socket: WebSocket, mut news: mpsc::Receiver<News>) {
     loop {
         let frame = tokio::select! {
             news = news.recv() => match news {
-                Some(News::Told(told)) => Frame::Text(told.data.into()),
+                Some(News::Told(told)) => match Utf8Bytes::try_from(told.data()) {
+                    Ok(text) => Frame::Text(text),
+                    Err(_) => return,
+                },
                 Some(News::StillHere) => Frame::Ping(Bytes::new()),
                 None => {
                     // The other end may be gone already.
