@@ -62,16 +62,17 @@ impl Carry for Acknowledge {
         let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
-                if engine.found_taken(&thread, id).await?.is_some() {
-                    return Ok(Plan::new(thread, Vec::new()));
-                }
                 let view = engine.view(thread.id, &thread.head, None).await?;
                 let found = engine.injected(&thread, ItemKind::Injection, Some(id)).await?;
-                let Some(item) = found.into_iter().find(|item| view.holds(item.born)) else {
-                    return Err(Error::InjectionNotFound { injection: id });
-                };
-                let taken = engine.read_waiting(&item).await?.taken_by(None);
-                Ok(Plan::new(thread, vec![taken]))
+                if let Some(item) = found.into_iter().find(|item| view.holds(item.born)) {
+                    let taken = engine.read_waiting(&item).await?.taken_by(None);
+                    return Ok(Plan::new(thread, vec![taken]));
+                }
+                // Invariant: what was taken up is looked for last. In between, a step may take up what waits.
+                match engine.found_taken(&thread, id).await? {
+                    Some(_) => Ok(Plan::new(thread, Vec::new())),
+                    None => Err(Error::InjectionNotFound { injection: id }),
+                }
             })
             .await?;
         if let Some(Entry::InjectionTaken(taken)) = told.entries.first() {
