@@ -105,15 +105,10 @@ pub use patch::{Patch, PatchOperation};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_calls as calls;
 pub use threadkeep_calls::{
-    Acknowledge, ActivateSkill, Append, AppendEvent, Approval, Approve, Archive, ArtifactVersion, Assign, At,
-    Backfilled, Begin, Cancel, ChangeLifecycle, ChangeOwner, Changed, Checkpoint, Create, Decide, Decision, Delegation,
-    Delete, DeleteMessage, DeleteValue, Deny, DiffStats, Direction, EditMessage, EditQueued, End, FileStats, Fork,
-    ForkPoint, Grepped, Handoff, Inherit, InheritItem, Inject, Injection, InjectionState, ListApprovals, ListedState,
-    Mention, Merge, MergeTold, ModelMessage, NewAttachment, NewMessage, NotifyParent, Observe, Project, Queue, Queued,
-    Refer, Reference, References, Relationship, RelationshipRole, RemoveQueued, RevokeApproval, RevokeDelegation,
-    Rollback, RollbackTo, Sandbox, Scope, SetCheckpoint, SetStatus, SetValue, Spawn, Step, StepName, Subagent,
-    TakeWriter, Terminate, ThreadEvent, Transfer, Transferred, Truncate, TruncateFrom, Unarchive, Unobserve, Update,
-    Value,
+    Approval, ArtifactVersion, At, Backfilled, Changed, Checkpoint, Decision, Delegation, DiffStats, Direction,
+    FileStats, ForkPoint, Grepped, Inherit, InheritItem, Injection, InjectionState, ListedState, MergeTold,
+    ModelMessage, NewAttachment, NewMessage, Project, Queued, Reference, References, Relationship, RelationshipRole,
+    RollbackTo, Sandbox, Scope, StepName, ThreadEvent, Transferred, TruncateFrom, Value,
 };
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
@@ -145,6 +140,11 @@ pub use threadkeep_store::{
     TimeRange,
 };
 pub use world::SystemWorld;
+
+macro_rules! export {
+    ($($call:ident => $answer:ty;)*) => { pub use threadkeep_calls::{$($call),*}; };
+}
+calls::for_each_call!(export);
 
 /// Which store to open, by its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -99,6 +99,7 @@ impl Walk<'_> {
         let first = answer(keep, &keyed, call.clone()).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
         let after = everything(keep).await;
         assert_ne!(after, before, "{name}: something happened");
+        assert_ne!(first, r#"{"deleted":false}"#, "{name}: something was deleted");
         for again in [&keyed, &repeated] {
             let again = answer(keep, again, call.clone()).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
             assert_eq!(again, first, "{name}: the first answer");

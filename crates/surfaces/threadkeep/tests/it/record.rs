@@ -10,7 +10,6 @@ on_every_store!(
     an_invalid_update_changes_nothing,
     lists_page_without_a_gap,
     accounts_do_not_see_each_other,
-    every_operation_is_one_verb,
 );
 
 fn json(text: &str) -> Json {
@@ -100,106 +99,4 @@ async fn accounts_do_not_see_each_other(keep: Keep) {
     assert!(stranger.history(thread, Position(0), 9).await.is_err());
     assert!(stranger.threads_by_prefix(&thread.to_string(), 9).await.expect("an answer").is_empty());
     assert_eq!(keep.shows(thread).await, "a");
-}
-
-async fn every_operation_is_one_verb(keep: Keep) {
-    use threadkeep::calls::{Deliver, Honours};
-    use threadkeep::{
-        ActivateSkill, Append, AppendEvent, Approve, Archive, Assign, Begin, CARRIERS, Cancel, Capability,
-        ChangeLifecycle, ChangeOwner, Content, DeleteFile, DeleteMessage, DeleteValue, Deny, EditMessage, EditQueued,
-        End, Event, EventKind, ExecutionStatus, Fork, Handoff, MakeDirectory, Mention, MessageBody, MoveFile, NewFile,
-        NotifyParent, Observe, Queue, Refer, RemoveDirectory, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
-        RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Step, Subagent, Terminate, Transfer, Truncate,
-        TruncateFrom, Unarchive, Unobserve,
-    };
-    let (thread, other) = (keep.thread(&["a", "b", "c"]).await, keep.thread(&[]).await);
-    let ids = keep.ids(thread).await;
-    let event = Event { kind: EventKind::Result, data: json("{}") };
-    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
-    let first = keep.engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
-    let second = keep.engine.queue(thread, MessageBody::user("r")).await.expect("queued").id;
-    let inject = threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"));
-    let injection = keep.engine.inject(thread, inject).await.expect("injected").id;
-    let skill = Skill { name: "pdf".into(), arguments: None };
-    let content = Some(Content::text("Q"));
-    let path = |text: &str| text.parse().expect("a path");
-    let ask = async || {
-        let made = keep.engine.transfer(thread, Transfer::request_approval([Capability::Deploy])).await;
-        made.expect("a transfer").approval_id.expect("an approval")
-    };
-    let delegation = keep.engine.transfer(thread, Transfer::delegate([Capability::Deploy])).await;
-    let delegation = delegation.expect("a transfer").delegation_id.expect("a delegation");
-    let observe = Observe { target: other.into(), events: Vec::new(), deliver: Deliver::Thread };
-    let observed = keep.engine.observe_thread(thread, observe.clone()).await.expect("an observer").id;
-    let engine = &keep.engine;
-    engine.write_files(thread, NewFile::new("/a/f", "x").expect("a file")).await.expect("a file");
-    engine.move_file(thread, MoveFile { from: path("/a/f"), to: path("/a/g") }).await.expect("a move");
-    assert!(engine.delete_file(thread, DeleteFile { path: path("/a/g") }).await.expect("a deletion"));
-    assert!(engine.make_directory(thread, MakeDirectory { path: path("/d") }).await.expect("a directory"));
-    assert!(engine.remove_directory(thread, RemoveDirectory { path: path("/d") }).await.expect("a deletion"));
-    let names = [
-        carried(&keep, thread, Archive::default()).await,
-        carried(&keep, thread, Unarchive::default()).await,
-        carried(&keep, other, Terminate::default()).await,
-        carried(&keep, thread, Assign::to("coder")).await,
-        carried(&keep, thread, ActivateSkill { skill }).await,
-        carried(&keep, thread, Queue::from(MessageBody::user("s"))).await,
-        carried(&keep, thread, EditQueued { item: first, content, metadata: None }).await,
-        carried(&keep, thread, RemoveQueued { item: second }).await,
-        carried(&keep, thread, Step::of(run)).await,
-        carried(&keep, thread, End::of(run, ExecutionStatus::Completed)).await,
-        carried(&keep, thread, Begin::default()).await,
-        carried(&keep, thread, Cancel {}).await,
-        carried(&keep, thread, Subagent { name: "x".into(), ..Subagent::default() }).await,
-        carried(&keep, thread, NotifyParent { content: "x".into(), ..Default::default() }).await,
-        carried(&keep, thread, SetStatus { status: "x".into() }).await,
-        carried(&keep, thread, SetValue::new("k", json("1")).expect("a key")).await,
-        carried(&keep, thread, DeleteValue { key: "k".parse().expect("a key"), if_version: None }).await,
-        carried(&keep, thread, threadkeep::Merge::from(other)).await,
-        carried(&keep, thread, Create::new()).await,
-        carried(&keep, thread, Update::new().title("x")).await,
-        carried(&keep, thread, Append::from(MessageBody::user("d"))).await,
-        carried(&keep, thread, AppendEvent::from(event)).await,
-        carried(&keep, thread, Append::before(MessageBody::user("0"), ids[0])).await,
-        carried(&keep, thread, EditMessage::content(ids[0], Content::text("A"))).await,
-        carried(&keep, thread, DeleteMessage { message: ids[1].into() }).await,
-        carried(&keep, thread, Truncate { from: TruncateFrom::Index(1) }).await,
-        carried(&keep, thread, Fork::default()).await,
-        carried(&keep, thread, Handoff::to("go on")).await,
-        carried(&keep, thread, Mention { target: other.into(), comment: None }).await,
-        carried(&keep, thread, Rollback::from(RollbackTo::Undo)).await,
-        carried(&keep, thread, SetCheckpoint::named("x")).await,
-        carried(&keep, thread, threadkeep::Inject::new(threadkeep::InjectionType::Data, json("1"))).await,
-        carried(&keep, thread, threadkeep::Acknowledge { injection }).await,
-        carried(&keep, thread, threadkeep::Decide::new("a?", "b")).await,
-        carried(&keep, thread, threadkeep::Spawn::new("x")).await,
-        carried(&keep, thread, ChangeOwner { account: threadkeep::Account::local() }).await,
-        carried(&keep, thread, Transfer::delegate([Capability::CodeEdit])).await,
-        carried(&keep, thread, Approve::of(ask().await)).await,
-        carried(&keep, thread, Deny::of(ask().await)).await,
-        carried(&keep, thread, RevokeApproval::of(ask().await)).await,
-        carried(&keep, thread, RevokeDelegation::of(delegation)).await,
-        carried(&keep, thread, Refer::to(other)).await,
-        carried(&keep, thread, observe.clone()).await,
-        carried(&keep, thread, Unobserve { observer: observed }).await,
-        carried(&keep, thread, ChangeLifecycle::from(threadkeep::LifecycleAction::Done)).await,
-        carried(&keep, thread, Delete::default()).await,
-    ];
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    let changes = CARRIERS.iter().map(|carrier| carrier.declaration);
-    let changes = changes.filter(|call| ![Honours::NOTHING, Honours::LEASE].contains(&call.honours));
-    let mut all: Vec<&str> = changes.map(|call| call.name).collect();
-    all.sort_unstable();
-    assert_eq!(names, all);
-}
-
-/// Carries out a call, which deletes something if it deletes, and gives its name.
-async fn carried<C: threadkeep::Carry>(keep: &Keep, thread: threadkeep::ThreadId, call: C) -> &'static str {
-    let name = C::DECLARATION.name;
-    let made = keep.engine.call(thread, call).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
-    let shown = C::told(made, &keep.engine).await.expect("an answer").json;
-    assert_ne!(String::from_utf8(shown).expect("text"), r#"{"deleted":false}"#, "{name}");
-    name
 }
