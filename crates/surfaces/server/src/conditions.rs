@@ -123,8 +123,30 @@ pub(crate) fn refuse_others(headers: &HeaderMap, honoured: &[(&str, bool)]) -> R
     for (name, is_honoured) in honoured {
         if !is_honoured && headers.contains_key(*name) {
             let rule = "is not honoured by this route; leave it out";
-            return Err(Invalid::parameter(*name, rule).into());
+            return Err(Invalid::parameter(spelled(name), rule).into());
         }
     }
     Ok(())
+}
+
+/// The name of a header as people write it, such as `If-Match`.
+fn spelled(name: &str) -> String {
+    let parts = name.split('-').map(|part| {
+        let (first, rest) = part.split_at(part.len().min(1));
+        first.to_ascii_uppercase() + rest
+    });
+    parts.collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_is_refused_is_spelled_as_people_write_it() {
+        assert_eq!(
+            ["if-match", IDEMPOTENCY_KEY, WRITER].map(spelled),
+            ["If-Match", "Idempotency-Key", "Threadkeep-Writer"]
+        );
+    }
 }
