@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use threadkeep_calls::{At, Call};
-use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, ThreadId, ThreadName, Version};
-
+use threadkeep_calls::{At, Call, Declaration, Honours, Lease};
+use threadkeep_model::{BlobId, Idempotency, Invalid, ThreadId, ThreadName, Version};
 use tracing::Instrument;
 
 use crate::ground::show::{Show, Shown};
@@ -52,12 +51,15 @@ impl Engine {
     /// Every error of the call; nothing has changed then.
     pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
         let at = at.into();
+        refuse_unhonoured(&at, &C::DECLARATION)?;
         let thread = match (self.resolve(at.thread).await, C::without_thread()) {
             (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
             (resolved, _) => resolved?,
         };
-        let hash = |key: &IdempotencyKey| Idempotency { key: key.clone(), hash: hash_of(&call) };
-        let idempotency = at.key.as_ref().map(hash);
+        let idempotency = match at.key.clone() {
+            Some(key) => Some(Idempotency { key, hash: hash_of(&call)? }),
+            None => None,
+        };
         let engine = self.under(&at, thread, idempotency);
         let thread = thread.unwrap_or(NO_THREAD);
         // Neither message text nor any secret is part of a span.
@@ -143,11 +145,25 @@ impl Engine {
 /// The id used for calls without a thread.
 const NO_THREAD: ThreadId = ThreadId::from_bits(0);
 
+/// Refuses a condition that the call would pass over.
+fn refuse_unhonoured(at: &At, declaration: &Declaration) -> Result<()> {
+    let Honours { expected, lease, key, value_version: _ } = declaration.honours;
+    for (field, given, honoured) in [
+        ("expected", at.expected.is_some(), expected),
+        ("lease", at.lease.is_some(), lease != Lease::No),
+        ("key", at.key.is_some(), key),
+    ] {
+        if given && !honoured {
+            return Err(Invalid::parameter(field, format!("'{}' does not honour it", declaration.name)).into());
+        }
+    }
+    Ok(())
+}
+
 /// The hash stored with an idempotency key: the call's name with all its parameters.
-fn hash_of<C: Call>(call: &C) -> BlobId {
+fn hash_of<C: Call>(call: &C) -> Result<BlobId> {
     let mut request = C::DECLARATION.name.as_bytes().to_vec();
     request.push(0);
-    // A call that cannot be written down is never read from a request either.
-    serde_json::to_writer(&mut request, call).unwrap_or_default();
-    BlobId::of(&request)
+    serde_json::to_writer(&mut request, call).map_err(|_| Error::broken("a call can be written as JSON"))?;
+    Ok(BlobId::of(&request))
 }

@@ -1,8 +1,6 @@
 //! From a request to a call, and back: fields of the path, the query and the body are one struct.
 
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::DeserializeOwned;
 use threadkeep_model::{Code, Invalid, Json};
 
 use crate::{BodyIs, Call, Declaration};
@@ -131,39 +129,4 @@ fn carried(said: &str) -> Option<Invalid> {
     let mut parts = rest.split(MARK);
     let (code, field, rule) = (parts.next()?, parts.next()?, parts.next()?);
     Some(Invalid::new(Code::named(code)?, field, rule))
-}
-
-/// The fields of a call as they go over the wire, in their order.
-///
-/// # Errors
-/// A call that is no JSON object.
-pub fn fields_of(call: &impl Call) -> Result<Vec<(String, Box<RawValue>)>, Invalid> {
-    let wrong = |error: serde_json::Error| Invalid::body("body", error.to_string());
-    let text = serde_json::to_string(call).map_err(wrong)?;
-    serde_json::from_str::<Fields>(&text).map(|fields| fields.0).map_err(wrong)
-}
-
-/// The members of an object, each as its text.
-struct Fields(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Fields;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        from.deserialize_map(Members)
-    }
 }

@@ -26,6 +26,7 @@ on_every_store!(
     a_key_stands_for_the_bytes_of_files_too,
     a_visitor_forks_once_under_a_key,
     mentions_at_once_are_one_relation,
+    a_condition_that_a_call_does_not_honour_is_refused,
 );
 
 fn key(name: &str) -> IdempotencyKey {
@@ -81,6 +82,9 @@ impl Walk<'_> {
             for wrong in [Position(current.0 - 1), Position(current.0 + 1)] {
                 let stale = at.clone().expecting(wrong);
                 assert_eq!(refusal(keep, &stale, call.clone()).await, ErrorCode::VersionConflict, "{name} at {wrong}");
+                if !declared.honours.key {
+                    continue;
+                }
                 let stale = stale.keyed(key("stale"));
                 assert_eq!(refusal(keep, &stale, call.clone()).await, ErrorCode::VersionConflict, "{name} at {wrong}");
             }
@@ -550,4 +554,21 @@ async fn mentions_at_once_are_one_relation(keep: Keep) {
         assert_eq!(keep.engine.relationships(thread).await.expect("relations"), told, "{round}");
         assert_eq!(version(&keep, thread).await, before.next(), "{round}: one entry");
     }
+}
+
+async fn a_condition_that_a_call_does_not_honour_is_refused(keep: Keep) {
+    let (thread, _) = talk(&keep).await;
+    let read = || threadkeep::GetThread {};
+    for at in [
+        At::of(thread).expecting(version(&keep, thread).await),
+        At::of(thread).keyed(key("k")),
+        At { lease: Some(1), ..At::of(thread) },
+    ] {
+        assert_eq!(refusal(&keep, &at, read()).await, ErrorCode::InvalidParameter, "{at:?}");
+    }
+    let given = keep.engine.transfer(thread, Transfer::delegate([Capability::Deploy])).await.expect("a transfer");
+    let revoke = RevokeDelegation::of(given.delegation_id.expect("a delegation"));
+    let refused = refusal(&keep, &At::none().keyed(key("k")), revoke.clone()).await;
+    assert_eq!(refused, ErrorCode::InvalidParameter, "a key that could not be found again");
+    answer(&keep, &At::none(), revoke).await.expect("a revocation");
 }
