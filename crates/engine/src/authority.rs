@@ -1,9 +1,22 @@
-//! Checks an agent's authority: every change that needs authority comes here.
+//! Checks an agent's authority. Every commit comes here before the store gets it, and is judged by its effect:
+//! which files change or vanish, and whether a thread is deleted, published or gets another environment. So no
+//! verb can forget the check.
 
-use threadkeep_model::{ActorKind, ApprovalState, Authorisation, Capability, Entry, Thread, ThreadId, Uuid};
+use std::collections::{BTreeMap, BTreeSet};
 
+use threadkeep_model::{
+    ActorKind, ApprovalState, Authorisation, BlobId, Body, Capability, Commit, Entry, FileChange, FilePath,
+    FilesChanged, Kind, NewEntry, NewSegment, Thread, ThreadCommit, ThreadId, Uuid, Write,
+};
+use threadkeep_store::BoxFuture;
+
+use crate::files::{FileIs, FileRecord};
 use crate::ground::plan::Plan;
+use crate::ground::view::View;
 use crate::{Engine, Error, Result};
+
+/// The capabilities that something needs.
+type Needs = BTreeSet<Capability>;
 
 impl Engine {
     /// Passes if the caller may do this on `thread`. Humans and the system may. So may agents if the capability needs
@@ -15,61 +28,235 @@ impl Engine {
     /// # Errors
     /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
     pub async fn authorize(&self, thread: ThreadId, capability: Capability) -> Result<()> {
-        match self.caller.actor.kind {
-            ActorKind::Human | ActorKind::System => return Ok(()),
-            ActorKind::Agent => {}
+        self.authorize_all(thread, &Needs::from([capability])).await
+    }
+
+    /// The same for several capabilities. Those that are missing are asked for together.
+    async fn authorize_all(&self, thread: ThreadId, needs: &Needs) -> Result<()> {
+        let asks = |capability: &&Capability| capability.authorisation() == Authorisation::RequireHuman;
+        if !self.is_agent() || needs.iter().filter(asks).next().is_none() {
+            return Ok(());
         }
-        match capability.authorisation() {
-            Authorisation::Auto => return Ok(()),
-            Authorisation::RequireHuman => {}
-        }
-        let required = |approval: Uuid| Error::ApprovalRequired { approval, capability: capability.to_string() };
+        let needs: Vec<Capability> = needs.iter().filter(asks).cloned().collect();
+        let required = |approval: Uuid, missing: &[Capability]| {
+            let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            Error::ApprovalRequired { approval, capability: named.join(" and ") }
+        };
         // Asking for an approval is not the call itself: the call's envelope does not apply to it.
         let engine = self.aside();
         let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
-                let entries = match engine.standing_of(&thread, &capability).await? {
-                    Authority::Given => Vec::new(),
-                    Authority::Asked(approval) => return Err(required(approval)),
-                    Authority::Missing => vec![Entry::ApprovalRequested(engine.asked_for(capability.clone()))],
+                let (missing, asked) = engine.missing_of(&thread, &needs).await?;
+                let entries = match asked {
+                    _ if missing.is_empty() => Vec::new(),
+                    Some(approval) => return Err(required(approval, &missing)),
+                    None => vec![Entry::ApprovalRequested(engine.asked_for(missing))],
                 };
                 Ok(Plan::new(thread, entries))
             })
             .await?;
         match told.entries.into_iter().next() {
-            Some(Entry::ApprovalRequested(asked)) => Err(required(asked.id)),
+            Some(Entry::ApprovalRequested(asked)) => Err(required(asked.id, &asked.scope)),
             _ => Ok(()),
         }
     }
 
-    async fn standing_of(&self, thread: &Thread, capability: &Capability) -> Result<Authority> {
-        if self.is_delegated(thread, capability).await? {
-            return Ok(Authority::Given);
-        }
-        let mut authority = Authority::Missing;
-        for approval in self.holding_approvals(thread).await? {
-            if approval.asked.asked_by != self.caller.actor {
-                continue;
+    /// The capabilities among `needs` for which the caller has no authority on `thread`, and the pending approval with
+    /// which it asked for just these.
+    async fn missing_of(&self, thread: &Thread, needs: &[Capability]) -> Result<(Vec<Capability>, Option<Uuid>)> {
+        let mut missing = Vec::new();
+        let mut held = self.holding_approvals(thread).await?;
+        held.retain(|approval| approval.asked.asked_by == self.caller.actor);
+        for capability in needs {
+            let approved = held
+                .iter()
+                .any(|approval| approval.state == ApprovalState::Approved && approval.asked.scope.contains(capability));
+            if !approved && !self.is_delegated(thread, capability).await? {
+                missing.push(capability.clone());
             }
-            match approval.state {
-                ApprovalState::Approved if approval.asked.scope.contains(capability) => return Ok(Authority::Given),
-                ApprovalState::Pending if approval.asked.scope == [capability.clone()] => {
-                    authority = Authority::Asked(approval.asked.id);
+        }
+        let asked = held
+            .iter()
+            .rev()
+            .find(|approval| approval.state == ApprovalState::Pending && approval.asked.scope == missing);
+        Ok((missing, asked.map(|approval| approval.asked.id)))
+    }
+
+    /// Whether the caller is an agent.
+    pub(crate) fn is_agent(&self) -> bool {
+        match self.caller.actor.kind {
+            ActorKind::Human | ActorKind::System => false,
+            ActorKind::Agent => true,
+        }
+    }
+
+    /// Passes if the caller has the authority for all that `commit` does.
+    ///
+    /// Invariant: every commit of the engine passes here first.
+    pub(crate) fn permit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<()>> {
+        // Asking for an approval is a commit, too, which needs no authority.
+        if self.is_agent() { Box::pin(self.permit_agent(commit)) } else { Box::pin(std::future::ready(Ok(()))) }
+    }
+
+    async fn permit_agent(&self, commit: &Commit) -> Result<()> {
+        let (mut deletes, mut gives) = (false, false);
+        for one in &commit.threads {
+            let needs = match one {
+                // A new thread changes nothing that exists.
+                ThreadCommit::Create(_) => continue,
+                // Subagents go with the thread that they work for, which comes first.
+                ThreadCommit::Delete { .. } if std::mem::replace(&mut deletes, true) => continue,
+                ThreadCommit::Delete { .. } => Needs::from([Capability::DeleteThread]),
+                ThreadCommit::Write(write) => {
+                    let mut needs = self.needs_of(write, commit).await?;
+                    if write.owner.is_some() && !std::mem::replace(&mut gives, true) {
+                        needs.insert(Capability::Publish);
+                    }
+                    needs
                 }
-                ApprovalState::Approved | ApprovalState::Pending | ApprovalState::Denied | ApprovalState::Revoked => {}
+            };
+            self.authorize_all(one.thread(), &needs).await?;
+        }
+        Ok(())
+    }
+
+    /// The capabilities that a write needs.
+    async fn needs_of(&self, write: &Write, commit: &Commit) -> Result<Needs> {
+        let (mut needs, mut merge_approved) = (Needs::new(), false);
+        if let Some(branch) = &write.branch {
+            needs.extend(self.needs_of_branch(write.thread, branch).await?);
+        }
+        for entry in &write.entries {
+            match entry.kind {
+                Kind::FilesChanged | Kind::ThreadChanged | Kind::ApprovalAnswered => {}
+                Kind::MessageAppended
+                | Kind::EventLogged
+                | Kind::MessageInserted
+                | Kind::MessageEdited
+                | Kind::MessagesDeleted
+                | Kind::Truncated
+                | Kind::RolledBack
+                | Kind::CheckpointSet
+                | Kind::Forked
+                | Kind::Related
+                | Kind::MessageQueued
+                | Kind::QueuedEdited
+                | Kind::QueuedRemoved
+                | Kind::MessageDelivered
+                | Kind::ExecutionBegan
+                | Kind::ExecutionStepped
+                | Kind::ExecutionEnded
+                | Kind::SkillActivated
+                | Kind::AgentAssigned
+                | Kind::ChildChanged
+                | Kind::ChildRemoved
+                // The owner is in the write itself.
+                | Kind::OwnerChanged
+                | Kind::ValuesChanged
+                | Kind::LifecycleChanged
+                | Kind::Injected
+                | Kind::InjectionTaken
+                | Kind::Decided
+                | Kind::Referenced
+                | Kind::ApprovalRequested
+                | Kind::Delegated
+                | Kind::DelegationRevoked
+                | Kind::Observed
+                | Kind::ObserverRemoved
+                | Kind::Merged => continue,
+            }
+            match read(entry, commit)? {
+                Entry::FilesChanged(changed) => needs.extend(self.needs_of_files(write.thread, &changed).await?),
+                Entry::ThreadChanged(changed) => {
+                    let named = |(field, needed)| changed.fields.0.contains_key(field).then_some(needed);
+                    let guarded = [("visibility", Capability::Publish), ("env", Capability::SetEnv)];
+                    needs.extend(guarded.into_iter().filter_map(named));
+                }
+                Entry::ApprovalAnswered(answered) => merge_approved = answered.approval.merge.is_some(),
+                _ => {}
             }
         }
-        Ok(authority)
+        if merge_approved {
+            // The merge was approved by one who may: that is its authority.
+            needs.retain(|capability| !matches!(capability, Capability::CodeEdit | Capability::DeleteFile));
+        }
+        Ok(needs)
+    }
+
+    /// The capabilities that a change of files needs. A file that goes to another path with its content is not
+    /// deleted.
+    async fn needs_of_files(&self, thread: ThreadId, changed: &FilesChanged) -> Result<Needs> {
+        let (mut needs, mut written, mut removed, mut made) = (Needs::new(), BTreeSet::new(), Vec::new(), false);
+        for change in &changed.changes {
+            match change {
+                FileChange::Write { file, .. } => drop(written.insert(file.hash)),
+                FileChange::MakeDirectory { .. } => made = true,
+                FileChange::Remove { path } | FileChange::RemoveDirectory { path } => removed.push(path),
+            }
+        }
+        if made || !written.is_empty() {
+            needs.insert(Capability::CodeEdit);
+        }
+        let view = self.held_view(thread, None).await?;
+        for path in removed {
+            let kept = match self.stat_in(&view, path).await?.map(|found| found.is) {
+                Some(FileIs::File(file)) => written.contains(&file.hash),
+                Some(FileIs::Directory) => made,
+                None => true,
+            };
+            if !kept {
+                needs.insert(Capability::DeleteFile);
+            }
+        }
+        Ok(needs)
+    }
+
+    /// The capabilities that a new segment needs, by the files that it shows otherwise than the thread does now.
+    async fn needs_of_branch(&self, thread: ThreadId, branch: &NewSegment) -> Result<Needs> {
+        let now = self.held_view(thread, None).await?;
+        // The position of the last change of files names all changes before it.
+        if now.tally.work.last_files == branch.birth.work.last_files {
+            return Ok(Needs::new());
+        }
+        let mut before = self.contents(&now).await?;
+        let after = match branch.link {
+            Some(link) => {
+                let lineage = self.lineage(link.parent).await?;
+                self.contents(&View { lineage, bounds: link.bounds, tally: branch.birth }).await?
+            }
+            None => BTreeMap::new(),
+        };
+        let mut needs = Needs::new();
+        for (path, content) in after {
+            if before.remove(&path) != Some(content) {
+                needs.insert(Capability::CodeEdit);
+            }
+        }
+        if !before.is_empty() {
+            needs.insert(Capability::DeleteFile);
+        }
+        Ok(needs)
+    }
+
+    /// The paths that a view shows, with the hashes of the files; directories have none.
+    async fn contents(&self, view: &View) -> Result<BTreeMap<FilePath, Option<BlobId>>> {
+        let (found, _) = self.files_in(view, None, None, usize::MAX).await?;
+        let content = |found: FileRecord| {
+            let hash = found.file().map(|file| file.hash);
+            (found.path, hash)
+        };
+        Ok(found.into_iter().map(content).collect())
     }
 }
 
-/// The caller's authority for a capability.
-enum Authority {
-    /// It may.
-    Given,
-    /// It asked, and there is no answer yet.
-    Asked(Uuid),
-    /// It may not, and has not asked.
-    Missing,
+/// An entry of a commit.
+fn read(entry: &NewEntry, commit: &Commit) -> Result<Entry> {
+    let body = match &entry.body {
+        Body::Inline(bytes) => Some(bytes),
+        Body::Blob(id) => commit.blobs.iter().find(|(blob, _)| blob == id).map(|(_, bytes)| bytes),
+        Body::Absent => None,
+    };
+    let body = body.ok_or(Error::broken("a commit brings the bodies of its entries"))?;
+    Entry::decode(entry.kind, Kind::FORMAT, body).map_err(|_| Error::broken("a new entry can be read"))
 }

@@ -53,7 +53,12 @@ impl Importer {
     ///
     /// # Errors
     /// [`StoreError::Import`] if it does not fit the store; earlier items stay, and can be imported again.
+    /// [`Error::NotAllowed`] for an agent.
     pub async fn push(&mut self, item: ExportItem) -> Result<()> {
+        if self.engine.is_agent() {
+            // An import brings whole logs, with the approvals and delegations in them.
+            return Err(Error::NotAllowed { what: "an agent cannot import threads: a human has to".to_owned() });
+        }
         match item {
             ExportItem::Segment(row) => self.push_segment(row).await?,
             ExportItem::Blob(id, bytes) => {

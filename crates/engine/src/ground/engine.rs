@@ -308,6 +308,7 @@ impl Engine {
             };
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());
+            self.permit(&commit).await?;
             match self.shared.stores.store.commit(commit).await {
                 Err(StoreError::EraMoved { .. }) => self.shared.gates.forget(thread),
                 Err(error) => {

@@ -215,7 +215,14 @@ impl Engine {
     {
         let mut turn = None;
         for _ in 0..DECIDED_AGAIN_MAX {
-            let (commit, kept) = match decide().await {
+            let permitted = async {
+                let (commit, kept) = decide().await?;
+                if let Some(commit) = &commit {
+                    self.permit(commit).await?;
+                }
+                Ok((commit, kept))
+            };
+            let (commit, kept) = match permitted.await {
                 Ok(decided) => decided,
                 Err(refused) => {
                     return match self.repeated(thread).await? {

@@ -191,6 +191,7 @@ impl WriteBehind {
     async fn decide(&self, group: &[Arc<Draft>]) -> Result<Attempt> {
         let drafts: Vec<&Draft> = group.iter().map(|draft| &**draft).collect();
         let (mut commit, after) = self.engine.decide_drafts(self.thread, &drafts).await?;
+        self.engine.permit(&commit).await?;
         // Short: the store keeps it for a day.
         let key = IdempotencyKey::new(format!("f-{:x}", self.engine.shared.world.chance() as u64))?;
         let hash = BlobId::of(key.as_str().as_bytes());

@@ -52,9 +52,6 @@ impl Carry for Merge {
             if plan.validation != Validation::None {
                 engine.authorize(target, Capability::ExecuteCommand).await?;
             }
-            if !self.dry_run {
-                engine.authorize(target, Capability::CodeEdit).await?;
-            }
             Ok(sources)
         };
         let sources = engine.unless_repeated(target, checks).await?;
@@ -264,7 +261,7 @@ impl Engine {
                 told.blobs.extend(planned.fresh.iter().map(|(hash, bytes)| (*hash, bytes.clone())));
             }
             MergeStatus::PendingApproval => {
-                let asked = ApprovalAsked { merge: Some(id), ..self.asked_for(Capability::ApproveMerge) };
+                let asked = ApprovalAsked { merge: Some(id), ..self.asked_for(vec![Capability::ApproveMerge]) };
                 approval = Some(asked.id);
                 told.entries.push(Entry::ApprovalRequested(asked));
             }

@@ -108,6 +108,9 @@ impl Carry for CreateKey {
     async fn carry(self, engine: &Engine, _: ThreadId) -> Result<CreatedKey> {
         let Self { account, scope, name, agent, expires_at } = self;
         let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
+        if engine.is_agent() && kind != ActorKind::Agent {
+            return Err(Error::NotAllowed { what: "an agent makes keys for agents only".to_owned() });
+        }
         let actor = Actor::new(kind, name.unwrap_or_else(|| account.as_str().to_owned()))?;
         let scope = scope.unwrap_or(Scope::Write);
         let (key, secret) = engine.create_key(NewKey { account, actor, scope, expires: expires_at }).await?;

@@ -74,11 +74,11 @@ fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalA
 }
 
 impl Engine {
-    /// The request made when the caller needs `capability` and has no authority for it.
-    pub(crate) fn asked_for(&self, capability: Capability) -> ApprovalAsked {
+    /// The request made when the caller needs `scope` and has no authority for it.
+    pub(crate) fn asked_for(&self, scope: Vec<Capability>) -> ApprovalAsked {
         let world = &self.shared.world;
         let id = Uuid::from_chance(world.chance());
-        asked(&Transfer::request_approval([capability]), id, &self.caller.actor, world.now())
+        asked(&Transfer::request_approval(scope), id, &self.caller.actor, world.now())
     }
 }
 

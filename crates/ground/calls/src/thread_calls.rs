@@ -134,7 +134,7 @@ impl Update {
             .gives("The thread as it is now.")
             .versioned()
             .repeats()
-            .fails(&[ErrorCode::ThreadClosed, ErrorCode::InvalidTransition])
+            .fails(&[ErrorCode::ThreadClosed, ErrorCode::InvalidTransition, ErrorCode::ApprovalRequired])
             .example(r#"{"title":"Trip to Naples","draft":null}"#);
 
     /// An update without fields.
@@ -184,6 +184,7 @@ impl Delete {
             .about("Deletes a thread and the threads of its subagents, for good; its id stays refused.")
             .gives("Whether there was one: false for ids that are unknown, or not yours.")
             .honours(Honours::DELETION)
+            .fails(&[ErrorCode::ApprovalRequired])
             .never(ErrorCode::ThreadNotFound);
 }
 
@@ -205,6 +206,7 @@ impl ChangeOwner {
             .versioned()
             // The new owner did not ask for the thread, so only an administrator may hand it over.
             .needs(Needs::Admin)
+            .fails(&[ErrorCode::ApprovalRequired])
             .example(r#"{"account":"ann"}"#);
 }
 

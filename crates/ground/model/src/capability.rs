@@ -19,6 +19,12 @@ pub enum Capability {
     ExecuteCommand,
     ApproveMerge,
     Deploy,
+    /// Deleting a thread.
+    DeleteThread,
+    /// Changing the visibility or the owner of a thread.
+    Publish,
+    /// Changing the environment of a thread.
+    SetEnv,
     /// The use of the tool of this name: `tool:NAME`.
     Tool(String),
 }
@@ -34,7 +40,7 @@ pub enum Authorisation {
 
 impl Capability {
     /// All capabilities but tools.
-    pub const STANDARD: [Capability; 9] = [
+    pub const STANDARD: [Capability; 12] = [
         Self::Read,
         Self::Search,
         Self::Analyze,
@@ -44,6 +50,9 @@ impl Capability {
         Self::ExecuteCommand,
         Self::ApproveMerge,
         Self::Deploy,
+        Self::DeleteThread,
+        Self::Publish,
+        Self::SetEnv,
     ];
 
     /// Longest name of a tool, in bytes.
@@ -61,6 +70,9 @@ impl Capability {
             | Self::ExecuteCommand
             | Self::ApproveMerge
             | Self::Deploy
+            | Self::DeleteThread
+            | Self::Publish
+            | Self::SetEnv
             | Self::Tool(_) => Authorisation::RequireHuman,
         }
     }
@@ -91,6 +103,9 @@ impl fmt::Display for Capability {
             Self::ExecuteCommand => "execute_command",
             Self::ApproveMerge => "approve_merge",
             Self::Deploy => "deploy",
+            Self::DeleteThread => "delete_thread",
+            Self::Publish => "publish",
+            Self::SetEnv => "set_env",
             Self::Tool(name) => return write!(f, "tool:{name}"),
         })
     }

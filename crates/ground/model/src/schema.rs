@@ -107,7 +107,7 @@ schema! {
         "description": "A capability of an agent: one of the standard list, or `tool:` and the name of a tool.",
         "type": "string",
         "maxLength": Capability::TOOL_BYTES_MAX,
-        "pattern": r"^(read|search|analyze|code_edit|test_run|delete_file|execute_command|approve_merge|deploy|tool:[!-~]+)$",
+        "pattern": r"^(read|search|analyze|code_edit|test_run|delete_file|execute_command|approve_merge|deploy|delete_thread|publish|set_env|tool:[!-~]+)$",
         "examples": ["code_edit", "tool:web_search"]
     };
     ReferenceScope, "ReferenceScope", {

@@ -21,7 +21,8 @@ const REASON_SHOWN_MAX: usize = 60;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("direction").required(true).multiple(false), after_help = "\
 What agents may do: read, search, analyze and test_run need no authority; code_edit, delete_file, execute_command, \
-approve_merge, deploy and tool:NAME do. An agent that needs authority is refused with approval_required until a human \
+approve_merge, deploy, delete_thread, publish (visibility and owner), set_env and tool:NAME do, by whichever command the \
+effect is reached. An agent that needs authority is refused with approval_required until a human \
 approves, or unless a human delegated it.
 
 Examples:

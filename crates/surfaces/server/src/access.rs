@@ -7,7 +7,9 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
-use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
+use threadkeep::{
+    ActorKind, Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World,
+};
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 
 use crate::answer::Refused;
@@ -116,6 +118,10 @@ fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
         return Err(problem.hint("leave out Threadkeep-Actor, or use a key with scope admin").into());
     }
     let actor = parse_actor_header(value.to_str().unwrap_or_default())?;
+    if key.actor.kind == ActorKind::Agent && actor.kind != ActorKind::Agent {
+        let what = "the key of an agent acts for agents only";
+        return Err(Problem::new(Status::Forbidden, ErrorCode::Forbidden, what).into());
+    }
     Ok(Caller { actor, ..caller })
 }
 

@@ -1,6 +1,7 @@
 //! The server, as clients meet it: a real one on a port of its own, and requests byte by byte.
 
 mod access;
+mod around;
 mod authority;
 mod described;
 mod files;

@@ -339,6 +339,8 @@ async fn an_agent_changes_files_only_where_it_may(keep: Keep) {
         let (engine, path) = (engine.clone(), path("a.txt"));
         async move { engine.read_file(thread, &path, None).await.expect("a read") }
     };
+    let remove = || RemoveDirectory { path: path("e") };
+    engine.make_directory(thread, MakeDirectory { path: path("e") }).await.expect("humans may");
     let before = engine.write_file(thread, file("one")).await.expect("humans may").version.expect("a version");
     assert_eq!(said(&coder).await.as_deref(), Some(&b"one"[..]), "nobody is asked for reading");
     let (found, _) = coder.find(thread, Find { glob: "*".into(), ..Find::default() }).await.expect("nor for searching");
@@ -351,7 +353,6 @@ async fn an_agent_changes_files_only_where_it_may(keep: Keep) {
     assert_eq!(needed(coder.make_directory(thread, make()).await), edit);
     assert_eq!(needed(coder.rollback(thread, back()).await), edit);
     let delete = || DeleteFile { path: path("a.txt") };
-    let remove = || RemoveDirectory { path: path("d") };
     let gone = needed(coder.delete_file(thread, delete()).await);
     assert_eq!(needed(coder.remove_directory(thread, remove()).await), gone);
     assert_ne!(edit, gone);
