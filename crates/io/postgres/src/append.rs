@@ -16,6 +16,7 @@ use threadkeep_store::{BoxFuture, Result, StoreError};
 use tokio::sync::oneshot;
 
 use crate::Shared;
+use crate::bound::Leaves;
 use crate::call::{Called, Failure, Lost};
 use crate::codec::key;
 use crate::error::{from_commit, is_taken_back};
@@ -121,7 +122,8 @@ impl Appends {
         let mut bytes = 0;
         // Commits to one thread stay together and in order: either all of them that fit go now, or none.
         let mut here = HashSet::new();
-        for (append, reply) in waiting.drain(..) {
+        // Who gave up waiting was told that nothing is known; it is not written late.
+        for (append, reply) in waiting.drain(..).filter(|(_, reply)| !reply.is_closed()) {
             let thread = append.thread();
             let is_free = here.contains(&thread) || !busy.contains(&thread);
             if is_free && taken.len() < COMMITS_MAX && bytes < BYTES_MAX {
@@ -154,14 +156,16 @@ impl Shared {
             let underway = Underway { shared: Arc::clone(self), threads: HashSet::from([thread]) };
             match self.lines.ready_for(self, &append) {
                 // The waiting task does the work itself, which saves two switches between threads.
-                Some((line, actor)) => return Box::pin(append_on(line, append, actor, underway)),
+                Some((line, actor)) => {
+                    return Box::pin(self.bounded(Leaves::Perhaps, append_on(line, append, actor, underway)));
+                }
                 None => drop(self.runtime.spawn(call_all(vec![(append, reply)], underway))),
             }
         } else {
             self.appends.lock().waiting.push_back((append, reply));
             self.begin_calls();
         }
-        Box::pin(async { answer.await.map_err(|_| closed())? })
+        Box::pin(self.bounded(Leaves::Perhaps, async { answer.await.map_err(|_| closed())? }))
     }
 
     fn begin_calls(self: &Arc<Self>) {

@@ -6,6 +6,7 @@ use threadkeep_store::{Result, StoreError};
 use tokio_postgres::Row;
 
 use crate::append::Append;
+use crate::bound::Leaves;
 use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
 use crate::connect::thread_lock;
 use crate::error::{from_commit, is_taken_back};
@@ -23,6 +24,11 @@ impl Shared {
     }
 
     async fn try_call(&self, appends: &[&Append], waits: bool) -> Result<Vec<Row>, Lost> {
+        let called = tokio::time::timeout(self.call_timeout(), self.call_unbounded(appends, waits)).await;
+        called.unwrap_or_else(|_| Err(Lost::Before(self.unanswered(Leaves::Perhaps))))
+    }
+
+    async fn call_unbounded(&self, appends: &[&Append], waits: bool) -> Result<Vec<Row>, Lost> {
         let client = self.connections.get().await.map_err(Lost::Before)?;
         let mut columns = Columns::default();
         for append in appends {
@@ -88,6 +94,7 @@ pub(crate) enum Called {
 
 /// Where a call was lost.
 pub(crate) enum Lost {
+    /// Before the server did anything, or without an answer; the error says which.
     Before(StoreError),
     During(tokio_postgres::Error),
 }

@@ -11,6 +11,7 @@ use threadkeep_model::{
 use threadkeep_store::{KeyQuery, KeyRow, Result, SegmentRow, StoreError};
 use tokio_postgres::Row;
 
+use crate::clock::NOW;
 use crate::codec::{
     self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, segment_key, thread_id,
 };
@@ -139,7 +140,7 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
          FROM heads h JOIN threads t ON t.id = h.thread WHERE h.thread = ANY($1)"
     );
     let sql_taken = "SELECT id FROM threads WHERE id = ANY($1) UNION ALL SELECT id FROM tombstones WHERE id = ANY($1)";
-    let sql_now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    let sql_now = format!("SELECT {NOW}");
     let prepare = async || -> Result<_, tokio_postgres::Error> {
         Ok((
             client.prepare_cached("SELECT lock_all($1, $2)").await?,
@@ -148,7 +149,7 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
             client.prepare_cached("SELECT id FROM segments WHERE id = ANY($1)").await?,
             client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
             client.prepare_cached(keys::FIND).await?,
-            client.prepare_cached(sql_now).await?,
+            client.prepare_cached(&sql_now).await?,
         ))
     };
     let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, now) =

@@ -7,15 +7,13 @@ use threadkeep_store::{KeyQuery, Result, StoreError};
 use tokio_postgres::{AsyncMessage, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::clock::StoreTime;
 use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, silent};
 use crate::schema;
 use crate::url::PostgresUrl;
 
-/// Settings of every connection. Nothing of ours takes long: what does is a fault, and must not hold up others.
-const SETTINGS: [(&str, &str); 10] = [
-    ("statement_timeout", "30s"),
-    ("lock_timeout", "10s"),
-    ("idle_in_transaction_session_timeout", "30s"),
+/// Settings of every connection, beside how long anything may take.
+const SETTINGS: [(&str, &str); 7] = [
     ("default_transaction_isolation", "read committed"),
     ("client_min_messages", "error"),
     // Statements keep the plan that goes by an index, however full the tables were when they were first used.
@@ -25,6 +23,19 @@ const SETTINGS: [(&str, &str); 10] = [
     ("enable_hashjoin", "off"),
     ("jit", "off"),
 ];
+
+/// How long anything may take on the server. Nothing of ours takes long: what does is a fault, and must not hold up others.
+///
+/// A process that stops in the middle of a commit holds its threads until its session ends: for half of the time that
+/// other writers wait, so that they still succeed.
+fn limits(call: Duration) -> [(&'static str, String); 3] {
+    let millis = |time: Duration| format!("{}ms", time.as_millis());
+    [
+        ("statement_timeout", millis(call)),
+        ("lock_timeout", millis(call * 4 / 5)),
+        ("idle_in_transaction_session_timeout", millis(call / 2)),
+    ]
+}
 
 /// Connections to one server.
 pub(crate) struct Connections {
@@ -36,8 +47,10 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Looks at the server, makes or migrates the tables, and opens the pool.
-    pub(crate) async fn open(url: PostgresUrl) -> Result<Self> {
+    pub(crate) async fn open(url: PostgresUrl) -> Result<(Self, StoreTime)> {
+        let limits = limits(url.call_timeout);
         let mut settings = SETTINGS.to_vec();
+        settings.extend(limits.iter().map(|(name, value)| (*name, value.as_str())));
         settings.push(("search_path", &url.schema));
         let config = url.with_settings(&settings);
         let tls = url.tls.connector().map_err(|what| StoreError::CannotOpen { path: url.to_string(), what })?;
@@ -55,6 +68,7 @@ impl Connections {
         if durable == "off" {
             settings.push(("synchronous_commit", "on"));
         }
+        let time = StoreTime::ask(&client).await.map_err(|error| cannot_open(&error, &url))?;
         drop(client);
         drop(connection.await);
 
@@ -67,7 +81,7 @@ impl Connections {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;
-        Ok(Self { url, config, tls, pool })
+        Ok((Self { url, config, tls, pool }, time))
     }
 
     /// A connection of the pool.
@@ -75,17 +89,20 @@ impl Connections {
         self.pool.get().await.map_err(|error| from_pool(error, &self.url))
     }
 
-    /// Why no connection of its own could be had.
-    pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
-        from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
+    /// Closes the connections that no call uses. After a call that was not answered, they may wait for a server that
+    /// is gone.
+    pub(crate) fn close_idle(&self) {
+        self.pool.retain(|_, _| false);
     }
 
     /// A connection of its own, beside the pool. Notices of the server go to `told`.
     pub(crate) async fn apart(
         &self,
         mut told: impl FnMut(AsyncMessage) + Send + 'static,
-    ) -> Result<(Client, tokio::task::JoinHandle<()>), tokio_postgres::Error> {
-        let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
+    ) -> Result<(Client, tokio::task::JoinHandle<()>)> {
+        let connecting = tokio::time::timeout(self.url.entry_timeout(), self.config.connect(self.tls.clone()));
+        let connected = connecting.await.map_err(|_| silent(&self.url))?;
+        let (client, mut connection) = connected.map_err(|error| self.unreachable(error))?;
         let alive = tokio::spawn(async move {
             // It ends with the connection, for any reason; the holder of the client notices.
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
@@ -93,6 +110,11 @@ impl Connections {
             }
         });
         Ok((client, alive))
+    }
+
+    /// Why no connection of its own could be had.
+    pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
+        from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
     }
 }
 

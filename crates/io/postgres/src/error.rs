@@ -1,5 +1,7 @@
 //! Errors of PostgreSQL as errors of the store.
 
+use std::time::Duration;
+
 use deadpool_postgres::{PoolError, TimeoutType};
 use threadkeep_store::StoreError;
 use tokio_postgres::Error;
@@ -28,12 +30,12 @@ pub(crate) fn from_commit(error: Error) -> StoreError {
     if is_known {
         return from_postgres(error);
     }
-    unavailable(format!(
-        "the connection to the server was lost during a write ({}); whether it was kept is not known: look before \
-         you retry, or retry under the same idempotency key",
-        reason(&error)
-    ))
+    unavailable(format!("the connection to the server was lost during a write ({}){IS_NOT_KNOWN}", reason(&error)))
 }
+
+/// What a caller has to know whose write was cut off.
+pub(crate) const IS_NOT_KNOWN: &str =
+    "; whether it was kept is not known: look before you retry, or retry under the same idempotency key";
 
 fn is_going_down(code: &SqlState) -> bool {
     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::DATABASE_DROPPED].contains(code)
@@ -92,6 +94,12 @@ pub(crate) fn from_pool(error: PoolError, url: &PostgresUrl) -> StoreError {
 /// A server that can be reached, and says nothing.
 pub(crate) fn silent(url: &PostgresUrl) -> StoreError {
     unavailable(format!("{url} did not answer in time; try again"))
+}
+
+/// A server that did not answer a call, and what follows for the caller.
+pub(crate) fn unanswered(url: &PostgresUrl, waited: Duration, and: &str) -> StoreError {
+    let and = if and.is_empty() { "; try again" } else { and };
+    unavailable(format!("{url} does not answer (waited up to {} s){and}", waited.as_secs()))
 }
 
 /// Why a store could not be opened.

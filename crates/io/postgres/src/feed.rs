@@ -1,68 +1,174 @@
-//! The feed, and how processes tell each other that there is news.
+//! The feed: everything that happens, in one order. `news` tells followers when to look.
 //!
 //! A place in the feed is the number of a transaction and a counter within it. A running transaction may still add rows
-//! below those of one that has ended. So the feed shows only rows below the oldest running transaction, and never
-//! skips. NOTIFY goes out after the commit on a connection of its own, and is a hint: a follower that misses it finds
-//! the news at the next poll.
+//! below those of one that has ended. So the feed shows only rows below the oldest running transaction of this store, and
+//! never skips. It shows what it can and does not wait: a connection is held for as long as the read takes.
+//!
+//! Numbers are given to the transactions of all databases of a server. Only writers of this store count: each holds a
+//! share in the store's upkeep lock from before it has its number until it has ended, and the server says who does.
 
-use std::collections::HashSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::collections::{HashMap, HashSet};
 
 use deadpool_postgres::Object;
-use threadkeep_model::ThreadId;
-use threadkeep_store::{FeedCursor, FeedItem, FeedNews, Result};
-use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Row};
+use threadkeep_model::{ThreadId, Timestamp};
+use threadkeep_store::{Behind, FeedCursor, FeedItem, FeedNews, Result, StoreError};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row, Statement};
 
+use crate::Shared;
+use crate::clock::NOW;
 use crate::codec::{self, Actors, ENTRY_WIDTH, SEGMENT_COLUMNS, entry_columns, get, limit};
+use crate::error::from_postgres;
 use crate::read::rows;
-use crate::{POLL_MS, Shared};
 
-/// How long a reader of the feed waits for transactions that hold it up, before it is told that there is nothing.
-const HELD_UP_MAX: Duration = Duration::from_millis(1_000);
-const HELD_UP_POLL: Duration = Duration::from_millis(5);
-/// Notifications go out at most so often; later news goes out with the next one.
-const NOTIFY_PAUSE: Duration = Duration::from_millis(10);
-/// Threads that one notification names; more are told as "look everywhere".
-const NOTIFY_THREADS_MAX: usize = 200;
-/// How often to look whether this process has a follower: only then does a connection listen.
-const WATCHED_PAUSE: Duration = Duration::from_millis(20);
-/// How often the listener looks whether the store was closed.
-const CLOSED_PAUSE: Duration = Duration::from_millis(500);
-const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// How far the feed reaches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    /// The place of what happened last.
+    pub(crate) latest: i64,
+    /// Everything below this place is decided.
+    pub(crate) horizon: i64,
+    /// The server's time.
+    pub(crate) now: i64,
+}
 
-const LATEST: &str = "SELECT coalesce(greatest((SELECT max(feed) FROM entries), (SELECT max(feed) FROM segments),
-    (SELECT max(feed) FROM tombstones), (SELECT value FROM meta WHERE key = 'last_feed')), 0), feed_horizon()";
+impl Reach {
+    /// Whether something happened that the feed cannot show yet.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.latest >= self.horizon
+    }
+}
 
-/// The place of what happened last, and the place below which everything is decided.
-async fn latest_and_horizon(client: &Object) -> Result<(i64, i64)> {
-    let found = rows(client, LATEST, &[]).await?;
-    let row = found.first().ok_or_else(|| threadkeep_store::StoreError::corrupt("the feed has no base"))?;
-    Ok((get(row, 0)?, get(row, 1)?))
+/// The statements that ask for it.
+pub(crate) struct Asking {
+    last: Statement,
+    running: Statement,
+    snapshot: Statement,
+}
+
+const LATEST: &str = "coalesce(greatest((SELECT max(feed) FROM entries), (SELECT max(feed) FROM segments),
+    (SELECT max(feed) FROM tombstones), (SELECT value FROM meta WHERE key = 'last_feed')), 0)";
+const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
+/// The transactions with a number, in all databases, and whether each holds a share in the upkeep lock. An advisory lock
+/// with a 64-bit key is shown in two halves.
+const RUNNING: &str = "
+    WITH held AS MATERIALIZED (SELECT * FROM pg_locks WHERE granted)
+    SELECT t.transactionid::text::bigint, EXISTS (
+        SELECT 1 FROM held a WHERE a.virtualtransaction = t.virtualtransaction AND a.locktype = 'advisory'
+            AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND a.classid::bigint = ($1::bigint >> 32) & 4294967295 AND a.objid::bigint = $1 & 4294967295
+            AND a.objsubid = 1)
+    FROM held t WHERE t.locktype = 'transactionid' AND t.mode = 'ExclusiveLock'";
+
+fn last() -> String {
+    format!("SELECT {LATEST}, {NOW}, (SELECT value FROM meta WHERE key = 'feed_base'), pg_current_snapshot()::text")
+}
+
+impl Asking {
+    pub(crate) async fn on(client: &Client) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            last: client.prepare(&last()).await?,
+            running: client.prepare(RUNNING).await?,
+            snapshot: client.prepare(SNAPSHOT).await?,
+        })
+    }
+
+    async fn of_pool(client: &Object) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            last: client.prepare_cached(&last()).await?,
+            running: client.prepare_cached(RUNNING).await?,
+            snapshot: client.prepare_cached(SNAPSHOT).await?,
+        })
+    }
+
+    /// How far the feed of the store with this upkeep lock reaches.
+    pub(crate) async fn reach(&self, client: &Client, upkeep_lock: i64) -> Result<Reach> {
+        let row = client.query_one(&self.last, &[]).await.map_err(from_postgres)?;
+        let (latest, now, base): (i64, i64, i64) = (get(&row, 0)?, get(&row, 1)?, get(&row, 2)?);
+        let before = Snapshot::read(get(&row, 3)?)?;
+        let place = |transaction: i64| (transaction + base) << 20;
+        if latest < place(before.oldest()) {
+            return Ok(Reach { latest, horizon: place(before.oldest()), now });
+        }
+        // Each statement sees a moment of its own, in this order.
+        let (running, after) = tokio::join!(
+            biased;
+            async { client.query(&self.running, &[&upkeep_lock]).await },
+            async { client.query_one(&self.snapshot, &[]).await },
+        );
+        let mut is_ours = HashMap::new();
+        for row in running.map_err(from_postgres)? {
+            is_ours.insert(get::<i64>(&row, 0)?, get::<bool>(&row, 1)?);
+        }
+        let after = after.map_err(from_postgres)?;
+        let after: HashSet<i64> = Snapshot::read(get(&after, 0)?)?.running.into_iter().collect();
+        // A transaction that ran before and runs after is ours if it holds the lock. A transaction that the server did not
+        // show in between has a number and is about to be shown, so it may be ours too. Locks show 32 bits of a number.
+        let is_waited_for = |transaction: &&i64| {
+            after.contains(transaction) && *is_ours.get(&(**transaction & 0xffff_ffff)).unwrap_or(&true)
+        };
+        let oldest = before.running.iter().filter(is_waited_for).min().copied().unwrap_or(before.next);
+        Ok(Reach { latest, horizon: place(oldest), now })
+    }
+}
+
+/// Which transactions were running at a moment, in all databases of the server.
+struct Snapshot {
+    /// The number above those of all transactions that had ended.
+    next: i64,
+    running: Vec<i64>,
+}
+
+impl Snapshot {
+    /// From `xmin:xmax:running,running`.
+    fn read(text: &str) -> Result<Self> {
+        let damaged = || StoreError::corrupt(format!("a snapshot cannot be read: {text}"));
+        let mut parts = text.split(':').skip(1);
+        let (Some(next), Some(running)) = (parts.next(), parts.next()) else { return Err(damaged()) };
+        let number = |text: &str| text.parse().map_err(|_| damaged());
+        let running = running.split(',').filter(|number| !number.is_empty()).map(number).collect::<Result<_>>()?;
+        Ok(Self { next: number(next)?, running })
+    }
+
+    fn oldest(&self) -> i64 {
+        self.running.iter().min().copied().unwrap_or(self.next)
+    }
 }
 
 pub(crate) async fn latest(client: &Object) -> Result<FeedCursor> {
-    Ok(FeedCursor(latest_and_horizon(client).await?.0 as u64))
+    let found = rows(client, &format!("SELECT {LATEST}"), &[]).await?;
+    let row = found.first().ok_or_else(|| StoreError::corrupt("the feed has no base"))?;
+    Ok(FeedCursor(get::<i64>(row, 0)? as u64))
 }
 
-pub(crate) async fn feed(client: &Object, actors: &Actors, after: FeedCursor, most: usize) -> Result<Vec<FeedItem>> {
-    let after = i64::try_from(after.0).unwrap_or(i64::MAX);
-    let began = tokio::time::Instant::now();
-    loop {
-        let (latest, horizon) = latest_and_horizon(client).await?;
-        if latest <= after {
-            return Ok(Vec::new());
-        }
-        let items = below(client, actors, after, horizon, most).await?;
-        // There is news, but a transaction that could still add something before it is running.
-        let is_held_up = items.is_empty() && latest >= horizon;
-        if !is_held_up || began.elapsed() >= HELD_UP_MAX {
-            return Ok(items);
-        }
-        tokio::time::sleep(HELD_UP_POLL).await;
+pub(crate) async fn feed(client: &Object, shared: &Shared, after: FeedCursor, most: usize) -> Result<Vec<FeedItem>> {
+    let after = place(after);
+    let asking = Asking::of_pool(client).await.map_err(from_postgres)?;
+    let reach = asking.reach(client, shared.upkeep_lock).await?;
+    if reach.latest <= after {
+        return Ok(Vec::new());
     }
+    if reach.is_held_up() {
+        // The reader is told as soon as the feed reaches further.
+        shared.held_up.notify_one();
+    }
+    below(client, &shared.actors, after, reach.horizon, most).await
+}
+
+fn place(cursor: FeedCursor) -> i64 {
+    i64::try_from(cursor.0).unwrap_or(i64::MAX)
+}
+
+/// Entries after `after`, those that the feed cannot show yet included.
+pub(crate) async fn behind(client: &Object, after: FeedCursor, most: usize) -> Result<Behind> {
+    let sql = "SELECT count(*), min(time) FROM (
+        (SELECT feed, time FROM entries WHERE feed > $1 ORDER BY feed LIMIT $2) UNION ALL
+        (SELECT feed, created FROM segments WHERE feed > $1 ORDER BY feed LIMIT $2) UNION ALL
+        (SELECT feed, time FROM tombstones WHERE feed > $1 ORDER BY feed LIMIT $2) LIMIT $2) unread";
+    let found = rows(client, sql, &[&place(after), &limit(most)]).await?;
+    let Some(row) = found.first() else { return Ok(Behind::default()) };
+    let since = get::<Option<i64>>(row, 1)?.map(Timestamp::from_micros);
+    Ok(Behind { items: get::<i64>(row, 0)? as u64, since })
 }
 
 /// All events after `after` and below `horizon`. That range is complete, so three statements see the same.
@@ -74,21 +180,28 @@ async fn below(client: &Object, actors: &Actors, after: i64, horizon: i64, most:
         "SELECT {columns}, e.feed, s.thread, s.rest FROM entries e JOIN segments s ON s.id = e.segment
          WHERE e.feed > $1 AND e.feed < $2 ORDER BY e.feed LIMIT $3"
     );
-    let found = rows(client, &sql, &[&after, &horizon, &most_rows]).await?;
+    let began =
+        format!("SELECT {SEGMENT_COLUMNS}, feed FROM segments WHERE feed > $1 AND feed < $2 ORDER BY feed LIMIT $3");
+    let deleted = "SELECT id, rest, feed FROM tombstones WHERE feed > $1 AND feed < $2 ORDER BY feed LIMIT $3";
+    let range: [&(dyn ToSql + Sync); 3] = [&after, &horizon, &most_rows];
+    let (found, began, deleted) = tokio::join!(
+        biased;
+        rows(client, &sql, &range),
+        rows(client, &began, &range),
+        rows(client, deleted, &range),
+    );
+    let found = found?;
     let mut items = Vec::with_capacity(found.len());
     for (entry, row) in actors.entries(client, &found).await?.into_iter().zip(&found) {
         let thread = codec::thread_id(get(row, ENTRY_WIDTH + 1)?, get(row, ENTRY_WIDTH + 2)?)?;
         items.push(FeedItem { cursor: cursor(row, ENTRY_WIDTH)?, thread, news: FeedNews::Entry(Box::new(entry)) });
     }
-    let sql =
-        format!("SELECT {SEGMENT_COLUMNS}, feed FROM segments WHERE feed > $1 AND feed < $2 ORDER BY feed LIMIT $3");
-    for row in rows(client, &sql, &[&after, &horizon, &most_rows]).await? {
+    for row in began? {
         let segment = codec::segment(&row)?;
         let thread = segment.thread;
         items.push(FeedItem { cursor: cursor(&row, 13)?, thread, news: FeedNews::Began(Box::new(segment)) });
     }
-    let sql = "SELECT id, rest, feed FROM tombstones WHERE feed > $1 AND feed < $2 ORDER BY feed LIMIT $3";
-    for row in rows(client, sql, &[&after, &horizon, &most_rows]).await? {
+    for row in deleted? {
         let thread = codec::thread_id(get(&row, 0)?, get(&row, 1)?)?;
         items.push(FeedItem { cursor: cursor(&row, 2)?, thread, news: FeedNews::Deleted });
     }
@@ -98,124 +211,16 @@ async fn below(client: &Object, actors: &Actors, after: i64, horizon: i64, most:
     Ok(items)
 }
 
-impl Shared {
-    /// There is news of `thread`: tells those who wait here, and the other processes.
-    pub(crate) fn tell(&self, thread: ThreadId) {
-        self.signals.tell(thread);
-        // If it is full, the pollers of the others will see.
-        let _ = self.news.try_send(thread);
+/// The threads with news from `from` up to `to`; none if there may be more than `most`.
+pub(crate) async fn changed(client: &Client, from: i64, to: i64, most: usize) -> Result<Option<HashSet<ThreadId>>> {
+    let sql = "
+        (SELECT s.thread, s.rest FROM entries e JOIN segments s ON s.id = e.segment
+         WHERE e.feed >= $1 AND e.feed < $2 ORDER BY e.feed LIMIT $3) UNION ALL
+        (SELECT thread, rest FROM segments WHERE feed >= $1 AND feed < $2 ORDER BY feed LIMIT $3) UNION ALL
+        (SELECT id, rest FROM tombstones WHERE feed >= $1 AND feed < $2 ORDER BY feed LIMIT $3)";
+    let found = client.query(sql, &[&from, &to, &limit(most)]).await.map_err(from_postgres)?;
+    if found.len() >= most {
+        return Ok(None);
     }
-
-    /// The channel on which processes that share this store tell each other of news.
-    fn channel(&self) -> String {
-        format!("threadkeep_{}", self.connections.url.schema)
-    }
-}
-
-/// Tells other processes of news, until the store is closed.
-pub(crate) async fn notify(shared: Weak<Shared>, mut news: mpsc::Receiver<ThreadId>) {
-    let mut client = None;
-    while let Some(thread) = news.recv().await {
-        let mut threads = HashSet::from([thread]);
-        while let Ok(thread) = news.try_recv() {
-            threads.insert(thread);
-        }
-        let Some(shared) = shared.upgrade() else { return };
-        if client.as_ref().is_none_or(tokio_postgres::Client::is_closed) {
-            client = shared.connections.apart(|_| {}).await.ok().map(|(client, _)| client);
-            if let Some(client) = &client {
-                // A hint needs no sync.
-                drop(client.batch_execute("SET synchronous_commit = off").await);
-            }
-        }
-        if let Some(client) = &client {
-            let all = threads.len() > NOTIFY_THREADS_MAX;
-            let names = threads.iter().map(|thread| format!("{:032x}", thread.bits()));
-            let payload = if all { "*".to_owned() } else { names.collect::<Vec<_>>().join(",") };
-            let payload = format!("{:016x} {payload}", shared.process);
-            drop(client.execute("SELECT pg_notify($1, $2)", &[&shared.channel(), &payload]).await);
-        }
-        drop(shared);
-        tokio::time::sleep(NOTIFY_PAUSE).await;
-    }
-}
-
-/// Hears of news from other processes, until the store is closed. One connection serves all who follow in this process.
-pub(crate) async fn listen(shared: Weak<Shared>) {
-    loop {
-        let Some(strong) = shared.upgrade() else { return };
-        if !strong.signals.is_watched() {
-            drop(strong);
-            tokio::time::sleep(WATCHED_PAUSE).await;
-            continue;
-        }
-        let told = Weak::clone(&shared);
-        let heard = move |message: AsyncMessage| {
-            if let (AsyncMessage::Notification(news), Some(shared)) = (message, told.upgrade()) {
-                shared.heard(news.payload());
-            }
-        };
-        let listening = strong.connections.apart(heard).await;
-        if let Ok((client, mut alive)) = listening
-            && client.batch_execute(&format!("LISTEN {}", strong.channel())).await.is_ok()
-        {
-            // News from before this process listened was not heard.
-            strong.signals.tell_all();
-            drop(strong);
-            // Until the connection ends, or the store does.
-            while tokio::time::timeout(CLOSED_PAUSE, &mut alive).await.is_err() {
-                if shared.strong_count() == 0 {
-                    return;
-                }
-            }
-        } else {
-            drop(strong);
-        }
-        // No more news arrives. Waiting followers look for themselves, and learn if the server is away.
-        if let Some(shared) = shared.upgrade() {
-            shared.signals.tell_all();
-        }
-        tokio::time::sleep(RECONNECT_PAUSE).await;
-    }
-}
-
-impl Shared {
-    fn heard(&self, payload: &str) {
-        let Some((process, threads)) = payload.split_once(' ') else { return };
-        if process == format!("{:016x}", self.process) || !self.signals.is_watched() {
-            return;
-        }
-        for thread in threads.split(',') {
-            match u128::from_str_radix(thread, 16) {
-                Ok(bits) => self.signals.tell(ThreadId::from_bits(bits)),
-                Err(_) => self.signals.tell_all(),
-            }
-        }
-    }
-}
-
-/// Looks for news without a notification while a follower exists: lost ones, and ones that were held up by a
-/// transaction that has ended since.
-pub(crate) async fn poll(shared: Weak<Shared>) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(POLL_MS)).await;
-        let Some(shared) = shared.upgrade() else { return };
-        if !shared.signals.is_watched() {
-            continue;
-        }
-        // If the read fails, the next round tries again.
-        let Ok(client) = shared.connections.get().await else { continue };
-        let Ok((latest, horizon)) = latest_and_horizon(&client).await else { continue };
-        let shown = latest.min(horizon);
-        if shared.polled.swap(shown, Ordering::AcqRel) != shown {
-            shared.signals.tell_all();
-        }
-    }
-}
-
-/// Starts everything that runs beside commits and reads.
-pub(crate) fn start(shared: &Arc<Shared>, news: mpsc::Receiver<ThreadId>) {
-    tokio::spawn(notify(Arc::downgrade(shared), news));
-    tokio::spawn(listen(Arc::downgrade(shared)));
-    tokio::spawn(poll(Arc::downgrade(shared)));
+    found.iter().map(|row| codec::thread_id(get(row, 0)?, get(row, 1)?)).collect::<Result<_>>().map(Some)
 }

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::codec::{Actors, ENTRY_WIDTH, entry_columns, get, key, limit, position, segment_id, thread_id};
 use crate::read::rows;
-use crate::{PostgresStore, reading};
+use crate::{Clock, PostgresStore, reading};
 
 /// The columns of `items` beside the entry.
 const ITEM_COLUMNS: &str = "i.key, i.born_segment, i.born, i.made, i.due";
@@ -105,6 +105,13 @@ async fn due(client: &Object, query: &DueQuery) -> Result<Vec<Due>> {
 }
 
 impl Timers for PostgresStore {
+    fn now(&self, own: Timestamp) -> Timestamp {
+        match self.shared.clock {
+            Clock::Server => self.shared.time.now(),
+            Clock::Caller => own,
+        }
+    }
+
     fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>> {
         reading!(self, |client, shared| due(&client, &query))
     }

@@ -6,6 +6,7 @@ use threadkeep_model::{Lease, ThreadId, Timestamp};
 use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError};
 use tokio_postgres::types::ToSql;
 
+use crate::clock::NOW;
 use crate::codec::{LEASE_COLUMNS, get, key, lease, rest};
 use crate::commit::Transaction;
 use crate::connect::thread_lock;
@@ -29,7 +30,7 @@ impl Shared {
         let set = format!(
             "UPDATE heads h SET lease_token = h.lease_token + $3, lease_until = n.now + $4,
                  lease_holder = coalesce($5, h.lease_holder)
-             FROM (SELECT coalesce($6, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now) n
+             FROM (SELECT coalesce($6, {NOW}) AS now) n
              WHERE h.thread = $1 AND h.rest = $2 AND CASE WHEN $7::bigint IS NULL THEN h.lease_until <= n.now
                  ELSE h.lease_until > n.now AND h.lease_token = $7 END
              RETURNING {LEASE_COLUMNS}"
@@ -84,7 +85,7 @@ impl Shared {
         now: Timestamp,
     ) -> Result<(Option<Lease>, Timestamp)> {
         let sql = format!(
-            "SELECT {LEASE_COLUMNS}, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+            "SELECT {LEASE_COLUMNS}, {NOW}
              FROM heads h WHERE h.thread = $1 AND h.rest = $2"
         );
         let found = read::rows(client, &sql, &[&key(thread), &rest(thread)]).await?;

@@ -10,8 +10,10 @@
 
 mod append;
 mod blobs;
+mod bound;
 mod call;
 mod cells;
+mod clock;
 mod codec;
 mod commit;
 mod connect;
@@ -23,6 +25,7 @@ mod items;
 mod keys;
 mod lease;
 mod lists;
+mod news;
 mod quick;
 mod read;
 mod rebuild;
@@ -36,7 +39,6 @@ mod tls;
 mod upkeep;
 mod url;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
@@ -45,13 +47,16 @@ use threadkeep_model::{
     ThreadCommit, ThreadId, ThreadName,
 };
 use threadkeep_store::{
-    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry,
+    Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
+    ItemList, ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError,
+    StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::append::{Append, Appends};
+pub use crate::clock::Clock;
+use crate::clock::StoreTime;
 use crate::codec::Actors;
 use crate::connect::{Connections, upkeep_lock};
 use crate::quick::{Lines, Listed};
@@ -66,16 +71,6 @@ const WORKERS: usize = 2;
 const READ_AGAIN_MAX: usize = 3;
 /// News that may wait to be told to other processes.
 const NEWS_MAX: usize = 4_096;
-
-/// Whose clock says whether a lease has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
-    /// The server's, so that it does not matter when the clocks of the machines differ.
-    #[default]
-    Server,
-    /// The caller's, for simulated time.
-    Caller,
-}
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -104,13 +99,22 @@ struct Shared {
     listed: Listed,
     signals: Signals,
     clock: Clock,
+    /// What time the server has.
+    time: StoreTime,
     /// The lock of which every writer has a share.
     upkeep_lock: i64,
     news: mpsc::Sender<ThreadId>,
     /// Tells our own notifications from those of others.
     process: u64,
-    /// The last place in the feed that the poll saw.
+    /// The place in the feed below which the pulse saw everything, and below which it told every thread.
+    shown: AtomicI64,
     polled: AtomicI64,
+    /// The connection for the pulse and for notifications.
+    side: news::Side,
+    /// Wakes the pulse: a reader of the feed waits for commits that are under way.
+    held_up: Arc<Notify>,
+    /// Whether the server answers nothing.
+    silent: watch::Sender<bool>,
 }
 
 impl PostgresStore {
@@ -124,7 +128,7 @@ impl PostgresStore {
         Self::open_with(url, Clock::Server)
     }
 
-    /// The same, with leases judged by `clock`.
+    /// The same, with everything that expires judged by `clock`.
     ///
     /// # Errors
     /// As [`PostgresStore::open`].
@@ -155,24 +159,13 @@ impl PostgresStore {
     pub fn url(&self) -> &PostgresUrl {
         &self.shared.connections.url
     }
-
-    /// Runs `work` on the store's own runtime, to its end.
-    fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> BoxFuture<'_, Result<T>> {
-        let running = self.shared.runtime.spawn(work);
-        Box::pin(
-            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
-        )
-    }
 }
 
 impl Shared {
     /// Opens the store on the runtime in which it is awaited.
     async fn open(url: PostgresUrl, clock: Clock) -> Result<Arc<Self>> {
         let upkeep_lock = upkeep_lock(&url.schema);
-        let connections = Connections::open(url).await?;
+        let (connections, time) = Connections::open(url).await?;
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
         let shared = Arc::new(Self {
@@ -184,12 +177,17 @@ impl Shared {
             listed: Listed::default(),
             signals: Signals::default(),
             clock,
+            time,
             upkeep_lock,
             news,
             process: u64::from(std::process::id()) << 32 | u64::from(nanos),
+            shown: AtomicI64::new(-1),
             polled: AtomicI64::new(-1),
+            side: news::Side::default(),
+            held_up: Arc::default(),
+            silent: watch::Sender::new(false),
         });
-        feed::start(&shared, heard);
+        news::start(&shared, heard);
         Ok(shared)
     }
 }
@@ -218,7 +216,7 @@ impl Store for PostgresStore {
             return self.shared.append(Append(commit));
         }
         let shared = Arc::clone(&self.shared);
-        self.run(async move {
+        self.run_write(async move {
             let committed = commit::apply(&shared, &commit).await?;
             for thread in &commit.threads {
                 shared.tell(match thread {
@@ -237,6 +235,10 @@ impl Store for PostgresStore {
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         reading!(self, |client, shared| read::thread(&client, name))
+    }
+
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| read::threads(&client, &threads))
     }
 
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
@@ -314,11 +316,15 @@ impl Store for PostgresStore {
 
 impl Feed for PostgresStore {
     fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>> {
-        reading!(self, |client, shared| feed::feed(&client, &shared.actors, after, limit))
+        reading!(self, |client, shared| feed::feed(&client, &shared, after, limit))
     }
 
     fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
         reading!(self, |client, shared| feed::latest(&client))
+    }
+
+    fn behind(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Behind>> {
+        reading!(self, |client, shared| feed::behind(&client, after, limit))
     }
 
     fn signals(&self) -> &Signals {

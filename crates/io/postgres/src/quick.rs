@@ -13,6 +13,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
 use crate::append::Append;
+use crate::bound::Leaves;
 use crate::call::{Lost, inline};
 use crate::codec::{HEAD_WIDTH, head, key, rest};
 use crate::connect::{Connections, thread_lock};
@@ -89,6 +90,11 @@ impl Lines {
 impl Shared {
     /// Appends all of these in one transaction. A row each; none for what could not be done quickly.
     pub(crate) async fn quick(&self, appends: &[&Append]) -> Result<Vec<Option<Row>>, Lost> {
+        let done = tokio::time::timeout(self.call_timeout(), self.quick_unbounded(appends)).await;
+        done.unwrap_or_else(|_| Err(Lost::Before(self.unanswered(Leaves::Perhaps))))
+    }
+
+    async fn quick_unbounded(&self, appends: &[&Append]) -> Result<Vec<Option<Row>>, Lost> {
         let mut actors = Vec::with_capacity(appends.len());
         for append in appends {
             let caller = &append.0.caller;
@@ -118,7 +124,7 @@ impl Shared {
 
 impl Line {
     async fn open(connections: &Connections) -> Result<Self> {
-        let (client, _) = connections.apart(|_| {}).await.map_err(|error| connections.unreachable(error))?;
+        let (client, _) = connections.apart(|_| {}).await?;
         let prepare = async || -> Result<_, tokio_postgres::Error> {
             Ok((
                 client.prepare("BEGIN").await?,

@@ -1,5 +1,7 @@
 //! Reads. Each is one statement, so it sees one moment of the store.
 
+use std::collections::HashSet;
+
 use deadpool_postgres::Object;
 use threadkeep_model::{
     BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
@@ -30,6 +32,16 @@ pub(crate) async fn thread(client: &Object, name: ThreadName) -> Result<Option<T
     let found = rows(client, &sql, &[&(name.short().bits() as i64)]).await?;
     let found = found.first().map(codec::thread).transpose()?;
     Ok(found.filter(|thread| name.names(thread.id)))
+}
+
+pub(crate) async fn threads(client: &Object, threads: &[ThreadId]) -> Result<Vec<Thread>> {
+    let columns = thread_columns();
+    let sql = format!("SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ANY($1)");
+    let keys: Vec<i64> = threads.iter().map(|thread| key(*thread)).collect();
+    let found: Vec<Thread> = rows(client, &sql, &[&keys]).await?.iter().map(codec::thread).collect::<Result<_>>()?;
+    // Another thread may have the short id of one that is asked for.
+    let asked: HashSet<ThreadId> = threads.iter().copied().collect();
+    Ok(found.into_iter().filter(|thread| asked.contains(&thread.id)).collect())
 }
 
 pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Head>> {

@@ -60,6 +60,8 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
         return Ok(());
     }
     let transaction = client.transaction().await.map_err(failed)?;
+    // A large store takes its time.
+    transaction.batch_execute("SET LOCAL statement_timeout = 0").await.map_err(failed)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock]).await.map_err(failed)?;
     let is_there =
         transaction.query_opt("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&url.schema]).await.map_err(failed)?;

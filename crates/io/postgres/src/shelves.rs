@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use crate::codec::{account, get};
 use crate::error::from_postgres;
 use crate::read::rows;
+use crate::upkeep::unhurried;
 use crate::{PostgresStore, reading};
 
 fn number(row: &Row, at: usize) -> Result<u64> {
@@ -88,9 +89,9 @@ impl Shelves for PostgresStore {
 
     fn sweep(&self) -> BoxFuture<'_, Result<()>> {
         let shared = Arc::clone(&self.shared);
-        self.run(async move {
+        self.run_long(async move {
             let client = shared.connections.get().await?;
-            client.batch_execute("VACUUM volumes").await.map_err(from_postgres)
+            unhurried(&client, "VACUUM volumes").await
         })
     }
 }

@@ -22,17 +22,20 @@ use crate::{PostgresStore, Shared, blobs, reading, terms};
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
 const SWEPT_AT_ONCE: i64 = 100;
+/// How long a transaction without other writers may do nothing on the server.
+const STOPPED_MAX: &str = "30s";
 const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, cells, idempotency, blobs, \
      blob_chunks, blob_refs, uploads, tombstones, terms, thread_terms";
 
 impl Shared {
-    /// Begins a transaction without other writers, without a limit on its time.
+    /// Begins a transaction without other writers, without a limit on its time. If this process stops meanwhile, other
+    /// writers wait [`STOPPED_MAX`] at most.
     pub(crate) async fn alone(&self) -> Result<Transaction> {
         let transaction = Transaction::begun(self.connections.get().await?);
         let begin = format!(
             "BEGIN; SELECT pg_advisory_xact_lock({}); SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on;
              SET LOCAL enable_hashjoin = on; SET LOCAL enable_bitmapscan = on;
-             SET LOCAL idle_in_transaction_session_timeout = '10min'",
+             SET LOCAL idle_in_transaction_session_timeout = '{STOPPED_MAX}'",
             self.upkeep_lock
         );
         transaction.client().batch_execute(&begin).await.map_err(from_postgres)?;
@@ -194,10 +197,7 @@ impl Shared {
             found.first().map_or(Ok(0), |row| get(row, 0))
         };
         let before = bytes().await?;
-        // Each in a request of its own: in one with others they would be one transaction, where VACUUM is not allowed.
-        for statement in ["SET statement_timeout = 0", &format!("VACUUM {TABLES}"), "RESET statement_timeout"] {
-            client.batch_execute(statement).await.map_err(from_postgres)?;
-        }
+        unhurried(&client, &format!("VACUUM {TABLES}")).await?;
         Ok((before - bytes().await?).max(0) as u64)
     }
 }
@@ -205,12 +205,12 @@ impl Shared {
 impl Upkeep for PostgresStore {
     fn gc(&self, options: GcOptions, progress: Progress) -> BoxFuture<'_, Result<GcReport>> {
         let shared = Arc::clone(&self.shared);
-        self.run(async move { shared.gc(options, progress).await })
+        self.run_long(async move { shared.gc(options, progress).await })
     }
 
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>> {
         let shared = Arc::clone(&self.shared);
-        self.run(async move { shared.rebuild(&progress).await })
+        self.run_long(async move { shared.rebuild(&progress).await })
     }
 
     fn threads_by_prefix(&self, prefix: String, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>>> {
@@ -234,17 +234,34 @@ impl Upkeep for PostgresStore {
     }
 
     fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
-        reading!(self, |client, shared| terms::check(&client, limit))
+        let shared = Arc::clone(&self.shared);
+        self.run_long(async move {
+            let transaction = Transaction::begun(shared.connections.get().await?);
+            let client = transaction.client();
+            client.batch_execute("BEGIN; SET LOCAL statement_timeout = 0").await.map_err(from_postgres)?;
+            let wrong = terms::check(client, limit).await;
+            transaction.end("ROLLBACK").await.map_err(from_postgres)?;
+            wrong
+        })
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
         let shared = Arc::clone(&self.shared);
-        self.run(async move {
+        self.run_long(async move {
             shared.import(&batch).await?;
             shared.signals.tell_all();
             Ok(())
         })
     }
+}
+
+/// Runs a statement without a limit on its time. It is a request of its own: together with others it would be a
+/// transaction, where VACUUM is not allowed.
+pub(crate) async fn unhurried(client: &Object, statement: &str) -> Result<()> {
+    client.batch_execute("SET statement_timeout = 0").await.map_err(from_postgres)?;
+    let done = client.batch_execute(statement).await;
+    client.batch_execute("RESET statement_timeout").await.map_err(from_postgres)?;
+    done.map_err(from_postgres)
 }
 
 async fn refuse_during_import(client: &Object, now: Timestamp) -> Result<()> {

@@ -17,13 +17,17 @@ const MAX_CONNECTIONS: usize = 16;
 /// Most connections that are kept for plain appends: more would make their batches smaller.
 const LINES_MAX: usize = 4;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call waits for the server, unless the URL says otherwise.
+const CALL_TIMEOUT_SECONDS: u64 = 10;
+const CALL_TIMEOUT_SECONDS_MAX: u64 = 600;
 /// A server that vanished without a word is noticed after about this long.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
-/// The URL of a store: what PostgreSQL's own clients accept, and two parameters of ours.
+/// The URL of a store: what PostgreSQL's own clients accept, and three parameters of ours.
 ///
 /// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
-/// connections a process opens for commits and reads. `sslmode` may also be `verify-ca` or `verify-full`, with the file
+/// connections a process opens for commits and reads; `call_timeout` (10) is how many seconds a call waits for the
+/// server before it fails with [`Unavailable`](threadkeep_store::StoreError::Unavailable). `sslmode` may also be `verify-ca` or `verify-full`, with the file
 /// of those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`. It
 /// is shown as a URL without its password. Two are equal if they name the same place, with any user and options.
 #[derive(Clone)]
@@ -31,6 +35,7 @@ pub struct PostgresUrl {
     pub(crate) config: Config,
     pub(crate) schema: String,
     pub(crate) max_connections: usize,
+    pub(crate) call_timeout: Duration,
     pub(crate) tls: Tls,
     /// Its parameters, as they are shown.
     query: String,
@@ -48,6 +53,7 @@ impl FromStr for PostgresUrl {
             return Err(refuse("has more than one @; write one that belongs to a password as %40".into()));
         }
         let (mut schema, mut max_connections) = (SCHEMA.to_owned(), MAX_CONNECTIONS);
+        let mut call_timeout = CALL_TIMEOUT_SECONDS;
         let mut rest = Vec::new();
         let mut tls = Tls::default();
         let mut shown = Vec::new();
@@ -65,6 +71,12 @@ impl FromStr for PostgresUrl {
                     let number = number.parse().ok().filter(|number| (1..=1_000).contains(number));
                     max_connections =
                         number.ok_or_else(|| refuse("max_connections is a number from 1 to 1000".into()))?;
+                }
+                Some(("call_timeout", seconds)) => {
+                    let rule = || refuse(format!("call_timeout is 1 to {CALL_TIMEOUT_SECONDS_MAX} seconds"));
+                    let seconds = seconds.parse().ok();
+                    let seconds = seconds.filter(|seconds| (1..=CALL_TIMEOUT_SECONDS_MAX).contains(seconds));
+                    call_timeout = seconds.ok_or_else(rule)?;
                 }
                 Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
                 Some(("sslmode", "verify-full")) => tls.verify = Verify::Host,
@@ -101,7 +113,8 @@ impl FromStr for PostgresUrl {
             config.application_name("threadkeep");
         }
         config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
-        Ok(Self { config, schema, max_connections, tls, query: shown.join("&"), has_password })
+        let call_timeout = Duration::from_secs(call_timeout);
+        Ok(Self { config, schema, max_connections, call_timeout, tls, query: shown.join("&"), has_password })
     }
 }
 
@@ -264,9 +277,18 @@ mod tests {
     fn our_own_parameters_are_taken_out_and_checked() {
         let url: PostgresUrl = "postgres://a@h/d?max_connections=3&schema=x&connect_timeout=2".parse().expect("a url");
         assert_eq!((url.max_connections, url.schema.as_str()), (3, "x"));
+        assert_eq!(url.call_timeout, Duration::from_secs(CALL_TIMEOUT_SECONDS));
         assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
-        for bad in ["schema=", "schema=A", "schema=1a", "schema=pg_x", "schema=a-b", "max_connections=0", "nonsense=1"]
-        {
+        for bad in [
+            "schema=",
+            "schema=A",
+            "schema=1a",
+            "schema=pg_x",
+            "schema=a-b",
+            "max_connections=0",
+            "call_timeout=0",
+            "nonsense=1",
+        ] {
             let refused = format!("postgres://a:secret@h/d?{bad}").parse::<PostgresUrl>().expect_err(bad);
             assert!(!refused.to_string().contains("secret"), "{refused}");
         }

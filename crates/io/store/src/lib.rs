@@ -41,7 +41,7 @@ pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange,
 pub use memory::MemoryStore;
 pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, MessageFilter, MessageQuery, Order};
 pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
-pub use rows::{ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
+pub use rows::{Behind, ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
 pub use signals::{Signal, Signals};
 pub use timers::{Due, DueQuery, Timers};
@@ -75,6 +75,17 @@ pub trait Store: Send + Sync {
 
     /// The living thread that `name` names.
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;
+
+    /// The living ones of these threads, in no order.
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(threads.len());
+            for thread in threads {
+                found.extend(self.thread(thread.into()).await?);
+            }
+            Ok(found)
+        })
+    }
 
     /// Where the living thread with this id stands, without its record.
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;
@@ -173,11 +184,25 @@ pub trait Blobs: Send + Sync {
 
 /// Everything that happens in the store, in one order.
 pub trait Feed: Send + Sync {
-    /// All events after `after`, in the order of commits: no gap, no repeat.
+    /// All events after `after`, in the order of commits: no gap, no repeat. It does not wait: events that cannot be
+    /// ordered yet, because other commits are under way, come with a later read, and [`Signals::any`] is told then.
     fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>>;
 
     /// The cursor of what happened last.
     fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>>;
+
+    /// How much happened after `after`, counted up to `limit`: what [`Feed::feed`] does not show yet included.
+    fn behind(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Behind>> {
+        Box::pin(async move {
+            let unread = self.feed(after, limit).await?;
+            let when = |item: &FeedItem| match &item.news {
+                FeedNews::Entry(entry) => Some(entry.time),
+                FeedNews::Began(segment) => Some(segment.created),
+                FeedNews::Deleted => None,
+            };
+            Ok(Behind { items: unread.len() as u64, since: unread.iter().filter_map(when).min() })
+        })
+    }
 
     /// Wakes those who wait for news. A signal is a hint to look, never the truth.
     fn signals(&self) -> &Signals;

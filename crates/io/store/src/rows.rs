@@ -78,6 +78,15 @@ pub struct Tombstone {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FeedCursor(pub u64);
 
+/// How much of the feed a reader has not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Behind {
+    /// How many items, counted up to a limit.
+    pub items: u64,
+    /// When the oldest of them happened.
+    pub since: Option<Timestamp>,
+}
+
 /// Something that happened in the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedItem {

@@ -68,6 +68,11 @@ impl Signals {
         }
     }
 
+    /// There may be news in the feed, of threads that were told before.
+    pub fn tell_any(&self) {
+        self.all.send_modify(|count| *count += 1);
+    }
+
     /// There may be news of any thread.
     pub fn tell_all(&self) {
         self.all.send_modify(|count| *count += 1);

@@ -30,6 +30,12 @@ pub struct DueQuery {
 
 /// Items with a due time. The reader checks whether one still holds: items that a rollback undid stay here.
 pub trait Timers: Send + Sync {
+    /// The time by which everything in this store is due or expires, where the caller's own clock says `own`. A store that
+    /// several machines share has a clock of its own: theirs may differ.
+    fn now(&self, own: Timestamp) -> Timestamp {
+        own
+    }
+
     /// What is due, the soonest first, then by key.
     fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>>;
 

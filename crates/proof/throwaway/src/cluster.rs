@@ -89,6 +89,24 @@ impl Cluster {
         self.launch()
     }
 
+    /// Stops every process of the server where it is, as a machine that hangs does: connections stay open, and nothing is
+    /// answered. It goes on when the result is dropped.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn hang(&self) -> Result<Hung, Error> {
+        let file = self.data().join("postmaster.pid");
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| Error::because(format_args!("reading {}", file.display()), &error))?;
+        let pid = text.lines().next().unwrap_or_default().trim().to_owned();
+        let mut hung = Hung { processes: vec![pid.clone()] };
+        // First the one that starts the others.
+        hung.signal("-STOP")?;
+        hung.processes.extend(children(&pid));
+        hung.signal("-STOP")?;
+        Ok(hung)
+    }
+
     fn init(&self) -> Result<(), Error> {
         let password_file = self.folder.join("password");
         write(&password_file, &self.password)?;
@@ -146,6 +164,40 @@ impl Cluster {
     }
 }
 
+/// A server that hangs, until this is dropped. See [`Cluster::hang`].
+#[derive(Debug)]
+pub struct Hung {
+    processes: Vec<String>,
+}
+
+impl Hung {
+    fn signal(&self, signal: &str) -> Result<(), Error> {
+        // A process may have ended meanwhile, so only the first one has to be there.
+        let sent = Command::new("kill").arg(signal).args(&self.processes).stderr(Stdio::null()).status();
+        sent.map(drop).map_err(|error| Error::because("running kill", &error))
+    }
+}
+
+impl Drop for Hung {
+    fn drop(&mut self) {
+        if let Err(error) = self.signal("-CONT") {
+            eprintln!("a PostgreSQL server hangs for ever: {error}");
+        }
+    }
+}
+
+/// The processes that a process started.
+fn children(parent: &str) -> Vec<String> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let is_child = |pid: &String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name, which is in brackets and may hold anything: the state, then the parent.
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(parent)
+    };
+    let names = processes.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(is_child).collect()
+}
+
 /// A shell that waits for the end of its input, which comes when the last holder of the pipe's other end is gone; then
 /// it stops the server and removes the folder.
 #[derive(Debug)]
@@ -160,7 +212,10 @@ impl Watchdog {
         const SCRIPT: &str = r#"
             trap '' HUP INT TERM
             read -r end
-            if [ -e "$2/data/postmaster.pid" ]; then "$1" stop --pgdata "$2/data" --mode=immediate --wait; fi
+            if [ -e "$2/data/postmaster.pid" ]; then
+                kill -CONT "$(head -n 1 "$2/data/postmaster.pid")"
+                "$1" stop --pgdata "$2/data" --mode=immediate --wait
+            fi
             rm -rf "$2"
         "#;
         let mut command = installation.command("/bin/sh");

@@ -10,7 +10,7 @@ mod error;
 mod installation;
 mod sql;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, Hung};
 pub use error::Error;
 pub use sql::sql;
 

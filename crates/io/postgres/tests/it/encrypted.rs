@@ -5,7 +5,7 @@ use threadkeep_postgres::PostgresStore;
 use threadkeep_store::StoreError;
 use threadkeep_throwaway::{Cluster, sql};
 
-use crate::keep::{block_on, create, say};
+use crate::keep::{block_on, create, say, until};
 
 /// A server that encrypts, whose certificate is for 127.0.0.1, and the authority that signed it.
 fn encrypting() -> (Cluster, String) {
@@ -40,7 +40,7 @@ fn connections_are_encrypted_and_the_server_verified_as_asked() {
                         WHERE a.application_name = 'tls'";
     let by = |roots: &std::path::Path| format!("sslrootcert={}", roots.display());
     // The server takes a moment to read its new settings.
-    while open("sslmode=require").is_err() {}
+    block_on(until("the server encrypts", async || open("sslmode=require").is_ok()));
     for parameters in ["".to_owned(), "sslmode=require".into(), format!("sslmode=verify-full&{}", by(&roots))] {
         let store = open(&parameters).expect("a store");
         block_on(async {

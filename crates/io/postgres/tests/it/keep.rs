@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use threadkeep_model::{
     Account, Caller, Commit, Committed, Create, Entry, Expect, MessageBody, NewEntry, NewSegment, Record, SegmentId,
@@ -18,6 +19,21 @@ pub(crate) struct Keep {
     cluster: Option<Cluster>,
 }
 
+/// How long a test waits for something that has to happen.
+pub(crate) const WAITED_MAX: Duration = Duration::from_secs(30);
+
+/// Asks again and again until the answer is yes; fails with `what` if it does not become yes.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    if tokio::time::timeout(WAITED_MAX, asking).await.is_err() {
+        panic!("after {} s it is still not so that {what}", WAITED_MAX.as_secs());
+    }
+}
+
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(future)
@@ -31,6 +47,11 @@ fn draw() -> u64 {
 impl Keep {
     pub(crate) fn new() -> Self {
         Self { schema: threadkeep_throwaway::schema(), cluster: None }
+    }
+
+    /// The server of its own.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        self.cluster.as_ref().expect("it has one")
     }
 
     /// The same on a server of its own.
@@ -71,9 +92,12 @@ impl Keep {
     /// Waits until one of our connections waits for a lock.
     pub(crate) async fn until_one_waits(&self, looker: &tokio_postgres::Client) {
         let waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = $1";
-        while looker.query(waits, &[&self.schema.name()]).await.expect("a look").is_empty() {
-            tokio::task::yield_now().await;
-        }
+        let waits = async || {
+            // Within a transaction the server shows what it showed first, unless it is told to look again.
+            looker.batch_execute("SELECT pg_stat_clear_snapshot()").await.expect("a look");
+            !looker.query(waits, &[&self.schema.name()]).await.expect("a look").is_empty()
+        };
+        until("a connection waits for a lock", waits).await;
     }
 
     /// A session on the server that can keep a transaction open.

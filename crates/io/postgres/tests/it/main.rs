@@ -1,6 +1,7 @@
 //! The PostgreSQL store: the suite that every store runs, and what only a shared server can show.
 
 mod encrypted;
+mod hung;
 mod keep;
 mod server;
 mod shared_feed;

@@ -6,7 +6,7 @@ use threadkeep_model::{Caller, Commit, Expect, Timestamp};
 use threadkeep_postgres::PostgresStore;
 use threadkeep_store::{Feed, FeedCursor, LeaseAsk, Leases, Store, StoreError, Upkeep};
 
-use crate::keep::{Keep, block_on, changed, commit, create, now, said, say};
+use crate::keep::{Keep, block_on, changed, commit, create, now, said, say, until};
 
 #[test]
 fn any_number_may_start_at_once() {
@@ -84,9 +84,7 @@ fn a_lent_runtime_serves_as_well() {
         let name = keep.schema.name();
         let open =
             format!("SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND pid <> pg_backend_pid()");
-        while !keep.sql(&open).is_empty() {
-            tokio::task::yield_now().await;
-        }
+        until("all connections are closed", async || keep.sql(&open).is_empty()).await;
     });
 }
 
@@ -108,8 +106,8 @@ fn after_the_server_hung_up_everything_goes_on() {
             say(&store, thread, &round.to_string()).await.expect("an append");
             keep.hang_up();
             // A connection that is already dead may be met once for each that was open; then there are new ones.
-            while store.head(thread).await.is_err() {}
-            while store.commit(commit(vec![changed(thread)])).await.is_err() {}
+            until("reads go on", async || store.head(thread).await.is_ok()).await;
+            until("commits go on", async || store.commit(commit(vec![changed(thread)])).await.is_ok()).await;
         }
         let head = store.head(thread).await.expect("a read").expect("a thread");
         assert_eq!((head.version.0, head.tally.messages()), (10, 5));
@@ -198,7 +196,8 @@ fn leases_go_by_the_clock_of_the_server() {
         let refused = bob.take(thread, ask("bob", hour, now().plus_micros(year))).await;
         assert!(matches!(refused, Err(StoreError::WriterHeld { .. })));
         let lease = ann.renew(thread, lease.token, 100_000, now().plus_micros(-year)).await.expect("a renewal");
-        while bob.lease(thread, Timestamp::from_micros(0)).await.expect("a read").is_some() {}
+        let has_ended = async || bob.lease(thread, Timestamp::from_micros(0)).await.expect("a read").is_none();
+        until("the lease has ended", has_ended).await;
         let expect = Expect { lease: Some(lease.token), ..Expect::default() };
         let late = || commit(vec![said(thread, "late", expect)]);
         let late_commit = || Commit { time: Timestamp::from_micros(0), ..late() };

@@ -1,0 +1,110 @@
+//! How long a call waits. Every call ends, also while the server hangs: the caller gets an error, and the connections on
+//! which no answer came are closed.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep_store::{BoxFuture, Result, StoreError};
+
+use crate::error::{IS_NOT_KNOWN, unanswered};
+use crate::{PostgresStore, Shared};
+
+/// What an unanswered call leaves behind.
+#[derive(Clone, Copy)]
+pub(crate) enum Leaves {
+    /// Nothing: it can be repeated.
+    Nothing,
+    /// A write that the server may still keep.
+    Perhaps,
+}
+
+impl Shared {
+    /// Does `work`, as long as the server may take for a call. While the server is known to hang, it fails at once. The
+    /// future works in any runtime: its timer is that of the store's own.
+    pub(crate) fn bounded<T, W: Future<Output = Result<T>>>(
+        self: &Arc<Self>,
+        leaves: Leaves,
+        work: W,
+    ) -> impl Future<Output = Result<T>> + use<T, W> {
+        let _timers = self.runtime.enter();
+        let (shared, timed) = (Arc::clone(self), tokio::time::timeout(self.call_timeout(), work));
+        async move {
+            if *shared.silent.borrow() {
+                return Err(unanswered(&shared.connections.url, shared.call_timeout(), ""));
+            }
+            timed.await.unwrap_or_else(|_| Err(shared.unanswered(leaves)))
+        }
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.connections.url.call_timeout
+    }
+
+    /// The error of a call that was not answered in time.
+    pub(crate) fn unanswered(&self, leaves: Leaves) -> StoreError {
+        self.connections.close_idle();
+        let and = match leaves {
+            Leaves::Nothing => "",
+            Leaves::Perhaps => IS_NOT_KNOWN,
+        };
+        unanswered(&self.connections.url, self.call_timeout(), and)
+    }
+
+    /// Resolves when the server is known to hang.
+    async fn until_silent(&self) {
+        // The sender lives as long as `self`.
+        drop(self.silent.subscribe().wait_for(|silent| *silent).await);
+    }
+}
+
+impl PostgresStore {
+    /// Runs `work` on the store's own runtime, within the time for a call.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        self.run_bounded(Leaves::Nothing, work)
+    }
+
+    /// The same for a write that cannot be repeated blindly.
+    pub(crate) fn run_write<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        self.run_bounded(Leaves::Perhaps, work)
+    }
+
+    fn run_bounded<T: Send + 'static>(
+        &self,
+        leaves: Leaves,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let shared = Arc::clone(&self.shared);
+        self.spawn(shared.bounded(leaves, work))
+    }
+
+    /// The same for upkeep, which takes as long as it takes: it ends early only if the server hangs.
+    pub(crate) fn run_long<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let shared = Arc::clone(&self.shared);
+        self.spawn(async move {
+            tokio::select! {
+                done = work => done,
+                () = shared.until_silent() => Err(shared.unanswered(Leaves::Perhaps)),
+            }
+        })
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let running = self.shared.runtime.spawn(work);
+        Box::pin(
+            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
+        )
+    }
+}
