@@ -40,7 +40,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry,
+    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry, private,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -82,7 +82,8 @@ struct Shared {
 }
 
 impl SqliteStore {
-    /// Opens the store in the file `path`, and makes it if it is not there. Its folder is made too.
+    /// Opens the store in the file `path`, and makes it if it is not there. Its folder is made too. Only their owner may
+    /// use what is made.
     ///
     /// # Errors
     /// [`StoreError::CannotOpen`] if the file is no store, is damaged or cannot be written to,
@@ -96,7 +97,7 @@ impl SqliteStore {
             make_folder(folder, is_new).map_err(|error| cannot(format!("its folder cannot be made: {error}")))?;
         }
         refuse_unusable(&path)?;
-        let mut connection = connect(&path)?;
+        let mut connection = connect_or_make(&path)?;
         schema::migrate(&mut connection, &shown)?;
         prepare_writer(&connection).cannot_open(&shown)?;
         let last_told = tables::last_seq(&connection).map_err(|error| cannot(error.to_string()))?;
@@ -217,7 +218,7 @@ impl Drop for SqliteStore {
 /// over from a program that crashed before the sync.
 fn make_folder(folder: &Path, store_is_new: bool) -> std::io::Result<()> {
     let missing = folder.ancestors().take_while(|above| !above.exists()).count();
-    std::fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     let made = missing.max(usize::from(store_is_new));
     #[cfg(unix)]
     for name in folder.ancestors().take(made) {
@@ -232,8 +233,16 @@ fn make_folder(folder: &Path, store_is_new: bool) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Connects to a file, which is made for its owner alone if it is not there. SQLite gives the files beside it the same
+/// mode; by itself it would make a file that others can read.
+fn connect_or_make(path: &Path) -> Result<Connection> {
+    // A folder or a file that cannot be opened: SQLite says so in its own words.
+    drop(private::file().create(true).truncate(false).open(path));
+    connect(path)
+}
+
 fn connect(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let shown = path.display().to_string();
     let connection = Connection::open_with_flags(path, flags).cannot_open(&shown)?;
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS)).cannot_open(&shown)?;

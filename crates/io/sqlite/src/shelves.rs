@@ -13,7 +13,7 @@ use threadkeep_model::Account;
 use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, StoreError, VolumeRow};
 
 use crate::error::{cannot_open, from_sqlite};
-use crate::{SqliteStore, connect};
+use crate::{SqliteStore, connect_or_make};
 
 /// The version of the tables. A file of another one is emptied: all of it can be made anew.
 const VERSION: i64 = 1;
@@ -116,7 +116,7 @@ fn on<T>(
 
 fn open(path: &Path) -> std::result::Result<Connection, Failure> {
     let shown = path.display().to_string();
-    let mut connection = connect(path).map_err(Failure::Other)?;
+    let mut connection = connect_or_make(path).map_err(Failure::Other)?;
     match begin(&mut connection) {
         Ok(true) => Ok(connection),
         Ok(false) => {

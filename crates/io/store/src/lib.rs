@@ -11,6 +11,7 @@ pub mod lanes;
 mod leases;
 mod list;
 mod memory;
+pub mod private;
 mod query;
 mod registry;
 mod rows;

@@ -1,11 +1,11 @@
 //! A store in one file, and back: `backup`, `restore`.
 
-use std::fs::OpenOptions;
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use threadkeep::{CopyReport, Invalid};
+use threadkeep::{CopyReport, Invalid, private};
 use threadkeep_calls as calls;
 use threadkeep_client::Export;
 
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::failure::{Failure, cannot_write};
 use crate::progress::Bar;
 use crate::text::counted;
+use crate::transfer::whole_file;
 
 /// Write everything to one file, as it was at one moment, while others go on writing
 #[derive(Debug, Args)]
@@ -51,30 +52,17 @@ async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure>
     if path.exists() {
         return Err(Invalid::parameter("file", format!("{} is there already", path.display())).into());
     }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
     let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = BufWriter::new(options.open(&partial).map_err(failed)?);
-    let mut bytes = 0;
-    let written = async {
+    let write = async |mut file: &File| {
+        let mut bytes = 0;
         while let Some(chunk) = from.next().await? {
             bytes += chunk.len() as u64;
             bar.tell("bytes", bytes, None);
             file.write_all(&chunk).map_err(failed)?;
         }
-        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
-        std::fs::rename(&partial, path).map_err(failed)
+        Ok(bytes)
     };
-    let written: Result<(), Failure> = written.await;
-    if written.is_err() {
-        drop(std::fs::remove_file(&partial));
-    }
-    written.map(|()| bytes)
+    whole_file(path, write).await
 }
 
 /// Bring back what a backup holds, into a store without threads
@@ -95,7 +83,7 @@ impl Restore {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let engine = context.engine("restore")?;
         let folder = context.folder();
-        std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder.display().to_string(), &error))?;
+        private::make_folder(&folder).map_err(|error| cannot_write(&folder.display().to_string(), &error))?;
         let bar = Bar::new();
         let report = threadkeep::restore(&engine, &self.file, &folder, bar.as_progress()).await?;
         drop(bar);

@@ -16,6 +16,7 @@ use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::reading::{self, Unread};
 use crate::text::{counted, visible};
 use crate::thread;
+use crate::transfer::whole_file;
 
 /// Up to this size a file is sent from memory, and again where it surely did not arrive.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
@@ -259,24 +260,16 @@ fn wrote(context: &mut Context, bytes: u64, output: &Path) -> Result<(), Failure
 
 /// Writes a download to a file. The file gets its name once it is whole.
 async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
-    let mut partial = output.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
     let failed = |error: std::io::Error| cannot_write(&output.display().to_string(), &error);
-    let mut file = File::create(&partial).map_err(failed)?;
-    let mut bytes = 0;
-    let written = async {
+    let write = async |mut file: &File| {
+        let mut bytes = 0;
         while let Some(chunk) = from.next().await? {
             bytes += chunk.len() as u64;
             file.write_all(&chunk).map_err(failed)?;
         }
-        std::fs::rename(&partial, output).map_err(failed)
+        Ok(bytes)
     };
-    let written: Result<(), Failure> = written.await;
-    if written.is_err() {
-        drop(std::fs::remove_file(&partial));
-    }
-    written.map(|()| bytes)
+    whole_file(output, write).await
 }
 
 /// Write a small picture of a file to a file here
@@ -301,7 +294,7 @@ impl Thumbnail {
         let thread = context.thread(&self.thread).await?;
         let (bytes, _) = context.client.thumbnail(thread.id, &self.path, self.state.at(), self.edge).await?;
         let failed = |error: std::io::Error| cannot_write(&self.output.display().to_string(), &error);
-        std::fs::write(&self.output, &bytes).map_err(failed)?;
+        whole_file(&self.output, async |mut file| file.write_all(&bytes).map_err(failed)).await?;
         wrote(context, bytes.len() as u64, &self.output)
     }
 }

@@ -1,15 +1,17 @@
 //! `serve`: threads over HTTP, until the program is asked to end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use threadkeep::private;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::settings::ServerSettings;
+use crate::text::quoted;
 
 /// Serve threads over HTTP, until Ctrl-C or SIGTERM
 #[derive(Debug, Args)]
@@ -37,6 +39,9 @@ struct Ready<'a> {
     data_dir: PathBuf,
     pid: u32,
     version: &'static str,
+    /// What to do about a data folder that other users can open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Serve {
@@ -58,6 +63,7 @@ impl Serve {
             data_dir: started.folder().to_owned(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
+            warning: warning(started.folder()),
         };
         if context.json {
             context.out.json(&ready)?;
@@ -83,7 +89,17 @@ fn print(context: &mut Context, ready: &Ready<'_>) -> Result<(), Failure> {
         None => out.line("  local key    off: the server is reached from elsewhere; use a key you created")?,
     }
     out.line(format!("  data folder  {}", ready.data_dir.display()))?;
+    if let Some(warning) = &ready.warning {
+        out.line(format!("  warning      {warning}"))?;
+    }
     out.line("  stop         Ctrl-C")
+}
+
+/// What to do if other users of the machine can open the data folder.
+fn warning(folder: &Path) -> Option<String> {
+    let mode = private::wider_mode(folder)?;
+    let run = format!("chmod 700 {}", quoted(&folder.display().to_string()));
+    Some(format!("other users can open the data folder (mode {mode:04o}); run: {run}"))
 }
 
 /// Resolves when the program is asked to end. A second time, it ends at once.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use threadkeep::{Engine, ExportItem, Selection};
+use threadkeep::{Engine, ExportItem, Selection, private};
 use threadkeep_calls as calls;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client as client;
@@ -78,21 +78,24 @@ impl Export {
     }
 }
 
-/// Writes a file whole or not at all: an existing file stays until the new one is complete.
-pub(crate) async fn whole_file(
+/// Writes a file whole or not at all: an existing file stays until the new one is complete and on disk. Only its owner
+/// may read it.
+pub(crate) async fn whole_file<T>(
     path: &Path,
-    write: impl AsyncFnOnce(&File) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    write: impl AsyncFnOnce(&File) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let shown = path.display().to_string();
     let failed = |error: io::Error| cannot_write(&shown, &error);
-    let unfinished = if is_special(path) { path.to_owned() } else { with_suffix(path, ".part") };
-    let file = File::create(&unfinished).map_err(failed)?;
+    if is_special(path) {
+        return write(&File::create(path).map_err(failed)?).await;
+    }
+    let unfinished = with_suffix(path, ".part");
+    let file = private::new_file(&unfinished).map_err(failed)?;
     let written = match write(&file).await {
-        Ok(()) if unfinished == *path => Ok(()),
-        Ok(()) => file.sync_all().and_then(|()| std::fs::rename(&unfinished, path)).map_err(failed),
+        Ok(value) => file.sync_all().and_then(|()| std::fs::rename(&unfinished, path)).map(|()| value).map_err(failed),
         Err(failure) => Err(failure),
     };
-    if written.is_err() && unfinished != *path {
+    if written.is_err() {
         // The write error is reported; the unfinished file is of no use.
         drop(std::fs::remove_file(&unfinished));
     }

@@ -3,12 +3,12 @@
 //! `server.lock` is locked for as long as a server lives, however it ends, and says who it is. `server.json` holds its
 //! URL and its local key, for its owner's eyes alone, and goes when the server does.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use threadkeep::Timestamp;
+use threadkeep::{Timestamp, private};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 const LOCK_FILE: &str = "server.lock";
@@ -51,11 +51,10 @@ impl Folder {
     /// If another server holds it: which one, and since when.
     pub(crate) fn take(path: &Path) -> Result<Self, Problem> {
         let failed = |error: io::Error| cannot(path, &error);
-        std::fs::create_dir_all(path).map_err(failed)?;
+        private::make_folder(path).map_err(failed)?;
         let path = path.canonicalize().map_err(failed)?;
         let file = path.join(LOCK_FILE);
-        let mut lock =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file).map_err(failed)?;
+        let mut lock = private::file().read(true).create(true).truncate(false).open(file).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -111,16 +110,7 @@ impl Drop for Folder {
 /// Writes a file that only its owner reads, whole or not at all.
 fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let unfinished = path.with_extension("json.part");
-    // A file that is there keeps its mode, so it is made anew.
-    match std::fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished)?;
+    let mut file = private::new_file(&unfinished)?;
     let mut json = serde_json::to_vec(value)?;
     json.push(b'\n');
     file.write_all(&json)?;

@@ -1,13 +1,13 @@
 //! Backups: a backup is a store in one file, whatever the store it was taken of. It can be opened, listed and copied like
 //! any other.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use threadkeep_engine::{CopyReport, Engine, Error, Result};
 use threadkeep_model::Invalid;
-use threadkeep_store::{Progress, StoreError};
+use threadkeep_store::{Progress, StoreError, private};
 
 use crate::open;
 
@@ -41,7 +41,7 @@ pub async fn backup(engine: &Engine, path: &Path, progress: Progress) -> Result<
 }
 
 async fn write(engine: &Engine, path: &Path, progress: Progress) -> Result<CopyReport> {
-    new_private_file(path).map_err(|error| cannot("write", path, &error))?;
+    private::new_file(path).map_err(|error| cannot("write", path, &error))?;
     let target = open(&format!("sqlite:{}", path.display()))?;
     let report = engine.copy_to(&target, progress).await?;
     // Its last connection puts everything into the one file.
@@ -71,8 +71,10 @@ pub async fn restore(engine: &Engine, path: &Path, scratch: &Path, progress: Pro
     let copy = scratch.join(format!("restore-{}.db", std::process::id()));
     remove(&copy);
     let restored = async {
-        new_private_file(&copy).map_err(|error| cannot("write", &copy, &error))?;
-        std::fs::copy(path, &copy).map_err(|error| cannot("read", path, &error))?;
+        let mut to = private::new_file(&copy).map_err(|error| cannot("write", &copy, &error))?;
+        // Not `fs::copy`: it would give the copy the mode of the backup.
+        let copied = File::open(path).and_then(|mut from| io::copy(&mut from, &mut to));
+        copied.map_err(|error| cannot("read", path, &error))?;
         let source = open(&format!("sqlite:{}", copy.display())).map_err(|error| named(error, path))?;
         source.copy_to(engine, progress).await
     };
@@ -104,15 +106,6 @@ fn remove(path: &Path) {
     }
     // If it stays, whoever makes it anew says so.
     drop(std::fs::remove_file(path));
-}
-
-/// An empty file for its owner's eyes alone.
-fn new_private_file(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
 }
 
 /// Makes sure that the name of a new file is on disk too.

@@ -137,7 +137,7 @@ pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
     Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
-    TimeRange,
+    TimeRange, private,
 };
 pub use world::SystemWorld;
 

@@ -105,7 +105,7 @@ pub fn a_large_file_goes_through_whole() {
     assert_eq!((&record["size"], &record["mimeType"]), (&json!(20_000_000), &json!("application/octet-stream")));
     keep.ok(&["read-file", &thread, "/large.bin", "-o", "back.bin"]);
     assert!(std::fs::read(keep.at("back.bin")).expect("a file") == content);
-    assert!(!keep.at("back.bin.partial").exists());
+    assert!(!keep.at("back.bin.part").exists());
 }
 
 #[test]

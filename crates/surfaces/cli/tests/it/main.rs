@@ -17,6 +17,8 @@ mod merge;
 mod postgres;
 mod power;
 mod primitives;
+#[cfg(unix)]
+mod private;
 mod search;
 mod serve;
 mod served;
