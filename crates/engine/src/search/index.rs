@@ -131,16 +131,16 @@ impl Engine {
     /// A volume of one account's texts.
     async fn volume_of(&self, account: Account, pile: Pile) -> Result<NewVolume> {
         // The built-in embedder is as fast as the words. They do not wait for any other: its vectors are made later.
-        let built_in = self.embedder.is_none().then(Static::new);
+        let mut built_in = self.embedder.is_none().then(|| Static::new().batch());
         let documents = pile.texts.len() as u64;
         let (content, model, text_bytes) = beside::aside(move || {
             let mut builder = Builder::default();
             pile.strands.into_values().for_each(|strand| builder.strand(strand));
             for text in &pile.texts {
-                let vector = built_in.as_ref().map(|embedder| embedder.vector(&text.embedded()).into_bytes());
+                let vector = built_in.as_mut().map(|batch| batch.vector(&text.embedded()).into_bytes());
                 builder.add(&text.document(), vector.unwrap_or_default());
             }
-            let model = built_in.map_or_else(String::new, |embedder| embedder.model().id.clone());
+            let model = built_in.map_or_else(String::new, |_| Static::new().model().id.clone());
             let text_bytes = builder.text_bytes();
             (builder.finish(&model), model, text_bytes)
         })

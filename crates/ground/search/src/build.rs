@@ -72,7 +72,11 @@ pub struct Builder {
     /// Words that were seen, and their terms: most words come again, and need no stemming then.
     words: HashMap<String, u32>,
     terms: HashMap<String, u32>,
-    postings: Vec<Vec<Posting>>,
+    /// The postings of all terms as they come, each with its term: a list for each term would be read from other places of
+    /// memory for every word.
+    postings: Vec<(u32, Posting)>,
+    /// Where the last posting of each term is in `postings`.
+    last: Vec<u32>,
     vectors: Vec<Box<[u8]>>,
     text_bytes: u64,
     stemmer: Stemmer,
@@ -86,6 +90,7 @@ impl Default for Builder {
             words: HashMap::new(),
             terms: HashMap::new(),
             postings: Vec::new(),
+            last: Vec::new(),
             vectors: Vec::new(),
             text_bytes: 0,
             stemmer: stemmer(),
@@ -123,13 +128,16 @@ impl Builder {
                 let in_head = u32::from(is_text && span.start < head_end);
                 length += 1;
                 head_length += in_head;
-                let postings = &mut self.postings[term as usize];
-                match postings.last_mut() {
-                    Some(last) if last.doc == doc => {
-                        last.count += 1;
-                        last.head += in_head;
+                let last = &mut self.last[term as usize];
+                match self.postings.get_mut(*last as usize) {
+                    Some((_, posting)) if posting.doc == doc => {
+                        posting.count += 1;
+                        posting.head += in_head;
                     }
-                    _ => postings.push(Posting { doc, count: 1, head: in_head }),
+                    Some(_) | None => {
+                        *last = self.postings.len() as u32;
+                        self.postings.push((term, Posting { doc, count: 1, head: in_head }));
+                    }
                 }
             });
         }
@@ -145,8 +153,8 @@ impl Builder {
         let term = match self.terms.get(&stem) {
             Some(term) => *term,
             None => {
-                let term = self.postings.len() as u32;
-                self.postings.push(Vec::new());
+                let term = self.last.len() as u32;
+                self.last.push(u32::MAX);
                 self.terms.insert(stem, term);
                 term
             }
@@ -168,12 +176,13 @@ impl Builder {
         let mut encoder = Encoder::new(&strands, &rows, self.text_bytes);
         let mut terms: Vec<(String, u32)> = self.terms.into_iter().collect();
         terms.sort_unstable();
-        let mut postings = self.postings;
+        let (mut postings, ends) = by_term(&self.postings, self.last.len());
+        for posting in &mut postings {
+            posting.doc = new_of[posting.doc as usize];
+        }
         for (name, term) in terms {
-            let postings = &mut postings[term as usize];
-            for posting in postings.iter_mut() {
-                posting.doc = new_of[posting.doc as usize];
-            }
+            let begin = term.checked_sub(1).map_or(0, |before| ends[before as usize]);
+            let postings = &mut postings[begin..ends[term as usize]];
             postings.sort_unstable_by_key(|posting| posting.doc);
             encoder.term(name.as_bytes(), postings);
         }
@@ -181,6 +190,26 @@ impl Builder {
         let vectors = order.iter().map(|at| &*self.vectors[*at as usize]);
         encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, vectors)
     }
+}
+
+/// The postings, sorted by their terms, and where those of each term end.
+fn by_term(postings: &[(u32, Posting)], terms: usize) -> (Vec<Posting>, Vec<usize>) {
+    let mut next = vec![0; terms + 1];
+    for (term, _) in postings {
+        next[*term as usize + 1] += 1;
+    }
+    for term in 0..terms {
+        next[term + 1] += next[term];
+    }
+    let mut sorted = vec![Posting { doc: 0, count: 0, head: 0 }; postings.len()];
+    for (term, posting) in postings {
+        let place = &mut next[*term as usize];
+        sorted[*place] = *posting;
+        *place += 1;
+    }
+    // The place after the last posting of each term.
+    next.truncate(terms);
+    (sorted, next)
 }
 
 /// The day of a message in the words in which people ask for it.

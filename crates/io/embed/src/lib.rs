@@ -34,7 +34,7 @@ use std::pin::Pin;
 #[cfg(feature = "endpoint")]
 pub use endpoint::{Endpoint, EndpointSettings, Key};
 pub use error::EmbedError;
-pub use fixed::Static;
+pub use fixed::{Batch, Static};
 #[cfg(feature = "transformer")]
 pub use transformer::Transformer;
 pub use vector::{Vector, dot};

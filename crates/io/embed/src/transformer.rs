@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::encoder::Encoder;
 use self::folder::Folder;
-use crate::wordpiece::Vocabulary;
+use crate::wordpiece::{Vocabulary, Words};
 use crate::{BoxFuture, EmbedError, Embedder, Model, Vector};
 
 /// Texts that run before looking whether the caller still waits.
@@ -71,7 +71,7 @@ impl Inside {
     fn vector(&self, text: &str) -> Vector {
         let end = text.char_indices().nth(TEXT_CHARS_MAX).map_or(text.len(), |(at, _)| at);
         let mut ids = vec![self.first];
-        self.vocabulary.divide(&text[..end], |id| {
+        self.vocabulary.divide(&text[..end], &mut Words::default(), |id| {
             if ids.len() + 1 < self.pieces_max {
                 ids.push(id);
             }

@@ -7,12 +7,15 @@
 //!
 //! The rules for one character are in `characters`; here is the vocabulary and the division.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::characters::{Kind, fold, kind};
 
 /// Longer words are unknown as a whole.
 const WORD_CHARS_MAX: usize = 100;
+/// Divided words that are remembered: about a megabyte.
+const KNOWN_WORDS_MAX: usize = 16_384;
 /// The prefix of pieces that continue a word.
 const GOES_ON: &str = "##";
 const UNKNOWN: &str = "[UNK]";
@@ -82,53 +85,70 @@ impl<T: AsRef<str>> Vocabulary<T> {
         &self.lines.as_ref()[start as usize..end as usize]
     }
 
-    /// Gives the ids of the pieces of `text` to `each`, in order.
-    pub(crate) fn divide(&self, text: &str, mut each: impl FnMut(u32)) {
-        let mut word = Word::default();
+    /// Gives the ids of the pieces of `text` to `each`, in order. `words` remembers how words were divided, for this
+    /// vocabulary alone.
+    pub(crate) fn divide(&self, text: &str, words: &mut Words, mut each: impl FnMut(u32)) {
         for character in text.chars() {
             match kind(character) {
                 // The folded character decides: '≠' becomes '=', which is a word of its own.
                 Kind::Letter | Kind::Alone => fold(character, |folded| match kind(folded) {
                     Kind::Alone => {
-                        self.divide_word(&mut word, &mut each);
-                        word.push(folded);
-                        self.divide_word(&mut word, &mut each);
+                        self.divide_word(words, &mut each);
+                        words.push(folded);
+                        self.divide_word(words, &mut each);
                     }
-                    Kind::Letter | Kind::Space | Kind::Nothing => word.push(folded),
+                    Kind::Letter | Kind::Space | Kind::Nothing => words.push(folded),
                 }),
-                Kind::Space => self.divide_word(&mut word, &mut each),
+                Kind::Space => self.divide_word(words, &mut each),
                 Kind::Nothing => {}
             }
         }
-        self.divide_word(&mut word, &mut each);
+        self.divide_word(words, &mut each);
     }
 
-    /// Gives the pieces of `word` to `each`, and empties it.
-    fn divide_word(&self, word: &mut Word, each: &mut impl FnMut(u32)) {
-        if word.text.is_empty() {
+    /// Gives the pieces of the word that was read to `each`, and empties it.
+    fn divide_word(&self, words: &mut Words, each: &mut impl FnMut(u32)) {
+        if words.text.is_empty() {
             return;
         }
-        if word.chars > WORD_CHARS_MAX {
+        if words.chars > WORD_CHARS_MAX {
             each(self.unknown);
-            return word.clear();
+        } else {
+            let known = words.known.get(words.text.as_str()).cloned();
+            let Range { start, end } = known.unwrap_or_else(|| self.divide_new(words));
+            words.pieces[start as usize..end as usize].iter().copied().for_each(each);
         }
-        word.found.clear();
+        words.text.clear();
+        words.chars = 0;
+    }
+
+    /// The pieces of a word that is not known yet.
+    fn divide_new(&self, words: &mut Words) -> Range<u32> {
+        if words.known.len() >= KNOWN_WORDS_MAX {
+            words.known.clear();
+            words.pieces.clear();
+        }
+        let begin = words.pieces.len();
+        if !self.divide_into_pieces(words) {
+            words.pieces.truncate(begin);
+            words.pieces.push(self.unknown);
+        }
+        let pieces = begin as u32..words.pieces.len() as u32;
+        words.known.insert(words.text.as_str().into(), pieces.clone());
+        pieces
+    }
+
+    /// Adds the pieces of the word; false if it has a part that is none.
+    fn divide_into_pieces(&self, words: &mut Words) -> bool {
         let mut start = 0;
-        while start < word.text.len() {
+        while start < words.text.len() {
             let place = if start == 0 { Place::Start } else { Place::Inside };
-            match self.longest_piece(&word.text[start..], place, &mut word.hashes) {
-                Some((id, length)) => {
-                    word.found.push(id);
-                    start += length;
-                }
-                None => {
-                    each(self.unknown);
-                    return word.clear();
-                }
-            }
+            let found = self.longest_piece(&words.text[start..], place, &mut words.hashes);
+            let Some((id, length)) = found else { return false };
+            words.pieces.push(id);
+            start += length;
         }
-        word.found.iter().copied().for_each(each);
-        word.clear();
+        true
     }
 
     /// The longest piece that `text` begins with, and its length in bytes.
@@ -201,26 +221,23 @@ fn placed(piece: &str) -> (&str, Place) {
     }
 }
 
-/// The word that is being read, and room to divide it.
+/// The word that is being read, and the words that were divided before: most words come again.
 #[derive(Default)]
-struct Word {
+pub(crate) struct Words {
     text: String,
     chars: usize,
     hashes: Vec<(usize, u64)>,
-    found: Vec<u32>,
+    /// Where the pieces of a word are in `pieces`.
+    known: HashMap<Box<str>, Range<u32>>,
+    pieces: Vec<u32>,
 }
 
-impl Word {
+impl Words {
     fn push(&mut self, character: char) {
         self.chars += 1;
         // What is too long is only counted.
         if self.chars <= WORD_CHARS_MAX {
             self.text.push(character);
         }
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
-        self.chars = 0;
     }
 }

@@ -19,7 +19,7 @@ fn goldens() -> Vec<Golden> {
 
 fn ids(text: &str) -> Vec<u32> {
     let mut ids = Vec::new();
-    TABLE.vocabulary.divide(text, |id| ids.push(id));
+    TABLE.vocabulary.divide(text, &mut Words::default(), |id| ids.push(id));
     ids
 }
 
@@ -42,6 +42,34 @@ fn vectors_are_those_of_plain_arithmetic() {
             assert!(ours.cast_signed().abs_diff(*theirs) <= 1, "{:?}", golden.text);
         }
     }
+}
+
+#[test]
+fn vectors_made_together_are_those_made_alone() {
+    let mut batch = Static::new().batch();
+    let long = "x".repeat(101);
+    let others = [&long[..100], &long, &long[..100], "unbelievably unbelievably", "≠≠ believably"].map(str::to_owned);
+    for text in goldens().into_iter().map(|golden| golden.text).chain(others) {
+        for _ in 0..2 {
+            assert_eq!(batch.vector(&text), Static::new().vector(&text), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn many_words_are_not_all_remembered() {
+    let mut batch = Static::new().batch();
+    for n in 0..500 {
+        let text: Vec<String> = (0..60).map(|m| format!("w{}x", n * 60 + m)).collect();
+        let text = text.join(" ");
+        assert_eq!(batch.vector(&text), Static::new().vector(&text), "{text:?}");
+    }
+}
+
+#[test]
+fn sums_do_not_depend_on_the_processor() {
+    let ids: Vec<u32> = (0..300).map(|n| n * 97 % TABLE.vocabulary.len() as u32).collect();
+    assert_eq!(TABLE.sum(&ids), TABLE.summed(&ids));
 }
 
 #[test]
