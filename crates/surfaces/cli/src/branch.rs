@@ -59,9 +59,9 @@ What it inherits is a snapshot: both threads go their own ways from then on. The
 are copied), files:GLOB, kv:PREFIX, env (the workspace it began in) and skills.
 
 Examples:
-  threadkeep spawn 4e36 \"Fix the flaky test\" --inherit full
-  threadkeep spawn 4e36 \"Ask the others\" --inherit partial --inherit-scope messages:last=20 --inherit-scope skills
-  threadkeep spawn 4e36 \"Begin anew\" --inherit none")]
+  threadkeep thread spawn 4e36 \"Fix the flaky test\" --inherit full
+  threadkeep thread spawn 4e36 \"Ask the others\" --inherit partial --inherit-scope messages:last=20 --inherit-scope skills
+  threadkeep thread spawn 4e36 \"Begin anew\" --inherit none")]
 pub(crate) struct Spawn {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

@@ -29,7 +29,7 @@ pub(crate) struct Conditions {
     /// Only if the thread is at this version
     #[arg(long, value_name = "VERSION")]
     pub(crate) expected_version: Option<Version>,
-    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
     writer: Option<u64>,
     /// A retry with the same key changes nothing and prints the first result

@@ -15,7 +15,7 @@ use crate::text::counted;
 Streams of a server hear it; without a server nobody listens.
 
 Example:
-  threadkeep emit 4e36 progress '{\"percent\":40}'")]
+  threadkeep thread emit 4e36 progress '{\"percent\":40}'")]
 pub(crate) struct Emit {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

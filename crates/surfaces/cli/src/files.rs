@@ -24,9 +24,9 @@ const WHOLE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep write-file 4e36 /notes/plan.md plan.md    from a file here
-  date | threadkeep write-file 4e36 /log.txt           from stdin
-  threadkeep write-file 4e36 /a.bin a.bin --mime-type application/x-thing --metadata '{\"source\":\"upload\"}'")]
+  threadkeep files write 4e36 /notes/plan.md plan.md    from a file here
+  date | threadkeep files write 4e36 /log.txt           from stdin
+  threadkeep files write 4e36 /a.bin a.bin --mime-type application/x-thing --metadata '{\"source\":\"upload\"}'")]
 pub(crate) struct WriteFile {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
@@ -174,9 +174,9 @@ impl State {
 With --json, prints {file, text}: what the file is, and what it says if that is text.
 
 Examples:
-  threadkeep read-file 4e36 /notes/plan.md
-  threadkeep read-file 4e36 /logo.png -o logo.png
-  threadkeep read-file 4e36 /notes/plan.md --as-of 12")]
+  threadkeep files read 4e36 /notes/plan.md
+  threadkeep files read 4e36 /logo.png -o logo.png
+  threadkeep files read 4e36 /notes/plan.md --as-of 12")]
 pub(crate) struct ReadFile {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

@@ -15,11 +15,11 @@ plain! {
     /// Make a thread that goes on from a summary of this one; print its id
     #[command(after_help = "\
 The new thread begins with the summary (as info) and the goal (as user). Without --summary it is the one that \
-`threadkeep summary` shows.
+`threadkeep thread summary` shows.
 
 Examples:
-  threadkeep handoff 4e36 \"Write the tests\"
-  threadkeep handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
+  threadkeep thread handoff 4e36 \"Write the tests\"
+  threadkeep thread handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
     Handoff: Handoff under Change {
         /// What the new thread is for
         goal: String,

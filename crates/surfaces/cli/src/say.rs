@@ -180,7 +180,7 @@ impl Keys {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  threadkeep append-event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
+  threadkeep messages event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
 pub(crate) struct AppendEvent {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

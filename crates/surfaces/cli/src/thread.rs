@@ -18,8 +18,8 @@ pub(crate) const TITLE_SHOWN_MAX: usize = 48;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep create \"My first thread\"
-  T=$(threadkeep create \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
+  threadkeep new \"My first thread\"
+  T=$(threadkeep new \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
 pub(crate) struct Create {
     /// A name for people
     title: Option<String>,
@@ -70,9 +70,9 @@ impl Create {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep update 4e36 --title \"A better title\"
-  threadkeep update 4e36 --archived true
-  threadkeep update 4e36 --set maxTokens=2000 --clear draft")]
+  threadkeep thread update 4e36 --title \"A better title\"
+  threadkeep thread update 4e36 --archived true
+  threadkeep thread update 4e36 --set maxTokens=2000 --clear draft")]
 pub(crate) struct Update {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

@@ -23,7 +23,7 @@ struct IfValue {
     /// Only if the value is at this version; 0: only if there is none
     #[arg(long, value_name = "VERSION")]
     if_version: Option<Version>,
-    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
     writer: Option<u64>,
 }
@@ -38,8 +38,8 @@ impl IfValue {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep set-value 4e36 settings '{\"theme\":\"dark\"}'
-  threadkeep set-value 4e36 counter 2 --if-version 7    only if nobody changed it since version 7")]
+  threadkeep kv set 4e36 settings '{\"theme\":\"dark\"}'
+  threadkeep kv set 4e36 counter 2 --if-version 7    only if nobody changed it since version 7")]
 pub(crate) struct SetValue {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,

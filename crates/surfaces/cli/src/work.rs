@@ -29,9 +29,9 @@ were left without a result are closed. With --json it prints {executionId, versi
 messages is the conversation as a model is given it, and injections what others put before whoever works on it.
 
 Examples:
-  RUN=$(threadkeep begin 4e36)
-  threadkeep step 4e36 $RUN \"I am looking into it.\" --role assistant
-  threadkeep end 4e36 $RUN")]
+  RUN=$(threadkeep run start 4e36)
+  threadkeep run step 4e36 $RUN \"I am looking into it.\" --role assistant
+  threadkeep run end 4e36 $RUN")]
     Begin: Begin under Change {
         /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
         #[arg(long, value_name = "TIME", value_parser = |text: &str| duration(text).map(milliseconds))]
@@ -82,9 +82,9 @@ impl Step {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep end 4e36 $RUN \"Done: the tests pass.\" --role assistant
-  threadkeep end 4e36 $RUN --status failed
-  threadkeep end 4e36 --cancel                 stop whoever is working on it")]
+  threadkeep run end 4e36 $RUN \"Done: the tests pass.\" --role assistant
+  threadkeep run end 4e36 $RUN --status failed
+  threadkeep run end 4e36 --cancel                 stop whoever is working on it")]
 pub(crate) struct End {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
@@ -122,18 +122,18 @@ impl End {
     }
 }
 
-/// Queue a message until an execution takes it up; without a message, list what waits
+/// Queue a message; the next step of a run delivers it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-At most 5 messages wait on a thread; silent ones have a bound of their own. They are delivered in order when an execution \
-begins or goes a step further, and keep their id and number.
+A thread queues at most 5 messages; silent ones have a limit of their own. A run delivers them in order when it starts or \
+takes a step. They keep their id and number.
 
 Examples:
-  threadkeep queue 4e36 \"Use tabs, please.\"
-  threadkeep queue 4e36                          what waits
-  threadkeep edit-queued 4e36 queued-… \"Use spaces, please.\"
-  threadkeep remove-queued 4e36 queued-…")]
-pub(crate) struct Queue {
+  threadkeep queue add 4e36 \"Use tabs, please.\"
+  threadkeep queue list 4e36
+  threadkeep queue edit 4e36 queued-… \"Use spaces, please.\"
+  threadkeep queue remove 4e36 queued-…")]
+pub(crate) struct AddQueued {
     /// The thread: its id, its short id, or the beginning of either
     thread: String,
     #[command(flatten)]
@@ -142,13 +142,9 @@ pub(crate) struct Queue {
     conditions: Conditions,
 }
 
-impl Queue {
+impl AddQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        if self.message.is_empty() {
-            let waiting = context.client.call(thread, calls::ListQueue {}).await?;
-            return list(context, &waiting.items);
-        }
         let (message, at) = (self.message.read()?, self.conditions.at(thread));
         let queued = if message.files.is_empty() {
             context.client.call(at, calls::Queue { message }).await?
@@ -183,7 +179,12 @@ impl EditQueued {
 }
 
 plain! {
-    /// Withdraw a message that waits
+    /// List the queued messages, in the order of their delivery
+    ListQueued: ListQueue under Read {} => (context, _, _, waiting) {
+        list(context, &waiting.items)
+    }
+
+    /// Withdraw a queued message
     RemoveQueued: RemoveQueued under Change {
         /// The message that waits: queued-…
         item: QueuedId,
