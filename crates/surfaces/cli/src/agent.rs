@@ -45,7 +45,7 @@ Examples:
   threadkeep thread skill 4e36 pdf --arguments '{\"pages\":\"1-3\"}'
   threadkeep thread skill 4e36                          which skills are active")]
 pub(crate) struct Skill {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The skill
     name: Option<String>,
@@ -87,7 +87,7 @@ Examples:
   threadkeep subagents notify $CHILD \"Half of it is fine.\"
   threadkeep subagents list 4e36")]
 pub(crate) struct Subagent {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The name of the subagent
     name: String,
@@ -178,7 +178,7 @@ Examples:
   threadkeep subagents notify 4e36 \"Half of it is fine.\"
   threadkeep subagents notify 4e36 \"Done.\" --attach /report.md --attach /figures/growth.png")]
 pub(crate) struct NotifyParent {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// What to tell
     content: String,

@@ -11,6 +11,7 @@ use crate::context::{Conditions, Context};
 use crate::duration::duration;
 use crate::exclusive::unless_interrupted;
 use crate::failure::Failure;
+use crate::naming;
 use crate::plain::{Face, Line, plain, words};
 use crate::text::{brief, moment, visible};
 
@@ -29,7 +30,7 @@ Examples:
   threadkeep approvals list
   threadkeep approvals approve ID")]
 pub(crate) struct Request {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The authority, such as code_edit; several with commas
     #[arg(value_name = "CAPABILITY", value_delimiter = ',', required = true)]
@@ -48,7 +49,7 @@ Examples:
   threadkeep approvals delegations 4e36
   threadkeep approvals revoke ID")]
 pub(crate) struct Delegate {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The authority, such as code_edit; several with commas
     #[arg(value_name = "CAPABILITY", value_delimiter = ',', required = true)]
@@ -64,7 +65,7 @@ pub(crate) struct Delegate {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("direction").required(true).multiple(false))]
 pub(crate) struct Transfer {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Ask for this authority; several with commas
     #[arg(long, value_name = "CAPABILITY", value_delimiter = ',', group = "direction")]
@@ -167,7 +168,7 @@ Examples:
 pub(crate) struct Approvals {
     /// This one alone
     #[arg(value_name = "ID")]
-    id: Option<Uuid>,
+    id: Option<String>,
     /// Those that stand like this
     #[arg(long, default_value = "pending", conflicts_with = "id", value_parser = words::<ListedState>(&[
         ("pending", "Nobody answered yet"),
@@ -190,8 +191,9 @@ pub(crate) struct Approvals {
 
 impl Approvals {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        if let Some(id) = self.id {
-            return context.client.call(At::none(), calls::GetApproval { approval: id }).await?.print(context);
+        if let Some(id) = &self.id {
+            let approval = naming::approval(&context.client, id).await?;
+            return context.client.call(At::none(), calls::GetApproval { approval }).await?.print(context);
         }
         let thread_id = match &self.thread {
             Some(thread) => Some(context.thread(thread).await?.id.into()),
@@ -232,8 +234,8 @@ pub(crate) struct Revoke {
 
 #[derive(Debug, Args)]
 struct Answer {
-    /// The approval, by its id
-    id: Uuid,
+    /// The approval: its id, the beginning of it, or @last
+    id: String,
     /// Why
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -243,7 +245,8 @@ struct Answer {
 
 impl Approve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Answer { id: approval, reason, conditions } = self.answer;
+        let Answer { id, reason, conditions } = self.answer;
+        let approval = naming::approval(&context.client, &id).await?;
         let approve = context.client.call(conditions.at(At::none()), calls::Approve { approval, reason });
         // A merge that waits for it may be checked first.
         unless_interrupted(approve).await?.print(context)
@@ -252,7 +255,8 @@ impl Approve {
 
 impl Deny {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Answer { id: approval, reason, conditions } = self.answer;
+        let Answer { id, reason, conditions } = self.answer;
+        let approval = naming::approval(&context.client, &id).await?;
         context.client.call(conditions.at(At::none()), calls::Deny { approval, reason }).await?.print(context)
     }
 }
@@ -260,6 +264,7 @@ impl Deny {
 impl Revoke {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Answer { id, reason, conditions } = self.answer;
+        let id: Uuid = naming::approval(&context.client, &id).await?;
         let at = conditions.at(At::none());
         let delegation = calls::RevokeDelegation { delegation: id, reason: reason.clone() };
         match context.client.call(at.clone(), delegation).await {

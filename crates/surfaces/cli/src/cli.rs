@@ -32,27 +32,33 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 struct Global {
-    /// The store: sqlite:PATH, a path, postgres://USER@HOST/DATABASE (with the password in PGPASSWORD), or memory:
-    /// [default: sqlite:./threadkeep-data/threadkeep.db]
-    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
-    store: Option<String>,
-    /// The folder of the store, which is then threadkeep.db in it; a server that runs on it is used instead
-    #[arg(long = "data", global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
-    data_folder: Option<PathBuf>,
-    /// A server, such as https://keep.example, instead of a store; its key is in THREADKEEP_KEY, never on the command line
-    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true)]
-    server: Option<String>,
-    /// The file with settings; see threadkeep config [default: ./threadkeep.toml if it is there]
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Who acts, for the log; by a server, with a key of scope admin [default: local, or whom the key names]
-    #[arg(long, global = true, value_name = "NAME")]
+    /// A store: a path, sqlite:PATH, postgres://USER@HOST/DATABASE (password in PGPASSWORD), or memory:
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true, hide_short_help = true)]
+    store: Option<String>,
+    /// The data folder; its store is threadkeep.db in it [default: ./threadkeep-data]
+    #[arg(
+        long = "data",
+        global = true,
+        value_name = "DIR",
+        env = "THREADKEEP_DATA",
+        hide_env = true,
+        hide_short_help = true
+    )]
+    data_folder: Option<PathBuf>,
+    /// A server, such as https://keep.example; its key is in THREADKEEP_KEY
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true, hide_short_help = true)]
+    server: Option<String>,
+    /// A file with settings; see threadkeep config [default: ./threadkeep.toml]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// The actor's name in the log; on a server it needs an admin key [default: local, or the key's name]
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     actor: Option<String>,
-    /// The actor is an agent, not a person
-    #[arg(long, global = true)]
+    /// The actor is an agent
+    #[arg(long, global = true, hide_short_help = true)]
     agent: bool,
 }
 

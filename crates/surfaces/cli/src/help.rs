@@ -79,7 +79,7 @@ pub(crate) fn grouped(commands: Command, arguments: &[OsString]) -> Command {
     let groups = groups(width());
     let usage = "{about}\n{usage-heading} threadkeep COMMAND [OPTIONS]";
     commands.help_template(match is_long {
-        true => format!("{usage}\n\n{groups}{MORE}\n\n{{options}}\n\n{LONG}"),
+        true => format!("{usage}\n\n{groups}{MORE}\n\nOptions of every command:\n{{options}}\n\n{LONG}"),
         false => format!("{usage}\n\n{groups}{MORE}"),
     })
 }

@@ -25,7 +25,7 @@ Examples:
   threadkeep run injections 4e36                     what waits
   threadkeep run ack 4e36 5928a90d-…                 take it up by hand")]
 pub(crate) struct Inject {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// What it says; - reads stdin
     #[arg(required_unless_present = "content", conflicts_with = "content")]

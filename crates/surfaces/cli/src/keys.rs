@@ -7,6 +7,7 @@ use threadkeep_calls::{At, ErrorCode, Problem, Status};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::naming;
 use crate::plain::all;
 use crate::text::visible;
 
@@ -82,13 +83,14 @@ impl List {
 /// Revoke a key for good
 #[derive(Debug, Args)]
 pub(crate) struct Revoke {
-    /// Its id, as the list shows it
+    /// Its id, the beginning of it, or @last
     id: String,
 }
 
 impl Revoke {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let done = context.client.call(At::none(), calls::RevokeKey { key: self.id.clone() }).await?;
+        let key = naming::key(&context.client, &self.id).await?;
+        let done = context.client.call(At::none(), calls::RevokeKey { key: key.clone() }).await?;
         if !done.revoked {
             let detail = "there is no such key, or it was revoked already";
             let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);
@@ -97,6 +99,6 @@ impl Revoke {
         if context.json {
             return context.out.json(&done);
         }
-        context.out.line(format!("revoked {}", visible(&self.id)))
+        context.out.line(format!("revoked {}", visible(&key)))
     }
 }

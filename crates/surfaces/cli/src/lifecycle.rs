@@ -25,7 +25,7 @@ Examples:
   threadkeep thread done 4e36
   threadkeep thread lifecycle 4e36 archive")]
 pub(crate) struct Lifecycle {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// done, cancel, suspend, resume or archive
     action: LifecycleAction,
@@ -56,7 +56,7 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Args)]
 struct Short {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     how: How,

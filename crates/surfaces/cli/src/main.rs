@@ -38,6 +38,7 @@ mod list;
 mod many;
 mod merge;
 mod message;
+mod naming;
 mod out;
 mod owner;
 mod place;

@@ -24,7 +24,7 @@ Examples:
   threadkeep thread reference 4e36 77ab --binding live --scope messages
   threadkeep thread read-reference ID")]
 pub(crate) struct Reference {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The thread that is read, in the same spellings
     target: String,
@@ -245,7 +245,7 @@ impl Observe {
 /// List what a thread is told of others
 #[derive(Debug, Args)]
 pub(crate) struct Observers {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// This one alone
     #[arg(value_name = "ID")]

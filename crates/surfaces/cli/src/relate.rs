@@ -42,7 +42,7 @@ Examples:
 /// Record that a thread names another one; both show it
 #[derive(Debug, Args)]
 pub(crate) struct Mention {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The thread that is named, in the same spellings
     target: String,

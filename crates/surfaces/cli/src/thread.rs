@@ -74,7 +74,7 @@ Examples:
   threadkeep thread update 4e36 --archived true
   threadkeep thread update 4e36 --set maxTokens=2000 --clear draft")]
 pub(crate) struct Update {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// A name for people
     #[arg(long)]
@@ -122,7 +122,7 @@ impl Update {
 /// Delete a thread for good; forks of it keep what they share
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     conditions: Conditions,

@@ -23,7 +23,7 @@ Examples:
   threadkeep files list 4e36 /src --recursive   everything below /src, by path
   threadkeep files list 4e36 --as-of 12 --json")]
 pub(crate) struct Files {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The directory
     #[arg(default_value = "/")]
@@ -102,7 +102,7 @@ Examples:
   threadkeep files find 4e36 '**/*.rs'
   threadkeep files find 4e36 '/docs/*.{md,txt}'")]
 pub(crate) struct Find {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The glob
     glob: String,
@@ -146,7 +146,7 @@ Examples:
   threadkeep files grep 4e36 TODO
   threadkeep files grep 4e36 'fn \\w+_test' --regex --glob '**/*.rs'")]
 pub(crate) struct Grep {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The text
     pattern: String,
@@ -197,7 +197,7 @@ impl Grep {
 /// Show who wrote a file when, the newest version first
 #[derive(Debug, Args)]
 pub(crate) struct FileVersions {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,
@@ -237,7 +237,7 @@ Examples:
   threadkeep files diff 4e36 /notes/plan.md --from 12            since version 12
   threadkeep files diff 4e36 /notes/plan.md --from 12 --to 15")]
 pub(crate) struct FileDiff {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,

@@ -36,7 +36,7 @@ The patches are against the thread's JSON with `messages` as an array. The first
 they begin: `threadkeep show 4e36 --as-of VERSION --all --include-silent --json` is what they change.
 Ends on Ctrl-C, and when the thread is deleted.")]
 pub(crate) struct Watch {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Every change as a JSON Patch, instead of the thread as it is now and then
     #[arg(long)]

@@ -45,7 +45,7 @@ plain! {
 /// Take the lock, and print its token for --writer
 #[derive(Debug, Args)]
 pub(crate) struct Take {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// How long the lock lasts unless it is renewed, such as 500ms, 30s, 5m or 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -76,7 +76,7 @@ impl Take {
 /// Let the lock last longer: --ttl from now on
 #[derive(Debug, Args)]
 pub(crate) struct Renew {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The token that take printed
     #[arg(long)]
@@ -98,7 +98,7 @@ impl Renew {
 /// Release the lock
 #[derive(Debug, Args)]
 pub(crate) struct Release {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The token that take printed
     #[arg(long)]
