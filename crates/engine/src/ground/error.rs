@@ -454,18 +454,18 @@ impl Error {
         match self {
             Self::WriterHeld { .. } => Some("wait until the lease ends; meanwhile you can fork the thread"),
             Self::ApprovalRequired { .. } => {
-                Some("wait for the answer, then try again; `threadkeep approve ID` gives it")
+                Some("wait for the answer, then try again; `threadkeep approvals approve ID` gives it")
             }
-            Self::CopyDiffers { .. } => {
-                Some("copy into an empty store, and let nobody write to it meanwhile; `threadkeep doctor` finds damage")
-            }
+            Self::CopyDiffers { .. } => Some(
+                "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
+            ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
             }
             Self::Store(StoreError::Newer { .. }) => Some("use the program version that wrote it, or a newer one"),
-            Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep doctor`"),
+            Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep store doctor`"),
             _ => None,
         }
     }

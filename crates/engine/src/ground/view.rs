@@ -289,7 +289,9 @@ impl Engine {
         let base = self.base(view, root).await?;
         let items = slot(base.position, &self.changes(view, root..root + 1).await?);
         if at >= items.len() {
-            return Err(StoreError::corrupt(format!("message {index} is miscounted; run `threadkeep doctor`")).into());
+            return Err(
+                StoreError::corrupt(format!("message {index} is miscounted; run `threadkeep store doctor`")).into()
+            );
         }
         Ok(Located { root, base, items, at })
     }

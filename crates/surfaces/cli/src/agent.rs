@@ -42,10 +42,10 @@ plain! {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep skill 4e36 pdf --arguments '{\"pages\":\"1-3\"}'
-  threadkeep skill 4e36                          which skills are active")]
+  threadkeep thread skill 4e36 pdf --arguments '{\"pages\":\"1-3\"}'
+  threadkeep thread skill 4e36                          which skills are active")]
 pub(crate) struct Skill {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The skill
     name: Option<String>,
@@ -81,13 +81,13 @@ The new thread inherits neither messages nor values, and is deleted with this on
 /attachments/NAME there, or /attachments/NAME-2 where that name is taken.
 
 Examples:
-  CHILD=$(threadkeep subagent 4e36 reviewer --description \"Reads the change\" --message \"Please review it.\")
-  threadkeep subagent 4e36 reviewer --message \"Please review it.\" --attach /src/main.rs
-  threadkeep status $CHILD running
-  threadkeep notify-parent $CHILD \"Half of it is fine.\"
-  threadkeep children 4e36")]
+  CHILD=$(threadkeep subagents start 4e36 reviewer --description \"Reads the change\" --message \"Please review it.\")
+  threadkeep subagents start 4e36 reviewer --message \"Please review it.\" --attach /src/main.rs
+  threadkeep subagents status $CHILD running
+  threadkeep subagents notify $CHILD \"Half of it is fine.\"
+  threadkeep subagents list 4e36")]
 pub(crate) struct Subagent {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The name of the subagent
     name: String,
@@ -175,10 +175,10 @@ impl Line for Child {
 A file that is attached is /attachments/NAME there, or /attachments/NAME-2 where that name is taken.
 
 Examples:
-  threadkeep notify-parent 4e36 \"Half of it is fine.\"
-  threadkeep notify-parent 4e36 \"Done.\" --attach /report.md --attach /figures/growth.png")]
+  threadkeep subagents notify 4e36 \"Half of it is fine.\"
+  threadkeep subagents notify 4e36 \"Done.\" --attach /report.md --attach /figures/growth.png")]
 pub(crate) struct NotifyParent {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// What to tell
     content: String,

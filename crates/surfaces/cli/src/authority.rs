@@ -1,9 +1,9 @@
-//! Authority: `transfer`, `approvals`, `approve`, `deny`, `revoke`, `delegations`.
+//! `approvals`: authority that agents ask for, and that people give, refuse or take back.
 
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use threadkeep::{Capability, Fallback, Uuid};
+use threadkeep::{Capability, Fallback, Invalid, Uuid};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ErrorCode, ListedState};
 
@@ -11,50 +11,86 @@ use crate::context::{Conditions, Context};
 use crate::duration::duration;
 use crate::exclusive::unless_interrupted;
 use crate::failure::Failure;
+use crate::naming;
 use crate::plain::{Face, Line, plain, words};
 use crate::text::{brief, moment, visible};
 
 /// Characters of a reason.
 const REASON_SHOWN_MAX: usize = 60;
 
-/// Ask to be allowed something, or let agents do something without asking; print the id of the approval or the delegation
+/// Ask for authority on a thread; print the id of the approval
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("direction").required(true).multiple(false), after_help = "\
-What agents may do: read, search, analyze and test_run need no authority; code_edit, delete_file, execute_command, \
-approve_merge, deploy, delete_thread, publish (visibility and owner), set_env and tool:NAME do, by whichever command the \
-effect is reached. An agent that needs authority is refused with approval_required until a human \
-approves, or unless a human delegated it.
+#[command(after_help = "\
+An agent needs no authority to read, search, analyze and test_run. It needs authority for code_edit, delete_file, \
+execute_command, approve_merge, deploy, delete_thread, publish (visibility and owner), set_env and tool:NAME, by whichever \
+command it reaches the effect. Without it, the answer is approval_required until a human approves or delegates.
 
 Examples:
-  threadkeep transfer 4e36 --request-approval delete_file --reason \"it is old\" --timeout 10m --fallback skip --agent
-  threadkeep transfer 4e36 --delegate code_edit,test_run --to coder --timeout P1D
-  threadkeep approvals && threadkeep approve ID")]
-pub(crate) struct Transfer {
-    /// The thread: its id, its short id, or the beginning of either
+  threadkeep approvals request 4e36 delete_file --reason \"it is old\" --timeout 10m --fallback skip --agent
+  threadkeep approvals list
+  threadkeep approvals approve ID")]
+pub(crate) struct Request {
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Ask for this; several with commas
+    /// The authority, such as code_edit; several with commas
+    #[arg(value_name = "CAPABILITY", value_delimiter = ',', required = true)]
+    capabilities: Vec<Capability>,
+    #[command(flatten)]
+    terms: Terms,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+/// Give agents authority on a thread, so that they need not ask; print the id of the delegation
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadkeep approvals delegate 4e36 code_edit,test_run --to coder --timeout P1D
+  threadkeep approvals delegations 4e36
+  threadkeep approvals revoke ID")]
+pub(crate) struct Delegate {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The authority, such as code_edit; several with commas
+    #[arg(value_name = "CAPABILITY", value_delimiter = ',', required = true)]
+    capabilities: Vec<Capability>,
+    /// The agent, by its name [default: every agent]
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    #[command(flatten)]
+    terms: Terms,
+}
+
+/// The older form of `request` and `delegate`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("direction").required(true).multiple(false))]
+pub(crate) struct Transfer {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// Ask for this authority; several with commas
     #[arg(long, value_name = "CAPABILITY", value_delimiter = ',', group = "direction")]
     request_approval: Vec<Capability>,
-    /// Let agents do this; several with commas
+    /// Give agents this authority; several with commas
     #[arg(long, value_name = "CAPABILITY", value_delimiter = ',', group = "direction")]
     delegate: Vec<Capability>,
     /// For a delegation, the agent, by its name [default: every agent]
     #[arg(long, value_name = "NAME", conflicts_with = "request_approval")]
     to: Option<String>,
-    /// What for
+    #[command(flatten)]
+    terms: Terms,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+#[derive(Debug, Args)]
+struct Terms {
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// How long to wait for an answer, or how long a delegation holds: 30s, 10m, 2h, or ISO 8601 such as P1D
     /// [default: without end]
     #[arg(long, value_name = "TIME", value_parser = timeout)]
     timeout: Option<Duration>,
-    /// What happens when nobody answers in time [default: block]
-    #[arg(long, conflicts_with = "delegate", value_parser = words::<Fallback>(&[
-        ("skip", "It is denied, and work goes on without it"),
-        ("block", "It stays pending"),
-        ("auto_approve", "It is approved if a delegation covers it"),
-    ]))]
-    fallback: Option<Fallback>,
     /// It cannot be revoked later
     #[arg(long)]
     for_good: bool,
@@ -62,23 +98,57 @@ pub(crate) struct Transfer {
     conditions: Conditions,
 }
 
+#[derive(Debug, Args)]
+struct Waiting {
+    /// What happens without an answer in time [default: block]
+    #[arg(long, value_parser = words::<Fallback>(&[
+        ("skip", "It is denied, and work goes on without it"),
+        ("block", "It stays pending"),
+        ("auto_approve", "It is approved if a delegation covers it"),
+    ]))]
+    fallback: Option<Fallback>,
+}
+
 /// A length of time, as people or ISO 8601 write it.
-fn timeout(text: &str) -> Result<Duration, threadkeep::Invalid> {
+fn timeout(text: &str) -> Result<Duration, Invalid> {
     if text.starts_with('P') { threadkeep::model::parse_duration("timeout", text) } else { duration(text) }
+}
+
+impl Request {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let transfer = calls::Transfer::request_approval(self.capabilities);
+        self.terms
+            .carry_out(context, &self.thread, calls::Transfer { fallback: self.waiting.fallback, ..transfer })
+            .await
+    }
+}
+
+impl Delegate {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let transfer = calls::Transfer { to: self.to, ..calls::Transfer::delegate(self.capabilities) };
+        self.terms.carry_out(context, &self.thread, transfer).await
+    }
 }
 
 impl Transfer {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let thread = context.thread(&self.thread).await?.id;
-        let transfer = if self.delegate.is_empty() {
-            calls::Transfer::request_approval(self.request_approval)
-        } else {
-            calls::Transfer::delegate(self.delegate)
-        };
-        let can_revoke = self.for_good.then_some(false);
-        let Self { to, reason, timeout, fallback, .. } = self;
-        let transfer = calls::Transfer { to, reason, timeout, fallback, can_revoke, ..transfer };
-        let made = context.client.call(self.conditions.at(thread), transfer).await?;
+        let Self { thread, request_approval, delegate, to, terms, waiting } = self;
+        if delegate.is_empty() {
+            return Request { thread, capabilities: request_approval, terms, waiting }.run(context).await;
+        }
+        if waiting.fallback.is_some() {
+            return Err(Invalid::parameter("fallback", "a delegation waits for no answer").into());
+        }
+        Delegate { thread, capabilities: delegate, to, terms }.run(context).await
+    }
+}
+
+impl Terms {
+    async fn carry_out(self, context: &mut Context, thread: &str, transfer: calls::Transfer) -> Result<(), Failure> {
+        let thread = context.thread(thread).await?.id;
+        let Self { reason, timeout, for_good, conditions } = self;
+        let transfer = calls::Transfer { reason, timeout, can_revoke: for_good.then_some(false), ..transfer };
+        let made = context.client.call(conditions.at(thread), transfer).await?;
         if context.json {
             return context.out.json(&made);
         }
@@ -93,12 +163,12 @@ impl Transfer {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep approvals
-  threadkeep approvals --state all --thread 4e36")]
+  threadkeep approvals list
+  threadkeep approvals list --state all --thread 4e36")]
 pub(crate) struct Approvals {
     /// This one alone
     #[arg(value_name = "ID")]
-    id: Option<Uuid>,
+    id: Option<String>,
     /// Those that stand like this
     #[arg(long, default_value = "pending", conflicts_with = "id", value_parser = words::<ListedState>(&[
         ("pending", "Nobody answered yet"),
@@ -121,8 +191,9 @@ pub(crate) struct Approvals {
 
 impl Approvals {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        if let Some(id) = self.id {
-            return context.client.call(At::none(), calls::GetApproval { approval: id }).await?.print(context);
+        if let Some(id) = &self.id {
+            let approval = naming::approval(&context.client, id).await?;
+            return context.client.call(At::none(), calls::GetApproval { approval }).await?.print(context);
         }
         let thread_id = match &self.thread {
             Some(thread) => Some(context.thread(thread).await?.id.into()),
@@ -163,8 +234,8 @@ pub(crate) struct Revoke {
 
 #[derive(Debug, Args)]
 struct Answer {
-    /// The approval, by its id
-    id: Uuid,
+    /// The approval: its id, the beginning of it, or @last
+    id: String,
     /// Why
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -174,7 +245,8 @@ struct Answer {
 
 impl Approve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Answer { id: approval, reason, conditions } = self.answer;
+        let Answer { id, reason, conditions } = self.answer;
+        let approval = naming::approval(&context.client, &id).await?;
         let approve = context.client.call(conditions.at(At::none()), calls::Approve { approval, reason });
         // A merge that waits for it may be checked first.
         unless_interrupted(approve).await?.print(context)
@@ -183,7 +255,8 @@ impl Approve {
 
 impl Deny {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Answer { id: approval, reason, conditions } = self.answer;
+        let Answer { id, reason, conditions } = self.answer;
+        let approval = naming::approval(&context.client, &id).await?;
         context.client.call(conditions.at(At::none()), calls::Deny { approval, reason }).await?.print(context)
     }
 }
@@ -191,6 +264,7 @@ impl Deny {
 impl Revoke {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Answer { id, reason, conditions } = self.answer;
+        let id: Uuid = naming::approval(&context.client, &id).await?;
         let at = conditions.at(At::none());
         let delegation = calls::RevokeDelegation { delegation: id, reason: reason.clone() };
         match context.client.call(at.clone(), delegation).await {

@@ -19,9 +19,9 @@ use crate::transfer::whole_file;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep backup today.db                         verified before it gets its name
-  threadkeep --store sqlite:today.db list            a backup is a store, and can be looked into
-  THREADKEEP_KEY=… threadkeep --server https://keep.example backup today.db
+  threadkeep store backup today.db                         verified before it gets its name
+  threadkeep --store sqlite:today.db ls            a backup is a store, and can be looked into
+  THREADKEEP_KEY=… threadkeep --server https://keep.example store backup today.db
 
 It holds the threads of all accounts, what was deleted, keys (their hashes) and projects. It does not hold leases and
 idempotency keys.")]
@@ -69,8 +69,8 @@ async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure>
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep --data ./elsewhere restore today.db
-  threadkeep --store postgres://ann@db.example/work restore today.db
+  threadkeep --data ./elsewhere store restore today.db
+  threadkeep --store postgres://ann@db.example/work store restore today.db
 
 The file is only read, and may have been written by an older version. A restore that was broken off goes on where it stopped
 when it is run again.")]

@@ -19,7 +19,7 @@ Examples:
   threadkeep fork 4e36 --message-index 3    after its fourth message
   threadkeep fork 4e36 --version 12         as it was at version 12")]
 pub(crate) struct Fork {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// After the message with this index, counted from 0
     #[arg(long, value_name = "N", group = "point")]
@@ -59,11 +59,11 @@ What it inherits is a snapshot: both threads go their own ways from then on. The
 are copied), files:GLOB, kv:PREFIX, env (the workspace it began in) and skills.
 
 Examples:
-  threadkeep spawn 4e36 \"Fix the flaky test\" --inherit full
-  threadkeep spawn 4e36 \"Ask the others\" --inherit partial --inherit-scope messages:last=20 --inherit-scope skills
-  threadkeep spawn 4e36 \"Begin anew\" --inherit none")]
+  threadkeep thread spawn 4e36 \"Fix the flaky test\" --inherit full
+  threadkeep thread spawn 4e36 \"Ask the others\" --inherit partial --inherit-scope messages:last=20 --inherit-scope skills
+  threadkeep thread spawn 4e36 \"Begin anew\" --inherit none")]
 pub(crate) struct Spawn {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// What the new thread is for
     intent: String,
@@ -114,7 +114,7 @@ Examples:
   threadkeep rollback 4e36 --artifact-version /notes/plan.md@12    one file only
   threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
 pub(crate) struct Rollback {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// To this version
     #[arg(long, visible_alias = "version", value_name = "VERSION", group = "to")]
@@ -170,7 +170,7 @@ fn artifact_version(text: &str) -> Result<calls::ArtifactVersion, Invalid> {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("from").required(true).multiple(false))]
 pub(crate) struct Truncate {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// From the message with this index on, counted from 0
     #[arg(long, value_name = "N", group = "from")]

@@ -1,4 +1,4 @@
-//! The list of commands, and the way from arguments to an exit code.
+//! The flags of every command, and the way from arguments to an exit code.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -7,41 +7,21 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
+use crate::commands::Command;
 use crate::config::{File, Unflagged};
 use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
-use crate::{
-    agent, authority, backup, branch, call, config, copy, demo, emit, events, files, follow, health, inject, keys,
-    lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
-    tree, tree_files, upkeep, values, watch, work, writer,
-};
-
-const EXAMPLES: &str = "\
-Examples:
-  threadkeep create \"My first thread\"      make a thread, and a store if there is none
-  threadkeep say 4e36 \"Hello!\"             add a message; 4e36 is the beginning of the thread's short id
-  threadkeep show 4e36                     read the conversation
-  threadkeep search \"signing keys\"         find conversations by what they say
-  threadkeep fork 4e36 --message-index 0   go another way after the first message
-  threadkeep tail 4e36                     follow what happens, also in other processes
-  threadkeep serve                         serve threads over HTTP, with streams
-
-Which threads: those of --server URL, by the key in THREADKEEP_KEY. Else, if a server runs on the data folder, its own: \
-it is found by server.json there, which also holds a key. Else, and always with --store, the store is opened here; several \
-commands, and a server, may use one store at once.
-
-Exit codes: 0 done, 1 something is broken, 2 wrong input, 3 not found, 4 not allowed, 5 conflict, 6 the server or the store \
-cannot do it now.";
+use crate::{help, spelling};
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
-#[command(name = "threadkeep", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "threadkeep", version, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
@@ -50,219 +30,44 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
-    /// The store: sqlite:PATH, a path, postgres://USER@HOST/DATABASE (with the password in PGPASSWORD), or memory:
-    /// [default: sqlite:./threadkeep-data/threadkeep.db]
-    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true)]
-    store: Option<String>,
-    /// The folder of the store, which is then threadkeep.db in it; a server that runs on it is used instead
-    #[arg(long = "data", global = true, value_name = "DIR", env = "THREADKEEP_DATA", hide_env = true)]
-    data_folder: Option<PathBuf>,
-    /// A server, such as https://keep.example, instead of a store; its key is in THREADKEEP_KEY, never on the command line
-    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true)]
-    server: Option<String>,
-    /// The file with settings; see threadkeep config [default: ./threadkeep.toml if it is there]
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Who acts, for the log; by a server, with a key of scope admin [default: local, or whom the key names]
-    #[arg(long, global = true, value_name = "NAME")]
+    /// A store: a path, sqlite:PATH, postgres://USER@HOST/DATABASE (password in PGPASSWORD), or memory:
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true, hide_short_help = true)]
+    store: Option<String>,
+    /// The data folder; its store is threadkeep.db in it [default: ./threadkeep-data]
+    #[arg(
+        long = "data",
+        global = true,
+        value_name = "DIR",
+        env = "THREADKEEP_DATA",
+        hide_env = true,
+        hide_short_help = true
+    )]
+    data_folder: Option<PathBuf>,
+    /// A server, such as https://keep.example; its key is in THREADKEEP_KEY
+    #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true, hide_short_help = true)]
+    server: Option<String>,
+    /// A file with settings; see threadkeep config [default: ./threadkeep.toml]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// The actor's name in the log; on a server it needs an admin key [default: local, or the key's name]
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     actor: Option<String>,
-    /// The actor is an agent, not a person
-    #[arg(long, global = true)]
+    /// The actor is an agent
+    #[arg(long, global = true, hide_short_help = true)]
     agent: bool,
-}
-
-/// Makes the list of commands, and the way from each to its code.
-macro_rules! commands {
-    ({ $($(#[$meta:meta])* $name:ident($type:ty),)* } { $($free:ident($free_type:ty),)* }) => {
-        /// Every command, in the order of the help.
-        #[derive(Debug, Subcommand)]
-        enum Command {
-            $($(#[$meta])* $name($type),)*
-            $($free($free_type),)*
-        }
-
-        impl Command {
-            async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
-                match self {
-                    $(Self::$name(command) => command.run(context).await.map(Exit::code),)*
-                    // These need no store, and were carried out before one was looked for.
-                    $(Self::$free(_) => Ok(ExitCode::SUCCESS),)*
-                }
-            }
-        }
-    };
-}
-
-/// How a command that was carried out ends.
-trait Exit {
-    fn code(self) -> ExitCode;
-}
-
-impl Exit for () {
-    fn code(self) -> ExitCode {
-        ExitCode::SUCCESS
-    }
-}
-
-impl Exit for ExitCode {
-    fn code(self) -> ExitCode {
-        self
-    }
-}
-
-commands! {
-    {
-        #[command(visible_alias = "new")]
-        Create(thread::Create),
-        #[command(visible_alias = "ls")]
-        List(list::List),
-        Search(search::Search),
-        Show(show::Show),
-        #[command(visible_alias = "say")]
-        Append(say::Append),
-        AppendEvent(say::AppendEvent),
-        Insert(say::Insert),
-        Edit(message::Edit),
-        DeleteMessage(message::DeleteMessage),
-        Update(thread::Update),
-        Fork(branch::Fork),
-        Handoff(relate::Handoff),
-        Spawn(branch::Spawn),
-        Mention(relate::Mention),
-        Rollback(branch::Rollback),
-        Checkpoint(branch::Checkpoint),
-        Checkpoints(branch::Checkpoints),
-        Truncate(branch::Truncate),
-        Archive(agent::Archive),
-        Unarchive(agent::Unarchive),
-        Lifecycle(lifecycle::Lifecycle),
-        Done(lifecycle::Done),
-        Suspend(lifecycle::Suspend),
-        Resume(lifecycle::Resume),
-        Assign(agent::Assign),
-        Skill(agent::Skill),
-        WriteFile(files::WriteFile),
-        ReadFile(files::ReadFile),
-        Files(tree_files::Files),
-        Find(tree_files::Find),
-        Grep(tree_files::Grep),
-        DeleteFile(files::DeleteFile),
-        MoveFile(files::MoveFile),
-        Mkdir(files::Mkdir),
-        Rmdir(files::Rmdir),
-        FileVersions(tree_files::FileVersions),
-        FileDiff(tree_files::FileDiff),
-        Thumbnail(files::Thumbnail),
-        SetValue(values::SetValue),
-        GetValue(values::GetValue),
-        Values(values::Values),
-        DeleteValue(values::DeleteValue),
-        Begin(work::Begin),
-        Step(work::Step),
-        End(work::End),
-        Queue(work::Queue),
-        EditQueued(work::EditQueued),
-        RemoveQueued(work::RemoveQueued),
-        Terminate(work::Terminate),
-        ModelMessages(work::ModelMessages),
-        Inject(inject::Inject),
-        Injections(inject::Injections),
-        Ack(inject::Ack),
-        Decide(inject::Decide),
-        Decisions(inject::Decisions),
-        Merge(merge::Merge),
-        Merges(merge::Merges),
-        Subagent(agent::Subagent),
-        Children(agent::Children),
-        Parent(agent::Parent),
-        NotifyParent(agent::NotifyParent),
-        Status(agent::Status),
-        ChangeOwner(owner::ChangeOwner),
-        Transfer(authority::Transfer),
-        Approvals(authority::Approvals),
-        Approve(authority::Approve),
-        Deny(authority::Deny),
-        Revoke(authority::Revoke),
-        Delegations(authority::Delegations),
-        Reference(refer::Reference),
-        References(refer::References),
-        ReadReference(refer::ReadReference),
-        Observe(refer::Observe),
-        Observers(refer::Observers),
-        Unobserve(refer::Unobserve),
-        Writer(writer::Writer),
-        Tail(follow::Tail),
-        Watch(watch::Watch),
-        History(follow::History),
-        Events(events::Events),
-        Tree(tree::Tree),
-        Relationships(relate::Relationships),
-        Summary(relate::Summary),
-        Export(transfer::Export),
-        Import(transfer::Import),
-        Copy(copy::Copy),
-        #[command(visible_alias = "rm")]
-        Delete(thread::Delete),
-        Emit(emit::Emit),
-        Projects(projects::Projects),
-        Serve(Box<serve::Serve>),
-        Keys(keys::Keys),
-        Index(search::Index),
-        Gc(upkeep::Gc),
-        Doctor(upkeep::Doctor),
-        Backup(backup::Backup),
-        Restore(backup::Restore),
-        Health(health::Health),
-        SignIn(health::SignIn),
-        Demo(demo::Demo),
-        #[command(hide = true)]
-        Call(call::Call),
-    }
-    {
-        Config(Box<config::Config>),
-        Completions(shell::Completions),
-        Man(shell::Man),
-    }
-}
-
-impl Command {
-    /// Whether it may begin a new store; all others only make sense where there is one.
-    fn may_begin(&self) -> bool {
-        match self {
-            Self::Create(_) | Self::Import(_) | Self::Serve(_) | Self::Restore(_) | Self::Demo(_) => true,
-            Self::Keys(keys) => keys.may_begin(),
-            Self::Projects(projects) => projects.may_begin(),
-            Self::Call(call) => call.may_begin(),
-            _ => false,
-        }
-    }
-
-    /// Whether it works on the store itself, even if a server runs. Parts of other commands do, too: those that
-    /// attach files or show attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They
-    /// open the store beside the server that runs on it, and fail with `--server`.
-    fn needs_store(&self) -> bool {
-        match self {
-            Self::Serve(_) | Self::Copy(_) | Self::Restore(_) => true,
-            Self::Watch(watch) => watch.needs_store(),
-            _ => false,
-        }
-    }
-
-    /// The store it works on. `named` comes from flags and environment.
-    fn place(&self, named: Place) -> Result<Place, Failure> {
-        let place = if let Self::Copy(copy) = self { copy.source(&named)? } else { named };
-        Ok(if self.needs_store() { place.without_server() } else { place })
-    }
 }
 
 /// Reads the arguments, runs the command, and says how it went.
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
-    let read = File::read(&arguments).and_then(|file| file.apply(Cli::command()).map(|command| (file, command)));
+    let commands = help::grouped(Cli::command(), &arguments);
+    let arguments = spelling::modern(&commands, arguments);
+    let read = File::read(&arguments).and_then(|file| file.apply(commands).map(|command| (file, command)));
     let (file, command) = match read {
         Ok(read) => read,
         Err(failure) => return report(failure, json, &Hints::default(), None),
@@ -402,14 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn the_aliases_are_there_and_everything_is_explained() {
+    fn every_command_is_explained_and_hides_no_flag_of_all() {
         Cli::command().debug_assert();
-        let commands = Cli::command();
-        for (alias, name) in [("new", "create"), ("say", "append"), ("ls", "list"), ("rm", "delete")] {
-            let command = commands.find_subcommand(alias).expect(alias);
-            assert_eq!(command.get_name(), name);
-        }
-        for command in commands.get_subcommands() {
+        let mut commands: Vec<clap::Command> = Cli::command().get_subcommands().cloned().collect();
+        while let Some(command) = commands.pop() {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "'{name}' is not explained");
             for argument in command.get_arguments() {
@@ -417,6 +218,7 @@ mod tests {
                 assert!(!globals.contains(&argument.get_id().as_str()), "'{name}' hides a global flag");
                 assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
             }
+            commands.extend(command.get_subcommands().cloned());
         }
     }
 }

@@ -4,35 +4,30 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::model::Code;
-use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, ThreadName, Version};
+use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, Version};
 use threadkeep_calls as calls;
-use threadkeep_calls::{At, ErrorCode, ListThreads, Problem, Status};
+use threadkeep_calls::At;
 use threadkeep_client::Client;
 
 use crate::config::Unflagged;
 use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
+use crate::naming;
 use crate::out::Out;
 use crate::place::{Hints, Place};
 use crate::reach::{self, Reached, Store};
-use crate::text::visible;
-
-/// Fewest digits of an id prefix.
-const PREFIX_DIGITS_MIN: usize = 4;
-/// Threads that are listed when a prefix names several.
-const CANDIDATES_MAX: usize = 10;
 
 /// On what condition a thread is changed.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Conditions")]
 pub(crate) struct Conditions {
     /// Only if the thread is at this version
     #[arg(long, value_name = "VERSION")]
     pub(crate) expected_version: Option<Version>,
-    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    /// Write with the token of the thread's lock (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
     writer: Option<u64>,
-    /// A retry with the same key changes nothing and prints the first result
+    /// A retry with the same key changes nothing, and prints the first result
     #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
     pub(crate) idempotency_key: Option<IdempotencyKey>,
 }
@@ -172,13 +167,9 @@ impl Context {
         }
     }
 
-    /// The thread that `text` names: by its id, its short id, or a prefix of either that names no other.
+    /// The thread that `text` names; see [`naming`].
     pub(crate) async fn thread(&mut self, text: &str) -> Result<calls::Thread, Failure> {
-        let thread = match text.parse::<ThreadName>() {
-            Ok(name) => self.client.thread(name).await?,
-            Err(malformed) if is_prefix(text) => self.by_prefix(text, malformed).await?,
-            Err(malformed) => return Err(malformed.into()),
-        };
+        let thread = naming::thread(&self.client, text).await?;
         self.named = Some(thread.id);
         Ok(thread)
     }
@@ -206,65 +197,5 @@ impl Context {
     pub(crate) fn write_under(&mut self, token: u64) {
         self.client = self.client.writing_under(token);
         self.writer = Some(token);
-    }
-
-    async fn by_prefix(&self, prefix: &str, malformed: Invalid) -> Result<calls::Thread, Failure> {
-        if prefix.bytes().filter(u8::is_ascii_hexdigit).count() < PREFIX_DIGITS_MIN {
-            let rule = format!("'{prefix}' is too short: a prefix of an id has at least {PREFIX_DIGITS_MIN} digits");
-            return Err(Invalid::new(Code::InvalidThreadId, malformed.field, rule).into());
-        }
-        let which =
-            ListThreads { id_prefix: Some(prefix.to_owned()), limit: Some(CANDIDATES_MAX + 1), ..Default::default() };
-        let found = self.client.call(At::none(), which).await?.items;
-        match &found[..] {
-            [] => {
-                let detail = format!("there is no thread whose id begins with {prefix}");
-                Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
-            }
-            [one] => Ok(self.client.thread(one.id).await?),
-            several => {
-                let mut detail = format!("several threads have an id that begins with {prefix}:");
-                for thread in several.iter().take(CANDIDATES_MAX) {
-                    let title = thread.title.as_deref().unwrap_or_default();
-                    detail.push_str(&format!("\n  {}  {}", thread.id, visible(title)));
-                }
-                if several.len() > CANDIDATES_MAX {
-                    detail.push_str("\n  …");
-                }
-                Err(Problem::new(Status::BadRequest, ErrorCode::AmbiguousThreadId, detail).into())
-            }
-        }
-    }
-}
-
-/// Whether `text` has the shape of the beginning of an id, in either spelling.
-fn is_prefix(text: &str) -> bool {
-    const DASHES: [usize; 4] = [8, 13, 18, 23];
-    const UUID_LENGTH: usize = 36;
-    match text.strip_prefix("T-") {
-        Some(uuid) => {
-            let fits =
-                |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
-            !uuid.is_empty() && uuid.len() < UUID_LENGTH && uuid.bytes().enumerate().all(fits)
-        }
-        None => {
-            let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-            !text.is_empty() && text.len() < 12 && text.bytes().all(hex)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_has_the_shape_of_an_id() {
-        for text in ["4e36", "4e36442142e", "T-5928a90d", "T-5928A90D-d53b-4", "T-59"] {
-            assert!(is_prefix(text), "{text}");
-        }
-        for text in ["", "T-", "4E36", "4e36442142ee", "x", "-123", "T-5928a90dd", "T-5928a90d_d", "hello", "4e36 "] {
-            assert!(!is_prefix(text), "{text}");
-        }
     }
 }

@@ -16,8 +16,8 @@ use crate::text::counted;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep copy --from ./threadkeep-data/threadkeep.db --to sqlite:elsewhere.db
-  threadkeep copy --from ./threadkeep-data/threadkeep.db --to postgres://user@host/database
+  threadkeep store copy --from ./threadkeep-data/threadkeep.db --to sqlite:elsewhere.db
+  threadkeep store copy --from ./threadkeep-data/threadkeep.db --to postgres://user@host/database
 
 Threads appear in the target at the end. Then everything is read back from it, and has to have the hash of what was \
 read from the source. A copy that was broken off goes on where it stopped when it is run again; one that was finished \

@@ -13,7 +13,7 @@ use crate::tree;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  threadkeep demo          then try what it prints; threadkeep delete removes its threads again")]
+  threadkeep demo          then try what it prints; threadkeep thread rm removes its threads again")]
 pub(crate) struct Demo {}
 
 /// The threads that were made.

@@ -15,9 +15,9 @@ use crate::text::counted;
 Streams of a server hear it; without a server nobody listens.
 
 Example:
-  threadkeep emit 4e36 progress '{\"percent\":40}'")]
+  threadkeep thread emit 4e36 progress '{\"percent\":40}'")]
 pub(crate) struct Emit {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The name of the event, such as build_finished
     event: String,

@@ -14,7 +14,7 @@ const EVENT_SHOWN_MAX: usize = 100;
 /// Show messages and other events in the order they were logged, as the thread shows them now
 #[derive(Debug, Args)]
 pub(crate) struct Events {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Only what came after this version
     #[arg(long, value_name = "VERSION", default_value = "0")]

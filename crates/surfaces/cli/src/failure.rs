@@ -99,12 +99,12 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
 fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Problem {
     let about = |command: &str| named.map(|thread| hints.command(&format!("{command} {}", thread.short())));
     let better = match problem.code.as_ref() {
-        "thread_not_found" => Some(hints.command("list")),
+        "thread_not_found" => Some(hints.command("ls")),
         "unauthorized" => Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned()),
-        "store_damaged" => Some(hints.command("doctor")),
+        "store_damaged" => Some(hints.command("store doctor")),
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
-        "version_in_future" | "before_birth" | "nothing_to_undo" => about("history"),
-        "checkpoint_not_found" => about("checkpoints"),
+        "version_in_future" | "before_birth" | "nothing_to_undo" => about("thread history"),
+        "checkpoint_not_found" => about("thread checkpoints"),
         "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
             about("files").map(|command| format!("{command} --recursive"))
         }

@@ -25,11 +25,11 @@ const WHOLE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep write-file 4e36 /notes/plan.md plan.md    from a file here
-  date | threadkeep write-file 4e36 /log.txt           from stdin
-  threadkeep write-file 4e36 /a.bin a.bin --mime-type application/x-thing --metadata '{\"source\":\"upload\"}'")]
+  threadkeep files write 4e36 /notes/plan.md plan.md    from a file here
+  date | threadkeep files write 4e36 /log.txt           from stdin
+  threadkeep files write 4e36 /a.bin a.bin --mime-type application/x-thing --metadata '{\"source\":\"upload\"}'")]
 pub(crate) struct WriteFile {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Where, from the root of the thread
     path: FilePath,
@@ -175,11 +175,11 @@ impl State {
 With --json, prints {file, text}: what the file is, and what it says if that is text.
 
 Examples:
-  threadkeep read-file 4e36 /notes/plan.md
-  threadkeep read-file 4e36 /logo.png -o logo.png
-  threadkeep read-file 4e36 /notes/plan.md --as-of 12")]
+  threadkeep files read 4e36 /notes/plan.md
+  threadkeep files read 4e36 /logo.png -o logo.png
+  threadkeep files read 4e36 /notes/plan.md --as-of 12")]
 pub(crate) struct ReadFile {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,
@@ -275,7 +275,7 @@ async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
 /// Write a small picture of a file to a file here
 #[derive(Debug, Args)]
 pub(crate) struct Thumbnail {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file: a PNG, JPEG, GIF or WebP
     path: FilePath,
@@ -302,7 +302,7 @@ impl Thumbnail {
 /// Delete a file; earlier versions still show it
 #[derive(Debug, Args)]
 pub(crate) struct DeleteFile {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,
@@ -327,7 +327,7 @@ pub(crate) fn deleted(context: &mut Context, done: calls::Deleted, what: &str) -
 /// Move a file, or a directory with all that is in it
 #[derive(Debug, Args)]
 pub(crate) struct MoveFile {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// From where
     from: FilePath,
@@ -353,7 +353,7 @@ impl MoveFile {
 /// Make a directory, and those above it
 #[derive(Debug, Args)]
 pub(crate) struct Mkdir {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which directory
     path: FilePath,
@@ -373,7 +373,7 @@ impl Mkdir {
 /// Remove an empty directory
 #[derive(Debug, Args)]
 pub(crate) struct Rmdir {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which directory
     path: FilePath,

@@ -33,7 +33,7 @@ const HISTORY_LIMIT: usize = 50;
 /// Show what was logged to a thread, the oldest first, abandoned branches included
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Only what came after this version
     #[arg(long, value_name = "VERSION", default_value = "0")]

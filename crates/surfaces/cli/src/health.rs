@@ -12,8 +12,8 @@ use crate::found;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep health                              the server that runs on the data folder
-  threadkeep --server https://keep.example health")]
+  threadkeep store health                              the server that runs on the data folder
+  threadkeep --server https://keep.example store health")]
 pub(crate) struct Health {}
 
 impl Health {

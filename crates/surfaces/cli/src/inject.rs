@@ -20,12 +20,12 @@ The next begin or step of an execution gives it to the executor and acknowledges
 Whoever follows the thread sees it at once. At most 1,000 wait.
 
 Examples:
-  threadkeep inject 4e36 \"Only the standard library\" --type constraint
-  threadkeep inject 4e36 --type data --content '{\"budget\":100}' --urgency immediate
-  threadkeep injections 4e36                     what waits
-  threadkeep ack 4e36 5928a90d-…                 take it up by hand")]
+  threadkeep run inject 4e36 \"Only the standard library\" --type constraint
+  threadkeep run inject 4e36 --type data --content '{\"budget\":100}' --urgency immediate
+  threadkeep run injections 4e36                     what waits
+  threadkeep run ack 4e36 5928a90d-…                 take it up by hand")]
 pub(crate) struct Inject {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// What it says; - reads stdin
     #[arg(required_unless_present = "content", conflicts_with = "content")]
@@ -80,8 +80,8 @@ plain! {
 White space and case make no difference between two questions. Forks and spawned threads do not inherit decisions.
 
 Examples:
-  threadkeep decide 4e36 \"Which store?\" \"SQLite\" --reason \"one file\"
-  threadkeep decisions 4e36")]
+  threadkeep thread decide 4e36 \"Which store?\" \"SQLite\" --reason \"one file\"
+  threadkeep thread decisions 4e36")]
     Decide: Decide under Change {
         /// The question
         question: String,

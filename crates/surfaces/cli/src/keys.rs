@@ -1,55 +1,29 @@
 //! `keys`: the keys of the server, their accounts and their scopes.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use threadkeep::{Account, ActorKind, Scope, Timestamp};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ErrorCode, Problem, Status};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::naming;
 use crate::plain::all;
 use crate::text::visible;
 
 /// Keys that are read at once.
 const KEYS_AT_ONCE: usize = 500;
 
-/// Make, list and revoke the keys that open a server
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// Examples for the help.
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   threadkeep keys create --account ann                     a key that reads and writes
   threadkeep keys create --account ann --scope read --agent --name nightly --expires 2027-01-31T12:00:00Z
-  threadkeep keys revoke 5d41402abc4b2a76                  by its id; open streams end within seconds")]
-pub(crate) struct Keys {
-    #[command(subcommand)]
-    command: KeysCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum KeysCommand {
-    Create(Create),
-    List(List),
-    Revoke(Revoke),
-}
-
-impl Keys {
-    /// Whether it may begin a new store.
-    pub(crate) fn may_begin(&self) -> bool {
-        matches!(self.command, KeysCommand::Create(_))
-    }
-
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        match self.command {
-            KeysCommand::Create(create) => create.run(context).await,
-            KeysCommand::List(list) => list.run(context).await,
-            KeysCommand::Revoke(revoke) => revoke.run(context).await,
-        }
-    }
-}
+  threadkeep keys revoke 5d41402abc4b2a76                  by its id; open streams end at once";
 
 /// Make a key; its secret is shown once, and kept nowhere (with --agent, for an agent)
 #[derive(Debug, Args)]
-struct Create {
+pub(crate) struct Create {
     /// The account it speaks for; accounts come into being with their first key
     #[arg(long, value_name = "NAME", value_parser = |account: &str| Account::new(account))]
     account: Account,
@@ -65,7 +39,7 @@ struct Create {
 }
 
 impl Create {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { account, scope, name, expires: expires_at } = self;
         let agent = context.actor().kind == ActorKind::Agent;
         let new = calls::CreateKey { account, scope: Some(scope), name, agent, expires_at };
@@ -82,10 +56,10 @@ impl Create {
 
 /// List keys, those that were revoked included
 #[derive(Debug, Args)]
-struct List {}
+pub(crate) struct List {}
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let read =
             async |cursor| context.client.call(At::none(), calls::ListKeys { limit: Some(KEYS_AT_ONCE), cursor }).await;
         let keys = all(read).await?;
@@ -108,14 +82,15 @@ impl List {
 
 /// Revoke a key for good
 #[derive(Debug, Args)]
-struct Revoke {
-    /// Its id, as the list shows it
+pub(crate) struct Revoke {
+    /// Its id, the beginning of it, or @last
     id: String,
 }
 
 impl Revoke {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let done = context.client.call(At::none(), calls::RevokeKey { key: self.id.clone() }).await?;
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let key = naming::key(&context.client, &self.id).await?;
+        let done = context.client.call(At::none(), calls::RevokeKey { key: key.clone() }).await?;
         if !done.revoked {
             let detail = "there is no such key, or it was revoked already";
             let problem = Problem::new(Status::NotFound, ErrorCode::KeyNotFound, detail);
@@ -124,6 +99,6 @@ impl Revoke {
         if context.json {
             return context.out.json(&done);
         }
-        context.out.line(format!("revoked {}", visible(&self.id)))
+        context.out.line(format!("revoked {}", visible(&key)))
     }
 }

@@ -16,16 +16,16 @@ use crate::plain::Face;
   active ── cancel ───▶ cancelled ── archive ─▶ archived
 
 While a thread is suspended no execution begins on it; messages can be queued. Once it is completed, cancelled or archived \
-what it says does not change any more; it can be read and forked. Archived is final here; `threadkeep archive` only hides a \
+what it says does not change any more; it can be read and forked. Archived is final here; `threadkeep thread archive` only hides a \
 thread, and can be taken back.
 
 Examples:
-  threadkeep lifecycle 4e36 suspend --reason \"waits for the review\"
-  threadkeep resume 4e36
-  threadkeep done 4e36
-  threadkeep lifecycle 4e36 archive")]
+  threadkeep thread lifecycle 4e36 suspend --reason \"waits for the review\"
+  threadkeep thread resume 4e36
+  threadkeep thread done 4e36
+  threadkeep thread lifecycle 4e36 archive")]
 pub(crate) struct Lifecycle {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// done, cancel, suspend, resume or archive
     action: LifecycleAction,
@@ -56,7 +56,7 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Args)]
 struct Short {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     how: How,

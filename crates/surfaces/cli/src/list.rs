@@ -20,10 +20,10 @@ first moment (after) and ends before its last (before).
 With --json a list is an array; with --offset or --total it is {items, nextCursor, total}.
 
 Examples:
-  threadkeep list --agent-id writer --lifecycle active
-  threadkeep list --title release --created-after 2026-01-01 --sort created
-  threadkeep list --metadata '{\"customer\":{\"id\":7}}' --tag urgent --archived=any
-  threadkeep list --offset 100 --limit 50 --json")]
+  threadkeep ls --agent-id writer --lifecycle active
+  threadkeep ls --title release --created-after 2026-01-01 --sort created
+  threadkeep ls --metadata '{\"customer\":{\"id\":7}}' --tag urgent --archived=any
+  threadkeep ls --offset 100 --limit 50 --json")]
 pub(crate) struct List {
     /// The archived ones instead; `any` for all
     #[arg(

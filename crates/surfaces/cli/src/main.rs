@@ -1,6 +1,6 @@
 //! The command `threadkeep`: threads on the command line, by a server or on the bare store.
 //!
-//! [`cli`] is the list of commands. Each group of commands lives in a file of its own, with its flags beside its
+//! [`commands`] lists the commands, and [`cli`] finds the way from arguments to an exit code. Each group of commands lives in a file of its own, with its flags beside its
 //! code, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`]
 //! this process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] prints errors.
 
@@ -12,6 +12,7 @@ mod backup;
 mod branch;
 mod call;
 mod cli;
+mod commands;
 mod config;
 mod context;
 mod copy;
@@ -27,6 +28,7 @@ mod files;
 mod follow;
 mod found;
 mod health;
+mod help;
 mod inject;
 mod inside;
 mod keys;
@@ -36,6 +38,7 @@ mod list;
 mod many;
 mod merge;
 mod message;
+mod naming;
 mod out;
 mod owner;
 mod place;
@@ -53,6 +56,7 @@ mod serve;
 mod settings;
 mod shell;
 mod show;
+mod spelling;
 mod text;
 mod thread;
 mod transfer;

@@ -162,7 +162,7 @@ impl Merge {
 /// List the merges into a thread, those that changed nothing too; or show one
 #[derive(Debug, Args)]
 pub(crate) struct Merges {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// This one alone, in full
     merge: Option<Uuid>,

@@ -1,22 +1,22 @@
-//! Changes to messages: `edit`, `delete-message`.
+//! Changes to messages: `messages edit`, `messages rm`.
 
 use clap::Args;
-use threadkeep::{Content, Json, MessageName};
+use threadkeep::{Content, Json};
 use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
-use crate::plain::plain;
+use crate::naming;
 use crate::say::{or_stdin, print};
 use crate::thread;
 
 /// Give a message new content or metadata; earlier versions still show what was
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The id of the message
-    message: MessageName,
+    /// The message: its id, the beginning of it, or @last
+    message: String,
     #[command(flatten)]
     new: NewContent,
     #[command(flatten)]
@@ -53,19 +53,31 @@ impl Edit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         let (content, metadata) = self.new.read()?;
-        let edit = calls::EditMessage { message: self.message, content, metadata };
+        let message = naming::message(&context.client, thread.id, &self.message).await?;
+        let edit = calls::EditMessage { message, content, metadata };
         let message = context.client.call(thread.id, edit).await?;
         print(context, &message)
     }
 }
 
-plain! {
-    /// Delete a message; earlier versions still show it
-    DeleteMessage: DeleteMessage under Change {
-        /// The id of the message
-        message: MessageName,
-    } => (context, _, delete, done) {
+/// Delete a message; earlier versions still show it
+#[derive(Debug, Args)]
+pub(crate) struct DeleteMessage {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The message: its id, the beginning of it, or @last
+    message: String,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl DeleteMessage {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let message = naming::message(&context.client, thread, &self.message).await?;
+        let delete = calls::DeleteMessage { message: message.clone() };
+        let done = context.client.call(self.conditions.at(thread), delete).await?;
         let verb = if done.deleted { "deleted" } else { "the thread shows no message" };
-        context.note_or_show(done, format!("{verb} {}", delete.message))
+        context.note_or_show(&done, format!("{verb} {message}"))
     }
 }

@@ -9,7 +9,7 @@ plain! {
     /// Give a thread to another account, with the threads of its subagents
     #[command(after_help = "\
 Example:
-  threadkeep change-owner 4e36 ann      from now on it is ann's; it leaves its project, and its forks stay whose they are")]
+  threadkeep thread owner 4e36 ann      from now on it is ann's; it leaves its project, and its forks stay whose they are")]
     ChangeOwner: ChangeOwner under Change {
         /// The account that owns it from now on
         #[arg(value_parser = |account: &str| Account::new(account))]

@@ -135,16 +135,16 @@ mod tests {
 
     #[test]
     fn a_hint_names_the_store_and_no_password() {
-        let hint = |store: &str| Place::on_command_line(store).hints().command("list");
-        assert_eq!(hint("it's.db"), r"threadkeep --store 'it'\''s.db' list");
+        let hint = |store: &str| Place::on_command_line(store).hints().command("ls");
+        assert_eq!(hint("it's.db"), r"threadkeep --store 'it'\''s.db' ls");
         #[cfg(feature = "postgres")]
         {
-            let shown = "threadkeep --store postgres://ann@db:6432/work list";
+            let shown = "threadkeep --store postgres://ann@db:6432/work ls";
             assert_eq!(hint("postgres://ann@db:6432/work"), shown);
             assert_eq!(hint("postgres://ann:secret@db:6432/work"), format!("PGPASSWORD=$PGPASSWORD {shown}"));
         }
-        assert_eq!(hint("postgres://ann:sec@ret@db/work"), "threadkeep --store URL list");
-        assert_eq!(hint("mysql://ann:secret@db/work"), "threadkeep --store URL list");
+        assert_eq!(hint("postgres://ann:sec@ret@db/work"), "threadkeep --store URL ls");
+        assert_eq!(hint("mysql://ann:secret@db/work"), "threadkeep --store URL ls");
     }
 
     #[test]

@@ -24,7 +24,7 @@ macro_rules! plain {
         #[derive(Debug, clap::Args)]
         $(#[$meta])*
         pub(crate) struct $name {
-            /// The thread: its id, its short id, or the beginning of either
+            /// The thread: its id, the beginning of it, its title, or @last
             thread: String,
             $($(#[$field_meta])* $field: $type,)*
             #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use threadkeep::{Invalid, Json, Sandbox};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
@@ -15,51 +15,20 @@ use crate::text::visible;
 /// Projects that are read at once.
 const PROJECTS_AT_ONCE: usize = 500;
 
-/// Make, show, change and delete the projects that threads belong to
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// Examples for the help.
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   threadkeep projects create \"Release 2\" --id release-2
-  threadkeep create \"Release notes\" --project-id release-2
-  threadkeep list --project-id release-2
-  threadkeep projects update release-2 --clear icon-name")]
-pub(crate) struct Projects {
-    #[command(subcommand)]
-    command: ProjectsCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum ProjectsCommand {
-    List(List),
-    Create(Create),
-    Show(Show),
-    Update(Update),
-    Delete(Delete),
-}
-
-impl Projects {
-    /// Whether it may begin a new store.
-    pub(crate) fn may_begin(&self) -> bool {
-        matches!(self.command, ProjectsCommand::Create(_))
-    }
-
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        match self.command {
-            ProjectsCommand::List(list) => list.run(context).await,
-            ProjectsCommand::Create(create) => create.run(context).await,
-            ProjectsCommand::Show(show) => show.run(context).await,
-            ProjectsCommand::Update(update) => update.run(context).await,
-            ProjectsCommand::Delete(delete) => delete.run(context).await,
-        }
-    }
-}
+  threadkeep new \"Release notes\" --project-id release-2
+  threadkeep ls --project-id release-2
+  threadkeep projects update release-2 --clear icon-name";
 
 /// List the projects
 #[derive(Debug, Args)]
-struct List {}
+pub(crate) struct List {}
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let read = async |cursor| {
             context.client.call(At::none(), calls::ListProjects { limit: Some(PROJECTS_AT_ONCE), cursor }).await
         };
@@ -69,7 +38,7 @@ impl List {
 
 /// Make a project; print its id
 #[derive(Debug, Args)]
-struct Create {
+pub(crate) struct Create {
     /// A name for people
     name: String,
     /// Its id [default: one is made]
@@ -101,7 +70,7 @@ impl SandboxArgs {
 }
 
 impl Create {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { name, id, icon_name, sandbox } = self;
         let create = calls::CreateProject { id, name, icon_name, sandbox: sandbox.read() };
         let project = context.client.call(At::none(), create).await?;
@@ -111,20 +80,20 @@ impl Create {
 
 /// Show a project
 #[derive(Debug, Args)]
-struct Show {
+pub(crate) struct Show {
     /// Its id
     id: String,
 }
 
 impl Show {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         context.client.call(At::none(), calls::GetProject { project: self.id }).await?.print(context)
     }
 }
 
 /// Change fields of a project
 #[derive(Debug, Args)]
-struct Update {
+pub(crate) struct Update {
     /// Its id
     id: String,
     /// A name for people
@@ -148,7 +117,7 @@ enum Clear {
 }
 
 impl Update {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let mut changes = BTreeMap::new();
         for field in self.clear {
             let field = match field {
@@ -175,13 +144,13 @@ impl Update {
 
 /// Delete a project; its threads stay
 #[derive(Debug, Args)]
-struct Delete {
+pub(crate) struct Delete {
     /// Its id
     id: String,
 }
 
 impl Delete {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let done = context.client.call(At::none(), calls::DeleteProject { project: self.id.clone() }).await?;
         let id = visible(&self.id);
         let note = if done.deleted { format!("deleted {id}") } else { format!("there is no project {id}") };

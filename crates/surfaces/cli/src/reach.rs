@@ -64,7 +64,7 @@ pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
     if !may_begin && !place.has_store() {
         let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
         let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
-        return Err(problem.hint(place.hints().command("create \"My first thread\"")).into());
+        return Err(problem.hint(place.hints().command("new \"My first thread\"")).into());
     }
     Ok(threadkeep::open(&place.url)?)
 }

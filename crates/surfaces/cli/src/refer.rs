@@ -20,11 +20,11 @@ use crate::tree_files::{AT_ONCE, Named, tell};
 A reference keeps nothing alive: if the other thread is deleted, there is nothing to read any more.
 
 Examples:
-  threadkeep reference 4e36 77ab                      as it is now, for good
-  threadkeep reference 4e36 77ab --binding live --scope messages
-  threadkeep read-reference ID")]
+  threadkeep thread reference 4e36 77ab                      as it is now, for good
+  threadkeep thread reference 4e36 77ab --binding live --scope messages
+  threadkeep thread read-reference ID")]
 pub(crate) struct Reference {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The thread that is read, in the same spellings
     target: String,
@@ -89,9 +89,9 @@ fn line(how: &str, other: &str, reference: &calls::Reference) -> String {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep read-reference ID                        the messages
-  threadkeep read-reference ID --files                the files, by path
-  threadkeep read-reference ID --file /notes/plan.md  what one of them says")]
+  threadkeep thread read-reference ID                        the messages
+  threadkeep thread read-reference ID --files                the files, by path
+  threadkeep thread read-reference ID --file /notes/plan.md  what one of them says")]
 pub(crate) struct ReadReference {
     /// The reference, by its id
     id: Uuid,
@@ -199,8 +199,8 @@ A server delivers, while one runs on the store. A thread is told by an injection
 signed: Threadkeep-Signature: t=SECONDS,v1=HEX, the HMAC-SHA256 of SECONDS.BODY under the secret that is printed once.
 
 Examples:
-  threadkeep observe 4e36 77ab --events done,error_occurred
-  threadkeep observe 4e36 77ab --webhook https://example.com/hook")]
+  threadkeep thread observe 4e36 77ab --events done,error_occurred
+  threadkeep thread observe 4e36 77ab --webhook https://example.com/hook")]
 pub(crate) struct Observe {
     /// The thread that is told: its id, its short id, or the beginning of either
     thread: String,
@@ -245,7 +245,7 @@ impl Observe {
 /// List what a thread is told of others
 #[derive(Debug, Args)]
 pub(crate) struct Observers {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// This one alone
     #[arg(value_name = "ID")]

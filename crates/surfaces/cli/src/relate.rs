@@ -15,11 +15,11 @@ plain! {
     /// Make a thread that goes on from a summary of this one; print its id
     #[command(after_help = "\
 The new thread begins with the summary (as info) and the goal (as user). Without --summary it is the one that \
-`threadkeep summary` shows.
+`threadkeep thread summary` shows.
 
 Examples:
-  threadkeep handoff 4e36 \"Write the tests\"
-  threadkeep handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
+  threadkeep thread handoff 4e36 \"Write the tests\"
+  threadkeep thread handoff 4e36 \"Review it\" --agent-id reviewer --summary \"The parser is done; see src/parser.rs.\"")]
     Handoff: Handoff under Change {
         /// What the new thread is for
         goal: String,
@@ -42,7 +42,7 @@ Examples:
 /// Record that a thread names another one; both show it
 #[derive(Debug, Args)]
 pub(crate) struct Mention {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The thread that is named, in the same spellings
     target: String,

@@ -30,7 +30,7 @@ Examples:
   tail -f app.log | threadkeep say 4e36 --lines --role info
   make 2>&1 | threadkeep say 4e36 --lines --exclusive    nobody else writes in between")]
 pub(crate) struct Append {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     message: MessageArgs,
@@ -180,9 +180,9 @@ impl Keys {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  threadkeep append-event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
+  threadkeep messages event 4e36 tool_use '{\"name\":\"ls\",\"input\":{\"path\":\".\"}}'")]
 pub(crate) struct AppendEvent {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// tool_use, assistant_text or result
     #[arg(value_name = "TYPE")]
@@ -207,7 +207,7 @@ impl AppendEvent {
 /// Put a message before another one; nothing is renumbered
 #[derive(Debug, Args)]
 pub(crate) struct Insert {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The id of the message before which it shall stand
     #[arg(long, value_name = "MESSAGE")]

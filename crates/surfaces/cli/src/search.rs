@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use threadkeep::{Engine, IndexStatus, Json, Role, Timestamp};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
@@ -255,43 +255,21 @@ fn excerpt(text: &str, marked: &[Range<usize>]) -> Vec<(bool, String)> {
     parts
 }
 
-/// Look at the search index, or bring it up to date
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// Examples for the help.
+pub(crate) const INDEX_HELP: &str = "\
 Examples:
   threadkeep index status                    how far it follows the log, and how large it is
-  threadkeep index backfill                  bring in what is missing; it can be broken off and repeated
-  threadkeep index rebuild                   throw it away and make it anew from the log
+  threadkeep index backfill                  add what is missing; it can be interrupted and repeated
+  threadkeep index rebuild                   delete it and build it again from the log
 
-A server keeps its index up by itself, unless it was started with --search-index off.")]
-pub(crate) struct Index {
-    #[command(subcommand)]
-    command: IndexCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum IndexCommand {
-    Status(Status),
-    Backfill(Backfill),
-    Rebuild(Rebuild),
-}
-
-impl Index {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        match self.command {
-            IndexCommand::Status(status) => status.run(context).await,
-            IndexCommand::Backfill(backfill) => backfill.run(context).await,
-            IndexCommand::Rebuild(rebuild) => rebuild.run(context).await,
-        }
-    }
-}
+A server keeps its index up to date, unless it was started with --search-index off.";
 
 /// Say how far the index follows the log, and how large it is
 #[derive(Debug, Args)]
-struct Status {}
+pub(crate) struct Status {}
 
 impl Status {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let status = match context.own_engine() {
             Some(engine) => {
                 let engine = context.with_embedder(engine).await?;
@@ -324,14 +302,14 @@ impl Status {
 
 /// Bring everything into the index that is not in it, and drop what no thread shows any more
 #[derive(Debug, Args)]
-struct Backfill {
+pub(crate) struct Backfill {
     /// Count the messages of this agent alone; everything is brought in
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
 }
 
 impl Backfill {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let done = match context.own_engine() {
             Some(engine) => {
                 let engine = context.with_embedder(engine).await?;
@@ -346,10 +324,10 @@ impl Backfill {
 
 /// Throw the index of all accounts away and make it anew
 #[derive(Debug, Args)]
-struct Rebuild {}
+pub(crate) struct Rebuild {}
 
 impl Rebuild {
-    async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let engine = context.engine("index rebuild")?;
         let engine = context.with_embedder(engine).await?;
         let bar = Bar::new();

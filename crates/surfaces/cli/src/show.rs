@@ -23,7 +23,7 @@ Examples:
   threadkeep show 4e36 --as-of 12           as it was at version 12
   threadkeep show 4e36 --json --all | jq -r '.messages.items[].content'")]
 pub(crate) struct Show {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// At most so many messages [default: 50]
     #[arg(long, value_name = "N", conflicts_with = "all")]

@@ -18,8 +18,8 @@ pub(crate) const TITLE_SHOWN_MAX: usize = 48;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep create \"My first thread\"
-  T=$(threadkeep create \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
+  threadkeep new \"My first thread\"
+  T=$(threadkeep new \"Release notes\" --agent-id writer --message \"Collect what changed.\")")]
 pub(crate) struct Create {
     /// A name for people
     title: Option<String>,
@@ -70,11 +70,11 @@ impl Create {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep update 4e36 --title \"A better title\"
-  threadkeep update 4e36 --archived true
-  threadkeep update 4e36 --set maxTokens=2000 --clear draft")]
+  threadkeep thread update 4e36 --title \"A better title\"
+  threadkeep thread update 4e36 --archived true
+  threadkeep thread update 4e36 --set maxTokens=2000 --clear draft")]
 pub(crate) struct Update {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// A name for people
     #[arg(long)]
@@ -122,7 +122,7 @@ impl Update {
 /// Delete a thread for good; forks of it keep what they share
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     conditions: Conditions,

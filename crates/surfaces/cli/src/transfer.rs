@@ -29,9 +29,9 @@ const LAST_LINE_BYTES_MAX: usize = 256;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep export -o everything.jsonl
-  threadkeep export 4e36 | threadkeep --store other.db import -
-  threadkeep export 4e36 --format amp -o thread.json    what it shows, in Amp's own JSON, without its history
+  threadkeep store export -o everything.jsonl
+  threadkeep store export 4e36 | threadkeep --store other.db store import -
+  threadkeep store export 4e36 --format amp -o thread.json    what it shows, in Amp's own JSON, without its history
 
 A server gives everything it has, of every account, to a key with scope admin; one thread, and Amp's JSON, come from the
 store itself.")]
@@ -165,8 +165,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep import everything.jsonl
-  threadkeep import --format amp T-*.json        threads in Amp's own JSON; its other fields go to metadata.amp")]
+  threadkeep store import everything.jsonl
+  threadkeep store import --format amp T-*.json        threads in Amp's own JSON; its other fields go to metadata.amp")]
 pub(crate) struct Import {
     /// The file, or - for stdin; several for --format amp
     #[arg(required = true, value_name = "FILE")]

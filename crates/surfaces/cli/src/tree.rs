@@ -20,7 +20,7 @@ const TITLE_SHOWN_MAX: usize = 60;
 /// Draw the whole family of a thread: forks, handoffs, spawned threads, subagents and mentions; * marks the thread
 #[derive(Debug, Args)]
 pub(crate) struct Tree {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
 }
 

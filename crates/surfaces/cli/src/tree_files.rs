@@ -19,11 +19,11 @@ pub(crate) const AT_ONCE: usize = 500;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep files 4e36                    what is at the top
-  threadkeep files 4e36 /src --recursive   everything below /src, by path
-  threadkeep files 4e36 --as-of 12 --json")]
+  threadkeep files list 4e36                    what is at the top
+  threadkeep files list 4e36 /src --recursive   everything below /src, by path
+  threadkeep files list 4e36 --as-of 12 --json")]
 pub(crate) struct Files {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The directory
     #[arg(default_value = "/")]
@@ -99,10 +99,10 @@ fn version(file: &calls::FileRecord) -> String {
 `*` stays within a directory, `**` crosses.
 
 Examples:
-  threadkeep find 4e36 '**/*.rs'
-  threadkeep find 4e36 '/docs/*.{md,txt}'")]
+  threadkeep files find 4e36 '**/*.rs'
+  threadkeep files find 4e36 '/docs/*.{md,txt}'")]
 pub(crate) struct Find {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The glob
     glob: String,
@@ -143,10 +143,10 @@ fn cut(context: &mut Context, truncated: bool) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep grep 4e36 TODO
-  threadkeep grep 4e36 'fn \\w+_test' --regex --glob '**/*.rs'")]
+  threadkeep files grep 4e36 TODO
+  threadkeep files grep 4e36 'fn \\w+_test' --regex --glob '**/*.rs'")]
 pub(crate) struct Grep {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The text
     pattern: String,
@@ -197,7 +197,7 @@ impl Grep {
 /// Show who wrote a file when, the newest version first
 #[derive(Debug, Args)]
 pub(crate) struct FileVersions {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,
@@ -234,10 +234,10 @@ impl FileVersions {
 With --json, prints {diff}.
 
 Examples:
-  threadkeep file-diff 4e36 /notes/plan.md --from 12            since version 12
-  threadkeep file-diff 4e36 /notes/plan.md --from 12 --to 15")]
+  threadkeep files diff 4e36 /notes/plan.md --from 12            since version 12
+  threadkeep files diff 4e36 /notes/plan.md --from 12 --to 15")]
 pub(crate) struct FileDiff {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Which file
     path: FilePath,

@@ -102,7 +102,7 @@ fn print(context: &mut Context, report: &calls::Doctor) -> Result<(), Failure> {
     context.out.line(if report.healthy { "healthy" } else { "not healthy" })?;
     if !report.healthy && !report.derived.is_empty() && !report.repaired {
         context.out.flush()?;
-        context.note(format!("hint: {}", context.hints.command("doctor --repair")));
+        context.note(format!("hint: {}", context.hints.command("store doctor --repair")));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ struct IfValue {
     /// Only if the value is at this version; 0: only if there is none
     #[arg(long, value_name = "VERSION")]
     if_version: Option<Version>,
-    /// Write as the thread's exclusive writer, by the token of the lease (see threadkeep writer)
+    /// Write with the token of the thread's lock (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
     writer: Option<u64>,
 }
@@ -38,10 +38,10 @@ impl IfValue {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep set-value 4e36 settings '{\"theme\":\"dark\"}'
-  threadkeep set-value 4e36 counter 2 --if-version 7    only if nobody changed it since version 7")]
+  threadkeep kv set 4e36 settings '{\"theme\":\"dark\"}'
+  threadkeep kv set 4e36 counter 2 --if-version 7    only if nobody changed it since version 7")]
 pub(crate) struct SetValue {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The key
     key: ValueKey,
@@ -88,7 +88,7 @@ impl Face for calls::Value {
 /// Show the values of a thread, in the order of their keys
 #[derive(Debug, Args)]
 pub(crate) struct Values {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Only those whose keys begin with this
     #[arg(long, value_name = "TEXT")]
@@ -124,7 +124,7 @@ impl Values {
 /// Take the value under a key away
 #[derive(Debug, Args)]
 pub(crate) struct DeleteValue {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The key
     key: ValueKey,

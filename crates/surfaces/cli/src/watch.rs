@@ -29,14 +29,14 @@ const THROTTLE: Duration = Duration::from_millis(100);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep watch 4e36                     at most ten lines a second, and always the last one
-  threadkeep watch 4e36 --json              the thread with its last message, as JSON lines
-  threadkeep watch 4e36 --patches           every change, as JSON Patches (RFC 6902) in lines: {\"version\",\"patch\"}
+  threadkeep thread watch 4e36                     at most ten lines a second, and always the last one
+  threadkeep thread watch 4e36 --json              the thread with its last message, as JSON lines
+  threadkeep thread watch 4e36 --patches           every change, as JSON Patches (RFC 6902) in lines: {\"version\",\"patch\"}
 The patches are against the thread's JSON with `messages` as an array. The first one is empty, and says at which version
 they begin: `threadkeep show 4e36 --as-of VERSION --all --include-silent --json` is what they change.
 Ends on Ctrl-C, and when the thread is deleted.")]
 pub(crate) struct Watch {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// Every change as a JSON Patch, instead of the thread as it is now and then
     #[arg(long)]

@@ -1,10 +1,10 @@
-//! Work on a thread, for any executor: `begin`, `step`, `end`, the queue, and the conversation for a model.
+//! Work on a thread, for any executor: `run`, `queue`, and the conversation for a model.
 
 use std::time::Duration;
 
 use clap::Args;
 use threadkeep::model::Code;
-use threadkeep::{ExecutionStatus, Invalid, NewMessage, QueuedId, Uuid, Version};
+use threadkeep::{ExecutionStatus, Invalid, NewMessage, QueuedId, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::{Progressed, Queued};
 
@@ -13,6 +13,7 @@ use crate::context::{Conditions, Context};
 use crate::duration::{duration, milliseconds};
 use crate::failure::Failure;
 use crate::message::NewContent;
+use crate::naming;
 use crate::plain::{Face, Line, plain};
 use crate::say::MessageArgs;
 use crate::show::{body, in_brief};
@@ -22,21 +23,21 @@ use crate::text::{brief, counted, moment, visible};
 const MESSAGE_SHOWN_MAX: usize = 100;
 
 plain! {
-    /// Begin an execution: print its id, and take up what waits in the queue
+    /// Start a run: print its id, and take what is queued
     #[command(after_help = "\
-While an execution is open, others queue their messages (threadkeep queue); each step takes them up. Calls of tools that \
-were left without a result are closed. With --json it prints {executionId, version, delivered, injections, messages}, where \
-messages is the conversation as a model is given it, and injections what others put before whoever works on it.
+While a run is open, others queue their messages (threadkeep queue add), and each step takes them. Tool calls that were \
+left without a result are closed. With --json it prints {executionId, version, delivered, injections, messages}: messages is \
+the conversation as a model gets it, and injections is what others told the run.
 
 Examples:
-  RUN=$(threadkeep begin 4e36)
-  threadkeep step 4e36 $RUN \"I am looking into it.\" --role assistant
-  threadkeep end 4e36 $RUN")]
+  RUN=$(threadkeep run start 4e36)
+  threadkeep run step 4e36 $RUN \"I am looking into it.\" --role assistant
+  threadkeep run end 4e36 $RUN")]
     Begin: Begin under Change {
-        /// How long it may rest between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
+        /// Longest pause between two steps before others may take over, such as 30s, 5m or 1h [default: 10m]
         #[arg(long, value_name = "TIME", value_parser = |text: &str| duration(text).map(milliseconds))]
         ttl: Option<u64>,
-        /// Take over from an execution that is still open
+        /// Take over from a run that is still open
         #[arg(long)]
         take_over: bool,
     } => (context, _, _, begun) {
@@ -49,16 +50,16 @@ Examples:
     }
 }
 
-/// Go one step further in an execution: add what you say, then take up what waits in the queue
+/// Take a step in a run: add a message, then take what is queued
 #[derive(Debug, Args)]
 pub(crate) struct Step {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The execution, as begin printed it
-    execution: Uuid,
+    /// The run: its id as start printed it, the beginning of it, or @last
+    run: String,
     #[command(flatten)]
     message: MessageArgs,
-    /// How long it may rest until the next step, such as 30s, 5m or 1h [default: 10m]
+    /// Longest pause until the next step, such as 30s, 5m or 1h [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     ttl: Option<Duration>,
     #[command(flatten)]
@@ -68,9 +69,9 @@ pub(crate) struct Step {
 impl Step {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
-        let thread = context.thread(&self.thread).await?.id;
-        let (execution, messages) = (self.execution, read_some(self.message)?);
-        let (has_files, at) = (has_files(&messages), self.conditions.at(thread));
+        let thread = context.thread(&self.thread).await?;
+        let (execution, messages) = (naming::run(&thread, &self.run)?, read_some(self.message)?);
+        let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
         let step = calls::Step { execution, ttl: self.ttl.map(milliseconds), messages };
         let stepped =
             if has_files { attached::call(context, at, step).await? } else { context.client.call(at, step).await? };
@@ -78,25 +79,25 @@ impl Step {
     }
 }
 
-/// End an execution; anybody may cancel whichever is open
+/// End a run, or cancel the open one
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadkeep end 4e36 $RUN \"Done: the tests pass.\" --role assistant
-  threadkeep end 4e36 $RUN --status failed
-  threadkeep end 4e36 --cancel                 stop whoever is working on it")]
+  threadkeep run end 4e36 $RUN \"Done: the tests pass.\" --role assistant
+  threadkeep run end 4e36 $RUN --status failed
+  threadkeep run end 4e36 --cancel                 stop the open run")]
 pub(crate) struct End {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The execution, as begin printed it
+    /// The run: its id as start printed it, the beginning of it, or @last
     #[arg(required_unless_present = "cancel")]
-    execution: Option<Uuid>,
+    run: Option<String>,
     #[command(flatten)]
     message: MessageArgs,
     /// completed, failed or cancelled
     #[arg(long, default_value = "completed", conflicts_with = "cancel")]
     status: ExecutionStatus,
-    /// Cancel; without an execution, whichever is open
+    /// Cancel; without a run, the open one
     #[arg(long)]
     cancel: bool,
     #[command(flatten)]
@@ -111,7 +112,8 @@ impl End {
         let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
         let open = thread.execution.as_ref().map(|open| open.execution_id);
         let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
-        let ended = match self.execution.or(open.filter(|_| !messages.is_empty())) {
+        let named = self.run.map(|run| naming::run(&thread, &run)).transpose()?;
+        let ended = match named.or(open.filter(|_| !messages.is_empty())) {
             Some(execution) if has_files => {
                 attached::call(context, at, calls::End { execution, status, messages }).await?
             }
@@ -122,19 +124,19 @@ impl End {
     }
 }
 
-/// Queue a message until an execution takes it up; without a message, list what waits
+/// Queue a message; the next step of a run delivers it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-At most 5 messages wait on a thread; silent ones have a bound of their own. They are delivered in order when an execution \
-begins or goes a step further, and keep their id and number.
+A thread queues at most 5 messages; silent ones have a limit of their own. A run delivers them in order when it starts or \
+takes a step. They keep their id and number.
 
 Examples:
-  threadkeep queue 4e36 \"Use tabs, please.\"
-  threadkeep queue 4e36                          what waits
-  threadkeep edit-queued 4e36 queued-… \"Use spaces, please.\"
-  threadkeep remove-queued 4e36 queued-…")]
-pub(crate) struct Queue {
-    /// The thread: its id, its short id, or the beginning of either
+  threadkeep queue add 4e36 \"Use tabs, please.\"
+  threadkeep queue list 4e36
+  threadkeep queue edit 4e36 queued-… \"Use spaces, please.\"
+  threadkeep queue remove 4e36 queued-…")]
+pub(crate) struct AddQueued {
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     #[command(flatten)]
     message: MessageArgs,
@@ -142,13 +144,9 @@ pub(crate) struct Queue {
     conditions: Conditions,
 }
 
-impl Queue {
+impl AddQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        if self.message.is_empty() {
-            let waiting = context.client.call(thread, calls::ListQueue {}).await?;
-            return list(context, &waiting.items);
-        }
         let (message, at) = (self.message.read()?, self.conditions.at(thread));
         let queued = if message.files.is_empty() {
             context.client.call(at, calls::Queue { message }).await?
@@ -162,7 +160,7 @@ impl Queue {
 /// Give a message that waits new content or metadata; its place in the queue stays
 #[derive(Debug, Args)]
 pub(crate) struct EditQueued {
-    /// The thread: its id, its short id, or the beginning of either
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The message that waits: queued-…
     item: QueuedId,
@@ -183,7 +181,12 @@ impl EditQueued {
 }
 
 plain! {
-    /// Withdraw a message that waits
+    /// List the queued messages, in the order of their delivery
+    ListQueued: ListQueue under Read {} => (context, _, _, waiting) {
+        list(context, &waiting.items)
+    }
+
+    /// Withdraw a queued message
     RemoveQueued: RemoveQueued under Change {
         /// The message that waits: queued-…
         item: QueuedId,
@@ -271,11 +274,11 @@ fn has_files(messages: &[NewMessage]) -> bool {
     messages.iter().any(|message| !message.files.is_empty())
 }
 
-/// A step belongs to its execution, which keeps others out; it needs no expected version.
+/// A step belongs to its run, which keeps others out; it needs no expected version.
 fn refuse_expected(conditions: &Conditions) -> Result<(), Failure> {
     if conditions.expected_version.is_none() {
         return Ok(());
     }
-    let rule = "an execution needs none: it is refused by itself once it is over";
+    let rule = "a run needs none: its steps are refused once it is over";
     Err(Invalid::new(Code::InvalidParameter, "expectedVersion", rule).into())
 }

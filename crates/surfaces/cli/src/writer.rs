@@ -1,9 +1,8 @@
-//! `writer`: who alone may change a thread's conversation, and until when.
+//! `lock`: one holder alone changes a thread's conversation.
 
 use std::time::Duration;
 
-use clap::{ArgGroup, Args};
-use threadkeep::ThreadId;
+use clap::Args;
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
@@ -11,60 +10,54 @@ use crate::context::Context;
 use crate::duration::{duration, milliseconds};
 use crate::exclusive::default_holder;
 use crate::failure::Failure;
+use crate::plain::plain;
 use crate::text::{moment, visible};
 
-/// Show a thread's exclusive writer; take, renew or release that lease
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("action").multiple(false), after_help = "\
-While somebody holds the lease, nobody else changes the conversation; forks and changes of the record pass. When it ends, \
-what its holder still writes is refused.
+/// Examples for the help.
+pub(crate) const EXAMPLES: &str = "\
+While a lock is held, only its holder changes the conversation. Forks and changes of the record pass. When the lock ends, \
+late writes of its holder are refused.
 
 Examples:
-  threadkeep writer 4e36                              who holds it, and until when
-  TOKEN=$(threadkeep writer 4e36 --take --ttl 5m)
+  threadkeep lock show 4e36                           the holder, and until when
+  TOKEN=$(threadkeep lock take 4e36 --ttl 5m)
   threadkeep say 4e36 --writer $TOKEN \"Only I write here.\"
-  threadkeep writer 4e36 --renew --token $TOKEN --ttl 5m
-  threadkeep writer 4e36 --release --token $TOKEN
-  threadkeep say 4e36 --lines --exclusive             take it, renew it while it runs, release it")]
-pub(crate) struct Writer {
-    /// The thread: its id, its short id, or the beginning of either
+  threadkeep lock renew 4e36 --token $TOKEN --ttl 5m
+  threadkeep lock release 4e36 --token $TOKEN
+  threadkeep say 4e36 --lines --exclusive             take it, renew it while the program runs, release it";
+
+plain! {
+    /// Show the holder of a thread's lock, and when it ends
+    Show: GetWriter under Read {} => (context, _, _, lease) {
+        if context.json {
+            return context.out.json(lease);
+        }
+        match lease {
+            Some(lease) => print(context, lease),
+            None => {
+                context.note("the thread is not locked");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Take the lock, and print its token for --writer
+#[derive(Debug, Args)]
+pub(crate) struct Take {
+    /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Become the exclusive writer, and print the token for --writer
-    #[arg(long, group = "action")]
-    take: bool,
-    /// Let the lease last for --ttl from now on
-    #[arg(long, group = "action", requires = "token")]
-    renew: bool,
-    /// End the lease
-    #[arg(long, group = "action", requires = "token")]
-    release: bool,
-    /// The token that --take printed
-    #[arg(long, value_name = "TOKEN", requires = "action", conflicts_with = "take")]
-    token: Option<u64>,
-    /// How long the lease lasts unless it is renewed, such as 500ms, 30s, 5m or 1h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "action", conflicts_with = "release")]
+    /// How long the lock lasts unless it is renewed, such as 500ms, 30s, 5m or 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     ttl: Option<Duration>,
-    /// Who holds it, in words for others [default: who acts, and the process id]
-    #[arg(long, value_name = "NAME", requires = "take")]
+    /// The holder's name, for others [default: the actor and the process id]
+    #[arg(long, value_name = "NAME")]
     holder: Option<String>,
 }
 
-impl Writer {
+impl Take {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        match self.token {
-            None if self.take => self.take(context, thread).await,
-            Some(token) if self.renew => {
-                let renew = calls::RenewWriter { ttl: self.ttl.map(milliseconds), holder: None };
-                let lease = context.client.call(At::of(thread).under(token), renew).await?;
-                if context.json { context.out.json(&lease) } else { print(context, &lease) }
-            }
-            Some(token) => release(context, thread, token).await,
-            None => show(context, thread).await,
-        }
-    }
-
-    async fn take(self, context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
         let holder = self.holder.unwrap_or_else(|| default_holder(context));
         let take = calls::TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(holder) };
         let lease = context.client.call(thread, take).await?;
@@ -75,27 +68,48 @@ impl Writer {
         context.out.line(token.to_string())?;
         context.out.flush()?;
         let next = context.hints.command(&format!("say {} --writer {token} \"Hello!\"", thread.short()));
-        context.note(format!("the lease ends at {}; write under it: {next}", moment(lease.expires_at)));
+        context.note(format!("locked until {}; write with its token: {next}", moment(lease.expires_at)));
         Ok(())
     }
 }
 
-async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<(), Failure> {
-    let done = context.client.call(At::of(thread).under(token), calls::ReleaseWriter {}).await?;
-    context.note_or_show(&done, if done.released { "released" } else { "the lease had ended already" })
+/// Let the lock last longer: --ttl from now on
+#[derive(Debug, Args)]
+pub(crate) struct Renew {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The token that take printed
+    #[arg(long)]
+    token: u64,
+    /// How long the lock lasts from now on, such as 500ms, 30s, 5m or 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    ttl: Option<Duration>,
 }
 
-async fn show(context: &mut Context, thread: ThreadId) -> Result<(), Failure> {
-    let lease = context.client.call(thread, calls::GetWriter {}).await?;
-    if context.json {
-        return context.out.json(&lease);
+impl Renew {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let renew = calls::RenewWriter { ttl: self.ttl.map(milliseconds), holder: None };
+        let lease = context.client.call(At::of(thread).under(self.token), renew).await?;
+        if context.json { context.out.json(&lease) } else { print(context, &lease) }
     }
-    match lease {
-        Some(lease) => print(context, &lease),
-        None => {
-            context.note("the thread has no exclusive writer");
-            Ok(())
-        }
+}
+
+/// Release the lock
+#[derive(Debug, Args)]
+pub(crate) struct Release {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The token that take printed
+    #[arg(long)]
+    token: u64,
+}
+
+impl Release {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let done = context.client.call(At::of(thread).under(self.token), calls::ReleaseWriter {}).await?;
+        context.note_or_show(&done, if done.released { "released" } else { "the lock had ended already" })
     }
 }
 

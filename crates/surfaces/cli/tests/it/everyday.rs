@@ -157,11 +157,11 @@ fn shells_and_manuals_know_every_command() {
     let desk = Desk::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = desk.run(&["completions", shell]).ok();
-        assert!(script.contains("change-owner") && script.contains("page-max"), "{shell}");
+        assert!(script.contains("unarchive") && script.contains("page-max"), "{shell}");
     }
     assert!(desk.run(&["man"]).ok().contains(".TH threadkeep 1"));
     desk.run(&["man", "--to", "pages"]).ok();
-    for page in ["threadkeep.1", "threadkeep-fork.1", "threadkeep-keys-create.1"] {
+    for page in ["threadkeep.1", "threadkeep-fork.1", "threadkeep-keys-create.1", "threadkeep-run-start.1"] {
         assert!(desk.at("pages").join(page).exists(), "{page}");
     }
     assert!(!desk.at("threadkeep-data").exists(), "no store is made for that");

@@ -12,7 +12,7 @@ pub fn the_first_five_minutes() {
     };
     let error = keep(&["list"]).refused(3, &["there is no store at ./threadkeep-data/threadkeep.db"]);
     let hint = error.lines().find_map(|line| line.strip_prefix("hint: threadkeep ")).expect("a hint");
-    assert_eq!(hint, "create \"My first thread\"");
+    assert_eq!(hint, "new \"My first thread\"");
     assert!(!folder.path().join("threadkeep-data").exists(), "reading makes nothing");
 
     let thread = keep(&["create", "My first thread"]).ok();

@@ -12,7 +12,7 @@ pub fn a_lease_keeps_others_out_of_the_conversation(keep: &Keep) {
     let message = keep.say(&thread, "a");
     assert_eq!(keep.json(&["writer", &thread]), Value::Null);
     let none = keep.run(&["writer", &thread]);
-    assert!(none.stdout.is_empty() && none.stderr.contains("no exclusive writer"), "{none:?}");
+    assert!(none.stdout.is_empty() && none.stderr.contains("not locked"), "{none:?}");
 
     let token = keep.ok(&["writer", &thread, "--take", "--ttl", "1h", "--holder", "ann"]);
     let shown = keep.json(&["writer", &thread]);

@@ -68,7 +68,7 @@ async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
     let key = key.ok_or_else(|| {
         let detail = "this link was used already, is too old, or was drawn before the server started";
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
-        problem.hint("threadkeep sign-in prints a new one")
+        problem.hint("threadkeep store sign-in prints a new one")
     })?;
     Ok(to_docs(&app.sessions.begin(key, now)))
 }

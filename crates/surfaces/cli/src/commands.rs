@@ -1,0 +1,318 @@
+//! The list of commands: a few verbs and nouns at the top, and the verbs of each noun.
+//!
+//! [`crate::help`] shows them in groups. [`crate::spelling`] turns the older, flat names into these.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::{
+    agent, authority, backup, branch, call, config, copy, demo, emit, events, files, follow, health, inject, keys,
+    lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
+    tree, tree_files, upkeep, values, watch, work, writer,
+};
+
+/// Makes enums of commands, and the way from each command to its code. Those in a second block need no store, and were
+/// carried out before one was looked for.
+macro_rules! commands {
+    ($(
+        $(#[$enum_meta:meta])*
+        $enum:ident { $($(#[$meta:meta])* $name:ident($type:ty),)* } $({ $($free:ident($free_type:ty),)* })?
+    )*) => {$(
+        $(#[$enum_meta])*
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum $enum {
+            $($(#[$meta])* $name($type),)*
+            $($(#[command(hide = true)] $free($free_type),)*)?
+        }
+
+        impl $enum {
+            pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
+                match self {
+                    $(Self::$name(command) => command.run(context).await.map(Exit::code),)*
+                    $($(Self::$free(_) => Ok(ExitCode::SUCCESS),)*)?
+                }
+            }
+        }
+    )*};
+}
+
+/// How a command that was carried out ends.
+trait Exit {
+    fn code(self) -> ExitCode;
+}
+
+impl Exit for () {
+    fn code(self) -> ExitCode {
+        ExitCode::SUCCESS
+    }
+}
+
+impl Exit for ExitCode {
+    fn code(self) -> ExitCode {
+        self
+    }
+}
+
+commands! {
+    /// Every command at the top.
+    Command {
+        #[command(alias = "create")]
+        New(thread::Create),
+        #[command(alias = "list")]
+        Ls(list::List),
+        Show(show::Show),
+        #[command(alias = "append")]
+        Say(say::Append),
+        Tail(follow::Tail),
+        Search(search::Search),
+        /// Change a thread, archive it, close it, delete it, link it to others
+        #[command(subcommand)]
+        Thread(Thread),
+        Fork(branch::Fork),
+        Tree(tree::Tree),
+        Rollback(branch::Rollback),
+        Merge(merge::Merge),
+        /// Work on a thread as an agent: start a run, go a step further, end it
+        #[command(subcommand)]
+        Run(Run),
+        /// Queue messages for the next step of a run
+        #[command(subcommand)]
+        Queue(Queue),
+        /// Ask for authority, and answer what agents ask for
+        #[command(subcommand)]
+        Approvals(Approvals),
+        /// Start subagents, and follow what they do
+        #[command(subcommand)]
+        Subagents(Subagents),
+        /// Read, write and search the files of a thread
+        #[command(subcommand)]
+        Files(Files),
+        /// Keep JSON values under keys of a thread
+        #[command(subcommand)]
+        Kv(Kv),
+        Serve(Box<serve::Serve>),
+        /// Make, list and revoke the keys that open a server
+        #[command(subcommand, after_help = keys::EXAMPLES)]
+        Keys(Keys),
+        /// Check, back up, copy, export and import a store
+        #[command(subcommand)]
+        Store(Store),
+        /// Write to a thread alone: take, renew, release and show its lock
+        #[command(subcommand, hide = true, after_help = writer::EXAMPLES)]
+        Lock(Lock),
+        /// Edit, insert and delete messages
+        #[command(subcommand, hide = true)]
+        Messages(Messages),
+        /// Make, show, change and delete the projects that threads belong to
+        #[command(subcommand, hide = true, after_help = projects::EXAMPLES)]
+        Projects(Projects),
+        /// Show how far the search index is, complete it, build it again
+        #[command(subcommand, hide = true, after_help = search::INDEX_HELP)]
+        Index(Index),
+        #[command(hide = true)]
+        Demo(demo::Demo),
+        #[command(hide = true)]
+        Transfer(authority::Transfer),
+        #[command(hide = true)]
+        Call(call::Call),
+    }
+    {
+        Config(Box<config::Config>),
+        Completions(shell::Completions),
+        Man(shell::Man),
+    }
+
+    /// What can be done with a thread as such.
+    Thread {
+        Update(thread::Update),
+        Archive(agent::Archive),
+        Unarchive(agent::Unarchive),
+        #[command(alias = "delete")]
+        Rm(thread::Delete),
+        Owner(owner::ChangeOwner),
+        Done(lifecycle::Done),
+        Suspend(lifecycle::Suspend),
+        Resume(lifecycle::Resume),
+        Lifecycle(lifecycle::Lifecycle),
+        Terminate(work::Terminate),
+        Assign(agent::Assign),
+        Skill(agent::Skill),
+        History(follow::History),
+        Events(events::Events),
+        Emit(emit::Emit),
+        Watch(watch::Watch),
+        Checkpoint(branch::Checkpoint),
+        Checkpoints(branch::Checkpoints),
+        Truncate(branch::Truncate),
+        Spawn(branch::Spawn),
+        Handoff(relate::Handoff),
+        Summary(relate::Summary),
+        Mention(relate::Mention),
+        Relationships(relate::Relationships),
+        Reference(refer::Reference),
+        References(refer::References),
+        ReadReference(refer::ReadReference),
+        Observe(refer::Observe),
+        Observers(refer::Observers),
+        Unobserve(refer::Unobserve),
+        Merges(merge::Merges),
+        Decide(inject::Decide),
+        Decisions(inject::Decisions),
+    }
+
+    /// A run: one execution of an agent on a thread.
+    Run {
+        Start(work::Begin),
+        Step(work::Step),
+        End(work::End),
+        Messages(work::ModelMessages),
+        Inject(inject::Inject),
+        Injections(inject::Injections),
+        Ack(inject::Ack),
+    }
+
+    /// Messages that wait for a run.
+    Queue {
+        Add(work::AddQueued),
+        List(work::ListQueued),
+        Edit(work::EditQueued),
+        Remove(work::RemoveQueued),
+    }
+
+    /// Authority.
+    Approvals {
+        List(authority::Approvals),
+        Request(authority::Request),
+        Approve(authority::Approve),
+        Deny(authority::Deny),
+        Revoke(authority::Revoke),
+        Delegate(authority::Delegate),
+        Delegations(authority::Delegations),
+    }
+
+    /// Threads that work for a thread.
+    Subagents {
+        Start(agent::Subagent),
+        List(agent::Children),
+        Parent(agent::Parent),
+        Notify(agent::NotifyParent),
+        Status(agent::Status),
+    }
+
+    /// Files of a thread.
+    Files {
+        #[command(alias = "ls")]
+        List(tree_files::Files),
+        Read(files::ReadFile),
+        Write(files::WriteFile),
+        #[command(alias = "mv")]
+        Move(files::MoveFile),
+        #[command(alias = "delete")]
+        Rm(files::DeleteFile),
+        Mkdir(files::Mkdir),
+        Rmdir(files::Rmdir),
+        Find(tree_files::Find),
+        Grep(tree_files::Grep),
+        Versions(tree_files::FileVersions),
+        Diff(tree_files::FileDiff),
+        Thumbnail(files::Thumbnail),
+    }
+
+    /// Values of a thread.
+    Kv {
+        #[command(alias = "ls")]
+        List(values::Values),
+        Get(values::GetValue),
+        Set(values::SetValue),
+        #[command(alias = "delete")]
+        Rm(values::DeleteValue),
+    }
+
+    /// The lock of a thread.
+    Lock {
+        Show(writer::Show),
+        Take(writer::Take),
+        Renew(writer::Renew),
+        Release(writer::Release),
+    }
+
+    /// Messages of a thread.
+    Messages {
+        Edit(message::Edit),
+        Insert(say::Insert),
+        #[command(alias = "delete")]
+        Rm(message::DeleteMessage),
+        Event(say::AppendEvent),
+    }
+
+    /// Keys of a server.
+    Keys {
+        Create(keys::Create),
+        List(keys::List),
+        Revoke(keys::Revoke),
+    }
+
+    /// Groups of threads.
+    Projects {
+        List(projects::List),
+        Create(projects::Create),
+        Show(projects::Show),
+        Update(projects::Update),
+        #[command(alias = "delete")]
+        Rm(projects::Delete),
+    }
+
+    /// The search index.
+    Index {
+        Status(search::Status),
+        Backfill(search::Backfill),
+        Rebuild(search::Rebuild),
+    }
+
+    /// The store as a whole, and the server on it.
+    Store {
+        Doctor(upkeep::Doctor),
+        Backup(backup::Backup),
+        Restore(backup::Restore),
+        Export(transfer::Export),
+        Import(transfer::Import),
+        Copy(copy::Copy),
+        Gc(upkeep::Gc),
+        Health(health::Health),
+        SignIn(health::SignIn),
+    }
+}
+
+impl Command {
+    /// Whether it may begin a new store; all others only make sense where there is one.
+    pub(crate) fn may_begin(&self) -> bool {
+        match self {
+            Self::New(_) | Self::Serve(_) | Self::Demo(_) => true,
+            Self::Store(Store::Import(_) | Store::Restore(_)) => true,
+            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => true,
+            Self::Call(call) => call.may_begin(),
+            _ => false,
+        }
+    }
+
+    /// Whether it works on the store itself, even if a server runs. Parts of other commands do, too: those that
+    /// attach files or show attached ones, `tail` without a thread, and exports of one thread or in Amp's JSON. They
+    /// open the store beside the server that runs on it, and fail with `--server`.
+    fn needs_store(&self) -> bool {
+        match self {
+            Self::Serve(_) | Self::Store(Store::Copy(_) | Store::Restore(_)) => true,
+            Self::Thread(Thread::Watch(watch)) => watch.needs_store(),
+            _ => false,
+        }
+    }
+
+    /// The store it works on. `named` comes from flags and environment.
+    pub(crate) fn place(&self, named: Place) -> Result<Place, Failure> {
+        let place = if let Self::Store(Store::Copy(copy)) = self { copy.source(&named)? } else { named };
+        Ok(if self.needs_store() { place.without_server() } else { place })
+    }
+}

@@ -1,0 +1,265 @@
+//! What people type to name a thread, an approval, a run, a message or a key.
+//!
+//! An id, the beginning of an id in either case, or `@last` and `@last~1` for the newest and the one before it. A
+//! thread is also named by its title, if no other has it. A name that fits several, or none, is answered with those
+//! that it may mean.
+
+use threadkeep::model::Code;
+use threadkeep::{Invalid, MessageName, ThreadId, ThreadName, Uuid};
+use threadkeep_calls::{
+    Approval, Archived, At, ErrorCode, ListApprovals, ListKeys, ListMessages, ListThreads, ListedState, Order, Problem,
+    Status, Thread, ThreadSummary,
+};
+use threadkeep_client::Client;
+
+use crate::failure::Failure;
+use crate::plain::all;
+use crate::text::{brief, visible};
+use crate::thread::{TITLE_SHOWN_MAX, or_untitled};
+
+/// Fewest digits of the beginning of an id.
+const PREFIX_DIGITS_MIN: usize = 4;
+/// Things that are offered when a name fits several.
+const OFFERED_MAX: usize = 10;
+/// Threads, messages and approvals that are read at once.
+const AT_ONCE: usize = 200;
+/// Messages that are looked through for the beginning of an id.
+const MESSAGES_MAX: usize = 10_000;
+/// Threads with a title like the one that was not found, that are offered.
+const NEAR_MAX: usize = 3;
+/// How alike two titles have to be, from 0 to 1.
+const NEAR: f64 = 0.6;
+
+/// The thread that `text` names.
+pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failure> {
+    if let Some(back) = last(text)? {
+        return newest(client, back).await;
+    }
+    let name = text.parse::<ThreadName>().or_else(|_| in_lower_case(text).parse());
+    if let Ok(name) = name {
+        return match client.thread(name).await {
+            Err(error) if error.is_refused_as(ErrorCode::ThreadNotFound.as_str()) => {
+                let titled = by_title(client, text).await;
+                titled.map_err(|_| error.into())
+            }
+            read => Ok(read?),
+        };
+    }
+    let prefix = in_lower_case(text);
+    if !is_prefix(&prefix) {
+        return by_title(client, text).await;
+    }
+    if prefix.bytes().filter(u8::is_ascii_hexdigit).count() < PREFIX_DIGITS_MIN {
+        return match by_title(client, text).await {
+            Err(Failure::Problem(problem)) if problem.code == ErrorCode::ThreadNotFound.as_str() => {
+                let rule = format!("'{text}' is too short: a prefix of an id has at least {PREFIX_DIGITS_MIN} digits");
+                Err(Invalid::new(Code::InvalidThreadId, "threadId", rule).into())
+            }
+            other => other,
+        };
+    }
+    let which = ListThreads { id_prefix: Some(prefix), limit: Some(OFFERED_MAX + 1), ..Default::default() };
+    let found = client.call(At::none(), which).await?.items;
+    match &found[..] {
+        [] => by_title(client, text).await.map_err(|failure| match failure {
+            Failure::Problem(problem) if problem.code == ErrorCode::ThreadNotFound.as_str() => {
+                let detail = format!("there is no thread whose id begins with {}", visible(text));
+                Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into()
+            }
+            other => other,
+        }),
+        [one] => Ok(client.thread(one.id).await?),
+        several => Err(ambiguous(&format!("several threads have an id that begins with {text}"), several)),
+    }
+}
+
+/// How many before the newest, if `text` is `@last` or `@last~N`.
+fn last(text: &str) -> Result<Option<usize>, Failure> {
+    let Some(back) = text.strip_prefix("@last") else { return Ok(None) };
+    let back = if back.is_empty() { Some(0) } else { back.strip_prefix('~').and_then(|back| back.parse().ok()) };
+    let rule = format!("'{}' is neither @last nor @last~N, such as @last~1", visible(text));
+    Ok(Some(back.ok_or_else(|| Invalid::parameter("thread", rule))?))
+}
+
+/// The thread that was changed last, or the one `back` before it.
+async fn newest(client: &Client, back: usize) -> Result<Thread, Failure> {
+    let which = ListThreads { limit: Some(1), offset: Some(back), ..Default::default() };
+    match client.call(At::none(), which).await?.items.first() {
+        Some(thread) => Ok(client.thread(thread.id).await?),
+        None => {
+            let detail = format!("there are not {} threads", back.saturating_add(1));
+            Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
+        }
+    }
+}
+
+/// The only thread with this title, in any case.
+async fn by_title(client: &Client, title: &str) -> Result<Thread, Failure> {
+    let list = async |title: Option<String>| {
+        let archived = Some(Archived::Any);
+        let which = ListThreads { title, archived, limit: Some(AT_ONCE), ..Default::default() };
+        client.call(At::none(), which).await.map(|page| page.items)
+    };
+    let is_blank = title.trim().is_empty();
+    let containing = if is_blank { Vec::new() } else { list(Some(title.to_owned())).await? };
+    let same = |thread: &&ThreadSummary| or_untitled(thread.title.as_deref()).to_lowercase() == title.to_lowercase();
+    let exact: Vec<ThreadSummary> = containing.iter().filter(same).cloned().collect();
+    match &exact[..] {
+        [one] => return Ok(client.thread(one.id).await?),
+        [] => {}
+        several => return Err(ambiguous(&format!("several threads have the title '{}'", visible(title)), several)),
+    }
+    let mut near = containing;
+    if near.is_empty() && !is_blank {
+        near = list(None).await?;
+        near.retain(|thread| alike(or_untitled(thread.title.as_deref()), title) >= NEAR);
+    }
+    let mut detail = format!("there is no thread '{}'", visible(title));
+    if !near.is_empty() {
+        near.truncate(NEAR_MAX);
+        detail.push_str("; did you mean");
+        detail.push_str(&lines(&near));
+    }
+    Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
+}
+
+/// How alike two titles are, from 0 to 1, without regard to case.
+fn alike(a: &str, b: &str) -> f64 {
+    strsim::jaro_winkler(&a.to_lowercase(), &b.to_lowercase())
+}
+
+fn ambiguous(what: &str, several: &[ThreadSummary]) -> Failure {
+    let detail = format!("{}:{}", visible(what), lines(several));
+    Problem::new(Status::BadRequest, ErrorCode::AmbiguousThreadId, detail).into()
+}
+
+/// A line for each thread.
+fn lines(threads: &[ThreadSummary]) -> String {
+    let line = |thread: &ThreadSummary| {
+        let title = brief(or_untitled(thread.title.as_deref()), TITLE_SHOWN_MAX);
+        format!("\n  {}  {title}", thread.id)
+    };
+    let more = if threads.len() > OFFERED_MAX { "\n  …" } else { "" };
+    threads.iter().take(OFFERED_MAX).map(line).collect::<String>() + more
+}
+
+/// The approval that `text` names.
+pub(crate) async fn approval(client: &Client, text: &str) -> Result<Uuid, Failure> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let read = async |cursor| {
+        let state = Some(ListedState::All);
+        client.call(At::none(), ListApprovals { state, thread_id: None, limit: Some(AT_ONCE), cursor }).await
+    };
+    let ids: Vec<String> = all(read).await?.iter().map(|approval: &Approval| approval.id.to_string()).collect();
+    let id = among("approval", text, &ids, ErrorCode::ApprovalNotFound)?;
+    id.parse().map_err(|_| Invalid::parameter("approval", "is no id").into())
+}
+
+/// The key that `text` names, by its id.
+pub(crate) async fn key(client: &Client, text: &str) -> Result<String, Failure> {
+    let read = async |cursor| client.call(At::none(), ListKeys { limit: Some(AT_ONCE), cursor }).await;
+    let ids: Vec<String> = all(read).await?.into_iter().map(|key| key.id).collect();
+    among("key", text, &ids, ErrorCode::KeyNotFound)
+}
+
+/// The run that `text` names: only the open one can.
+pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let open: Vec<String> = thread.execution.iter().map(|open| open.execution_id.to_string()).collect();
+    let id = among("open run", text, &open, ErrorCode::ExecutionOver)?;
+    id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
+}
+
+/// The message of `thread` that `text` names.
+pub(crate) async fn message(client: &Client, thread: ThreadId, text: &str) -> Result<MessageName, Failure> {
+    if let Ok(name) = text.parse() {
+        return Ok(name);
+    }
+    let (mut ids, mut cursor) = (Vec::new(), None);
+    while ids.len() < MESSAGES_MAX {
+        let order = Some(Order::Descending);
+        let page = ListMessages { order, limit: Some(AT_ONCE), cursor, ..Default::default() };
+        let page = client.call(thread, page).await?;
+        ids.extend(page.items.iter().map(|message| message.id.to_string()));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let id = among("message", text, &ids, ErrorCode::MessageNotFound)?;
+    Ok(id.parse()?)
+}
+
+/// The one of `ids`, the newest first, that `text` names.
+fn among(what: &str, text: &str, ids: &[String], missing: ErrorCode) -> Result<String, Failure> {
+    let not_found = |detail: String| Failure::from(Problem::new(Status::NotFound, missing, detail));
+    if let Some(back) = last(text)? {
+        return ids.get(back).cloned().ok_or_else(|| not_found(format!("there is no {what} '{text}'")));
+    }
+    let bare = |id: &str| id.rsplit_once("M-").map_or(id, |(_, bare)| bare).to_lowercase();
+    let wanted = bare(text);
+    let fitting: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && bare(id).starts_with(&wanted)).collect();
+    match &fitting[..] {
+        [one] => Ok((*one).clone()),
+        [] => Err(not_found(format!("there is no {what} '{}'", visible(text)))),
+        several => {
+            let offered: String = several.iter().take(OFFERED_MAX).map(|id| format!("\n  {id}")).collect();
+            let detail = format!("the id of several begins with '{}':{offered}", visible(text));
+            Err(Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).into())
+        }
+    }
+}
+
+/// An id as it is spelled in full: `T-` and small digits.
+fn in_lower_case(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    match lower.strip_prefix("t-") {
+        Some(rest) => format!("T-{rest}"),
+        None => lower,
+    }
+}
+
+/// Whether `text` has the shape of the beginning of an id, in either spelling.
+fn is_prefix(text: &str) -> bool {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    const UUID_LENGTH: usize = 36;
+    match text.strip_prefix("T-") {
+        Some(uuid) => {
+            let fits =
+                |(at, byte): (usize, u8)| if DASHES.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+            !uuid.is_empty() && uuid.len() < UUID_LENGTH && uuid.bytes().enumerate().all(fits)
+        }
+        None => !text.is_empty() && text.len() < 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_has_the_shape_of_an_id_in_either_case() {
+        for text in ["4e36", "4E36", "4e36442142e", "T-5928a90d", "t-5928A90D-d53b-4", "T-59"] {
+            assert!(is_prefix(&in_lower_case(text)), "{text}");
+        }
+        for text in ["", "T-", "4e36442142ee", "x", "-123", "T-5928a90dd", "T-5928a90d_d", "hello", "4e36 "] {
+            assert!(!is_prefix(&in_lower_case(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_is_named_by_the_beginning_of_its_id_or_by_its_place() {
+        let ids = ["aa11", "aa22", "bb33"].map(str::to_owned);
+        let named = |text: &str| among("key", text, &ids, ErrorCode::KeyNotFound).ok();
+        assert_eq!(named("BB").as_deref(), Some("bb33"));
+        assert_eq!(named("@last").as_deref(), Some("aa11"));
+        assert_eq!(named("@last~2").as_deref(), Some("bb33"));
+        for text in ["aa", "cc", "", "@last~3", "@last~x", "@lastly"] {
+            assert_eq!(named(text), None, "{text}");
+        }
+    }
+}
