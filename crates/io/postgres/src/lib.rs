@@ -239,6 +239,10 @@ impl Store for PostgresStore {
         reading!(self, |client, shared| read::thread(&client, name))
     }
 
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        reading!(self, |client, shared| read::threads(&client, &threads))
+    }
+
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         reading!(self, |client, shared| read::head(&client, thread))
     }

@@ -32,6 +32,14 @@ pub(crate) async fn thread(client: &Object, name: ThreadName) -> Result<Option<T
     Ok(found.filter(|thread| name.names(thread.id)))
 }
 
+pub(crate) async fn threads(client: &Object, threads: &[ThreadId]) -> Result<Vec<Thread>> {
+    let columns = thread_columns();
+    let sql = format!("SELECT {columns} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ANY($1)");
+    let keys: Vec<i64> = threads.iter().map(|id| key(*id)).collect();
+    let found = rows(client, &sql, &[&keys]).await?.iter().map(codec::thread).collect::<Result<Vec<_>>>()?;
+    Ok(found.into_iter().filter(|found| threads.contains(&found.id)).collect())
+}
+
 pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Head>> {
     let sql = format!("SELECT {HEAD_COLUMNS} FROM heads h WHERE h.thread = $1 AND h.rest = $2");
     let found = rows(client, &sql, &[&key(thread), &codec::rest(thread)]).await?;

@@ -76,6 +76,9 @@ pub trait Store: Send + Sync {
     /// The living thread that `name` names.
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;
 
+    /// Those of these threads that live, in no particular order.
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>>;
+
     /// Where the living thread with this id stands, without its record.
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;
 

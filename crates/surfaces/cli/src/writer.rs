@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use threadkeep::ThreadId;
+use threadkeep::model::LeaseToken;
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::duration::{duration, milliseconds};
-use crate::exclusive::default_holder;
+use crate::exclusive::{default_holder, token_of};
 use crate::failure::Failure;
 use crate::text::{moment, visible};
 
@@ -40,7 +41,7 @@ pub(crate) struct Writer {
     release: bool,
     /// The token that --take printed
     #[arg(long, value_name = "TOKEN", requires = "action", conflicts_with = "take")]
-    token: Option<u64>,
+    token: Option<LeaseToken>,
     /// How long the lease lasts unless it is renewed, such as 500ms, 30s, 5m or 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "action", conflicts_with = "release")]
     ttl: Option<Duration>,
@@ -71,7 +72,7 @@ impl Writer {
         if context.json {
             return context.out.json(&lease);
         }
-        let token = lease.token.unwrap_or_default();
+        let token = token_of(&lease)?;
         context.out.line(token.to_string())?;
         context.out.flush()?;
         let next = context.hints.command(&format!("say {} --writer {token} \"Hello!\"", thread.short()));
@@ -80,7 +81,7 @@ impl Writer {
     }
 }
 
-async fn release(context: &mut Context, thread: ThreadId, token: u64) -> Result<(), Failure> {
+async fn release(context: &mut Context, thread: ThreadId, token: LeaseToken) -> Result<(), Failure> {
     let done = context.client.call(At::of(thread).under(token), calls::ReleaseWriter {}).await?;
     context.note_or_show(&done, if done.released { "released" } else { "the lease had ended already" })
 }

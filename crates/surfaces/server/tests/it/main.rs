@@ -3,6 +3,7 @@
 mod access;
 mod authority;
 mod described;
+mod doors;
 mod files;
 mod hostile;
 mod jwt;
@@ -11,6 +12,7 @@ mod matrix;
 mod merge;
 mod primitives;
 mod public;
+mod revoked;
 mod routes;
 mod search;
 mod shared;
