@@ -5,16 +5,18 @@
 //! next door.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use threadkeep_calls::{Approval, Approve, Deny, GetApproval, ListApprovals, ListedState, Page, RevokeApproval};
 use threadkeep_model::{
-    Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Code, Entry,
-    Fallback, Head, Invalid, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, checked_reason,
+    Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Entry, Fallback,
+    Head, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, checked_reason,
 };
 use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
 
 use crate::ground::carry::Carry;
+use crate::ground::cursor;
 use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
@@ -140,19 +142,20 @@ impl Engine {
     pub async fn approvals(&self, asked: ListApprovals) -> Result<Page<Approval>> {
         let limit = self.page_limit(asked.limit)?;
         let state = asked.state.unwrap_or(ListedState::Pending).state();
-        let mut after = asked.cursor.as_deref().map(decode_cursor).transpose()?;
         let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
         let mut page = Page { items: Vec::new(), next_cursor: None, total: None };
         let only = match asked.thread_id {
             Some(name) => Some(self.thread(name).await?.id),
             None => None,
         };
+        let list = ("approvals", self.caller.account.clone(), only, state);
+        let mut after = asked.cursor.as_deref().map(|cursor| decode_cursor(&list, cursor)).transpose()?;
         loop {
             let some = self.approval_items(only, after.clone()).await?;
             let is_last = some.len() < READ_AT_ONCE;
             for (thread, item) in some {
                 if page.items.len() == limit {
-                    page.next_cursor = after.map(encode_cursor);
+                    page.next_cursor = after.map(|after| encode_cursor(&list, &after));
                     return Ok(page);
                 }
                 after = Some((item.made, item.key.clone()));
@@ -399,19 +402,16 @@ fn answered_already(approval: &Held) -> Error {
     Error::ApprovalAnswered { approval: approval.asked.id, state: approval.state, by, at }
 }
 
-fn encode_cursor((made, key): (Timestamp, String)) -> String {
-    format!("a{:016x}{}", made.as_micros(), key.replace('-', ""))
+fn encode_cursor(list: impl Debug, (made, key): &(Timestamp, String)) -> String {
+    cursor::after(list, &format!("{:x}.{key}", made.as_micros()))
 }
 
-fn decode_cursor(text: &str) -> Result<(Timestamp, String)> {
-    let parse = || {
-        let digits = text.strip_prefix('a').filter(|rest| rest.len() == 48 && rest.is_ascii())?;
-        let made = u64::from_str_radix(digits.get(..16)?, 16).ok()? as i64;
-        let key = u128::from_str_radix(digits.get(16..)?, 16).ok()?;
-        Some((Timestamp::from_micros(made), ThreadId::from_bits(key).to_string().strip_prefix("T-")?.to_owned()))
+fn decode_cursor(list: impl Debug, cursor: &str) -> Result<(Timestamp, String)> {
+    let parse = |place: &str| {
+        let (made, key) = place.split_once('.')?;
+        Some((Timestamp::from_micros(u64::from_str_radix(made, 16).ok()? as i64), key.to_owned()))
     };
-    let rule = "is not a cursor that a list of approvals gave; begin without one";
-    parse().ok_or_else(|| Invalid::new(Code::InvalidCursor, "cursor", rule).into())
+    Ok(parse(cursor::read(list, cursor)?).ok_or_else(cursor::no_cursor)?)
 }
 
 #[cfg(test)]
@@ -477,9 +477,9 @@ mod tests {
     #[test]
     fn a_cursor_names_a_place_again() {
         let place = (Timestamp::from_micros(1_800_000_000_000_000), "5928a90d-d53b-488f-a829-4e36442142ee".to_owned());
-        assert_eq!(decode_cursor(&encode_cursor(place.clone())).expect("a cursor"), place);
+        assert_eq!(decode_cursor("list", &encode_cursor("list", &place)).expect("a cursor"), place);
         for wrong in ["", "a", "t00", "a000000000000000g5928a90dd53b488fa8294e36442142ee"] {
-            assert_eq!(decode_cursor(wrong).map_err(|error| error.code()), Err("invalid_cursor"), "{wrong}");
+            assert_eq!(decode_cursor("list", wrong).map_err(|error| error.code()), Err("invalid_cursor"), "{wrong}");
         }
     }
 }

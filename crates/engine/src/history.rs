@@ -15,7 +15,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
 
-use crate::ground::policy::Verb;
+use crate::ground::policy::{Standing, Verb};
 use crate::{Engine, Error, Result};
 
 /// Entries read at once while a follower catches up.
@@ -72,6 +72,9 @@ pub struct Subscription {
     segment: Option<SegmentId>,
     /// Whether the last look reached the head. Then there is no more until there is a signal.
     is_current: bool,
+    /// The caller's relation to the thread when it began.
+    standing: Standing,
+    reads: u64,
 }
 
 impl Subscription {
@@ -99,9 +102,14 @@ impl Subscription {
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
     /// again.
     pub async fn next_so_far(&mut self) -> Result<Option<HistoryEntry>> {
+        if !self.ready.is_empty() && self.signal.take() {
+            // Invariant: entries that were read earlier are not given to a caller that lost the thread meanwhile.
+            self.is_current = false;
+            self.head().await?;
+        }
         if self.ready.is_empty() {
             self.is_current = false;
-            let head = self.engine.head(self.thread, Verb::Stream).await?;
+            let head = self.head().await?;
             let (thread, after) = (self.thread, self.after);
             let found = match self.segment == Some(head.segment) {
                 true => self.engine.newest(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
@@ -109,12 +117,27 @@ impl Subscription {
             };
             self.is_current = found.last().map_or(after, |last| last.version) >= head.version;
             self.ready = found.into();
+            self.reads += 1;
         }
         let next = self.ready.pop_front();
         if let Some(entry) = &next {
             (self.after, self.segment) = (entry.version, Some(entry.place.segment));
         }
         Ok(next)
+    }
+
+    /// The head, while the caller's relation to the thread is the one it began with: an owner who became a visitor
+    /// begins anew.
+    async fn head(&self) -> Result<Head> {
+        match self.engine.head_and_standing(self.thread, Verb::Stream).await? {
+            (head, standing) if standing == self.standing => Ok(head),
+            _ => Err(Error::ThreadNotFound { thread: self.thread.into() }),
+        }
+    }
+
+    /// How often it read from the store: what it gives was read by then.
+    pub fn reads(&self) -> u64 {
+        self.reads
     }
 
     /// Resolves when there may be more. It is a hint: call [`Subscription::next_so_far`] to read the entries.
@@ -135,6 +158,7 @@ pub struct FeedReader {
     after: FeedCursor,
     signal: Signal,
     ready: VecDeque<FeedItem>,
+    reads: u64,
 }
 
 impl FeedReader {
@@ -158,12 +182,18 @@ impl FeedReader {
     pub async fn next_so_far(&mut self) -> Result<Option<FeedItem>> {
         if self.ready.is_empty() {
             self.ready = self.engine.shared.stores.feed.feed(self.after, CATCH_UP_AT_ONCE).await?.into();
+            self.reads += 1;
         }
         let next = self.ready.pop_front();
         if let Some(item) = &next {
             self.after = item.cursor;
         }
         Ok(next)
+    }
+
+    /// How often it read from the store: what it gives was read by then.
+    pub fn reads(&self) -> u64 {
+        self.reads
     }
 
     /// Resolves when there may be more. It is a hint: call [`FeedReader::next_so_far`] to read the entries.
@@ -369,12 +399,13 @@ impl Engine {
     /// [`Error::ThreadNotFound`]; a version in the future is refused, never guessed at.
     pub async fn subscribe(&self, thread: ThreadId, after: Version) -> Result<Subscription> {
         let signal = self.shared.stores.feed.signals().of(thread);
-        let current = self.head(thread, Verb::Stream).await?.version;
+        let (head, standing) = self.head_and_standing(thread, Verb::Stream).await?;
+        let current = head.version;
         if after > current {
             return Err(Error::VersionInFuture { version: after, current });
         }
         let (engine, ready) = (self.clone(), VecDeque::new());
-        Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false })
+        Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false, standing, reads: 0 })
     }
 
     /// Follows every entry of every account in the store after `after`: catches up, then live.
@@ -387,7 +418,7 @@ impl Engine {
             let rule = "lies in the future of this store; begin without one";
             return Err(Invalid::new(Code::InvalidCursor, "cursor", rule).into());
         }
-        Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new() })
+        Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new(), reads: 0 })
     }
 
     /// The place of the last entry in the store.

@@ -8,6 +8,7 @@ use threadkeep_calls::Scope;
 use threadkeep_model::{Account, Actor, BlobId, Caller, Timestamp};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
+use crate::opened::InUse;
 use crate::{Engine, Result};
 
 /// A key, without its secret.
@@ -33,6 +34,12 @@ impl Key {
     /// Whether it opens anything at this time.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && self.expires.is_none_or(|end| now < end)
+    }
+
+    /// The id in a secret; none if it is not the secret of a key.
+    pub(crate) fn id_in(secret: &str) -> Option<&str> {
+        let (id, _) = secret.strip_prefix(PREFIX)?.split_once('_')?;
+        (!id.is_empty() && id.len() <= ID_BYTES_MAX).then_some(id)
     }
 
     /// The caller that a request with this key acts as.
@@ -67,11 +74,16 @@ struct Document {
     revoked: Option<Timestamp>,
 }
 
-fn read(document: &Registered) -> Result<(Key, String)> {
+pub(crate) fn read(document: &Registered) -> Result<(Key, String)> {
     let Document { hash, actor, scope, expires, revoked } = serde_json::from_str(&document.json)
         .map_err(|error| StoreError::corrupt(format!("key {}: {error}", document.id)))?;
     let (id, account, created) = (document.id.clone(), document.account.clone(), document.created);
     Ok((Key { id, account, actor, scope, created, expires, revoked }, hash))
+}
+
+/// Whether `secret` is the one whose hash is kept. Hashes are compared, so the time it takes says nothing of the secret.
+pub(crate) fn matches(secret: &str, kept: &str) -> bool {
+    hash(secret) == kept
 }
 
 fn hash(secret: &str) -> String {
@@ -87,8 +99,9 @@ impl Engine {
     /// Makes a key, and gives it with its secret, which cannot be read again.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// If the name of its actor breaks a rule, or the store cannot be written.
     pub async fn create_key(&self, new: NewKey) -> Result<(Key, String)> {
+        new.actor.checked()?;
         let chance = || self.shared.world.chance();
         let id = format!("{:016x}", chance() as u64);
         let secret = format!("{PREFIX}{id}_{:032x}{:032x}", chance(), chance());
@@ -107,32 +120,12 @@ impl Engine {
         Ok(self.shared.stores.registry.register(document).await?)
     }
 
-    async fn find_key(&self, id: &str) -> Result<Option<(Key, String)>> {
-        if id.is_empty() || id.len() > ID_BYTES_MAX {
-            return Ok(None);
-        }
-        let found = self.shared.stores.registry.registered(RegistryKind::Key, vec![id.to_owned()]).await?;
-        found.first().map(read).transpose()
-    }
-
     /// The key with this secret, whether it still [holds](Key::holds) or not.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub async fn key_with(&self, secret: &str) -> Result<Option<Key>> {
-        let id = secret.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
-        let Some(id) = id else { return Ok(None) };
-        // Hashes are compared, so the time it takes says nothing about the secret.
-        let found = self.find_key(id).await?.filter(|(_, kept)| *kept == hash(secret));
-        Ok(found.map(|(key, _)| key))
-    }
-
-    /// Whether the key with this id still holds.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn key_holds(&self, id: &str) -> Result<bool> {
-        Ok(self.find_key(id).await?.is_some_and(|(key, _)| key.holds(self.shared.world.now())))
+        Ok(self.open_with(secret).await?.map(|opened| opened.key))
     }
 
     /// Up to `limit` keys after this id, in the order of their ids, those that were revoked included.
@@ -145,18 +138,24 @@ impl Engine {
         found.iter().map(|document| read(document).map(|(key, _)| key)).collect()
     }
 
-    /// Revokes a key for good; false if there is none that holds.
+    /// Revokes a key for good; false if there is none that holds. Once it returns, everything that the key
+    /// [opened](crate::Opened) here is over.
     ///
     /// # Errors
     /// If the store cannot be written.
     pub async fn revoke_key(&self, id: &str) -> Result<bool> {
-        let Some((mut key, hash)) = self.find_key(id).await? else { return Ok(false) };
-        if key.revoked.is_some() {
+        if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
-        key.revoked = Some(self.shared.world.now());
-        self.keep_key(&key, hash).await?;
-        Ok(true)
+        let Some((mut key, hash)) = self.look_up(id).await? else { return Ok(false) };
+        let holds = key.revoked.is_none();
+        if holds {
+            key.revoked = Some(self.shared.world.now());
+            self.keep_key(&key, hash).await?;
+        }
+        // Invariant: what a key opened ends before its revocation is answered.
+        self.shared.room::<InUse>().end(id);
+        Ok(holds)
     }
 
     /// Whether there is a key that holds.

@@ -3,16 +3,18 @@
 //! A cursor carries the version its first page began at, and all its pages show that state.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Code, Entry, Invalid, Kind, Message, MessageBody, MessageId, MessageName, Position, QueuedId, Role,
-    ThreadId, Version,
+    BlobId, Body, Entry, Invalid, Kind, Message, MessageBody, MessageId, MessageName, Position, QueuedId, Role,
+    ThreadId, Uuid, Version,
 };
 use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
+use crate::ground::cursor;
 use crate::ground::policy::Verb;
 use crate::ground::slot::{SlotItem, slot};
 use crate::ground::view::{Located, View};
@@ -27,6 +29,8 @@ pub struct Page {
     order: Order,
     filter: MessageFilter,
     as_of: Option<Version>,
+    /// The reference through which they are read.
+    through: Option<Uuid>,
 }
 
 impl Default for Page {
@@ -39,7 +43,7 @@ impl Page {
     /// The first page, the oldest message first, silent ones left out.
     pub fn first() -> Self {
         let filter = MessageFilter { include_silent: false, ..MessageFilter::ALL };
-        Self { limit: None, cursor: None, offset: 0, order: Order::Ascending, filter, as_of: None }
+        Self { limit: None, cursor: None, offset: 0, order: Order::Ascending, filter, as_of: None, through: None }
     }
 
     /// The page after `cursor`, which an earlier page gave. It shows the state that page showed.
@@ -95,6 +99,12 @@ impl Page {
         self.as_of = Some(version);
         self
     }
+
+    /// Through a reference: its pages are a list of their own.
+    pub(crate) fn through(mut self, reference: Uuid) -> Self {
+        self.through = Some(reference);
+        self
+    }
 }
 
 /// Some messages, and how to go on.
@@ -121,42 +131,30 @@ struct Place {
 
 /// The content of a cursor.
 struct Cursor {
-    thread: ThreadId,
     version: Version,
     order: Order,
     place: Place,
 }
 
 impl Cursor {
-    fn encode(&self) -> String {
+    fn encode(&self, list: impl Debug) -> String {
         let order = match self.order {
             Order::Ascending => 'a',
             Order::Descending => 'd',
         };
         let within = self.place.within.map_or(0, |position| position.0);
-        format!("m{order}{}-{:x}-{:x}-{within:x}", self.thread.short(), self.version.0, self.place.root)
+        cursor::after(list, &format!("{order}-{:x}-{:x}-{within:x}", self.version.0, self.place.root))
     }
 
-    fn decode(text: &str, thread: ThreadId) -> Result<Self> {
-        let invalid = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
-        let malformed = || invalid("is not a cursor that a page of messages gave; begin without one");
-        let (order, rest) = match text.split_at_checked(2) {
-            Some(("ma", rest)) => (Order::Ascending, rest),
-            Some(("md", rest)) => (Order::Descending, rest),
-            _ => return Err(malformed().into()),
+    fn decode(list: impl Debug, cursor: &str) -> Result<Self, Invalid> {
+        let parse = |place: &str| {
+            let [order, version, root, within] = place.split('-').collect::<Vec<_>>()[..] else { return None };
+            let order = if order == "a" { Order::Ascending } else { Order::Descending };
+            let number = |text: &str| u64::from_str_radix(text, 16).ok();
+            let within = Some(number(within)?).filter(|within| *within != 0).map(Position);
+            Some(Self { version: Position(number(version)?), order, place: Place { root: number(root)?, within } })
         };
-        let parts: Vec<&str> = rest.split('-').collect();
-        let [short, version, root, within] = parts[..] else { return Err(malformed().into()) };
-        let number = |text: &str| {
-            let hex = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
-            u64::from_str_radix(text, 16).ok().filter(|_| hex).ok_or_else(malformed)
-        };
-        if thread.short().to_string() != short {
-            return Err(invalid("belongs to another thread").into());
-        }
-        let within = Some(number(within)?).filter(|within| *within != 0).map(Position);
-        let place = Place { root: number(root)?, within };
-        Ok(Self { thread, version: Position(number(version)?), order, place })
+        parse(cursor::read(list, cursor)?).ok_or_else(cursor::no_cursor)
     }
 }
 
@@ -172,7 +170,17 @@ impl Engine {
             let rule = format!("a page has 1 to {} messages", limits.page_max);
             return Err(Invalid::parameter("limit", rule).into());
         }
-        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(text, thread)).transpose()?;
+        if page.cursor.is_some() && page.offset > 0 {
+            let rule = "cannot stand beside a cursor: both say where the page begins";
+            return Err(Invalid::parameter("offset", rule).into());
+        }
+        // A place among all messages: it holds for every filter.
+        let list = ("messages", thread, page.through);
+        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(&list, text)).transpose()?;
+        // The pages of a cursor show one state, and no other one is asked of it.
+        if cursor.as_ref().is_some_and(|cursor| page.as_of.is_some_and(|as_of| as_of != cursor.version)) {
+            return Err(cursor::no_cursor().into());
+        }
         let head = self.head(thread, Verb::Read).await?;
         let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
         let view = self.view(thread, &head, at).await?;
@@ -186,7 +194,7 @@ impl Engine {
             Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
             None => (Vec::new(), None),
         };
-        let next = next.map(|place| Cursor { thread, version, order, place }.encode());
+        let next = next.map(|place| Cursor { version, order, place }.encode(&list));
         Ok(MessagePage { items, next, total: view.tally.messages(), version })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use threadkeep_calls::{Project, Sandbox};
-use threadkeep_model::{Account, Invalid, Timestamp, strip_nulls};
+use threadkeep_model::{Account, Invalid, Timestamp, identity, strip_nulls};
 use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
 
 use crate::{Engine, Result};
@@ -84,10 +84,10 @@ impl Engine {
         sandbox: Option<Sandbox>,
     ) -> Result<Project> {
         let details = Details { name, icon_name, sandbox }.checked()?;
-        let id = strip_nulls(id.unwrap_or_else(|| format!("{:032x}", self.shared.world.chance())));
-        if id.is_empty() || id.len() > ID_BYTES_MAX || id.contains('/') {
-            let rule = format!("has 1 to {ID_BYTES_MAX} bytes and no slash");
-            return Err(Invalid::body("id", rule).into());
+        let id = id.unwrap_or_else(|| format!("{:032x}", self.shared.world.chance()));
+        let id = identity("id", id, ID_BYTES_MAX).map_err(|invalid| Invalid::body("id", invalid.rule))?;
+        if id.contains('/') {
+            return Err(Invalid::body("id", "has no slash").into());
         }
         let account = self.caller.account.clone();
         let json = serde_json::to_string(&details).map_err(|error| StoreError::corrupt(error.to_string()))?;

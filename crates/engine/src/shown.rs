@@ -60,6 +60,10 @@ impl Show for Seen<Thread> {
         };
         Shown::at(self.read.head.version, &shown)
     }
+
+    fn threads(&mut self) -> Vec<&mut Thread> {
+        vec![&mut self.read]
+    }
 }
 
 /// A message as a reader of this standing sees it.
@@ -161,11 +165,13 @@ impl HistoryEntry {
 impl Family {
     /// The family as the wire shows it, asked for by `thread`.
     pub fn shown(&self, thread: threadkeep_model::ThreadId) -> calls::Family {
+        let threads = self.threads.iter().map(calls::Thread::from);
+        let threads = threads.chain(self.origins.iter().map(calls::Thread::for_visitors));
         let subagent =
             |(parent, child): &(_, calls::Child)| calls::FamilySubagent { parent_id: *parent, child: child.clone() };
         calls::Family {
             thread_id: thread,
-            threads: self.threads.iter().map(calls::Thread::from).collect(),
+            threads: threads.collect(),
             relations: self.relations.iter().map(calls::Relation::from).collect(),
             subagents: self.subagents.iter().map(subagent).collect(),
             cut_off: self.cut_off,

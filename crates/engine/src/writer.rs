@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep_calls::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};
-use threadkeep_model::{Invalid, Lease, ThreadId, strip_nulls};
+use threadkeep_model::{Invalid, Lease, LeaseToken, ThreadId, identity};
 use threadkeep_store::LeaseAsk;
 
 use crate::ground::carry::Carry;
@@ -63,13 +63,11 @@ impl Engine {
     /// [`Error::WriterHeld`](crate::Error::WriterHeld) says who holds it, and until when.
     pub async fn take_writer(&self, thread: ThreadId, take: TakeWriter) -> Result<Lease> {
         let ttl_micros = micros(take.ttl.map(Duration::from_millis))?;
-        let holder = strip_nulls(take.holder.unwrap_or_else(|| self.caller.actor.name.clone()));
-        if holder.trim().is_empty() || holder.len() > Lease::HOLDER_BYTES_MAX {
-            let rule = format!("has 1 to {} bytes, and is not blank", Lease::HOLDER_BYTES_MAX);
-            return Err(Invalid::parameter("holder", rule).into());
-        }
+        let holder = take.holder.unwrap_or_else(|| self.caller.actor.name.clone());
+        let holder = identity("holder", holder, Lease::HOLDER_BYTES_MAX)?;
         self.head(thread, Verb::Change).await?;
-        let ask = LeaseAsk { holder, ttl_micros, now: self.shared.world.now() };
+        let token = LeaseToken::from_chance(self.shared.world.chance() as u64);
+        let ask = LeaseAsk { token, holder, ttl_micros, now: self.shared.world.now() };
         Ok(self.shared.stores.leases.take(thread, ask).await?)
     }
 
@@ -78,7 +76,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WriterLost`](crate::Error::WriterLost) if it has ended. It does not come back: others may have
     /// written since.
-    pub async fn renew_writer(&self, thread: ThreadId, token: u64, ttl: Option<Duration>) -> Result<Lease> {
+    pub async fn renew_writer(&self, thread: ThreadId, token: LeaseToken, ttl: Option<Duration>) -> Result<Lease> {
         let ttl_micros = micros(ttl)?;
         self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.world.now()).await?)
@@ -88,13 +86,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn release_writer(&self, thread: ThreadId, token: u64) -> Result<bool> {
+    pub async fn release_writer(&self, thread: ThreadId, token: LeaseToken) -> Result<bool> {
         self.head(thread, Verb::Change).await?;
         Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
     }
 
     /// The token of the lease that a call is about.
-    fn own_lease(&self, thread: ThreadId) -> Result<u64> {
+    fn own_lease(&self, thread: ThreadId) -> Result<LeaseToken> {
         let missing = || Invalid::parameter("Threadkeep-Writer", "is missing: send the token of the lease");
         self.lease_on(thread).ok_or_else(|| missing().into())
     }
@@ -111,7 +109,7 @@ impl Engine {
     /// The same engine, writing to `thread` under the lease with this token. Once the lease has ended, all it writes
     /// to the thread is refused by the store.
     #[must_use]
-    pub fn writing_under(&self, thread: ThreadId, token: u64) -> Self {
+    pub fn writing_under(&self, thread: ThreadId, token: LeaseToken) -> Self {
         Self { writes_to: Some((thread, token)), ..self.clone() }
     }
 }

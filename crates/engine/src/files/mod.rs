@@ -19,7 +19,7 @@ use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
 pub use referred::ReferredPage;
 pub use search::{Find, Grep};
 pub use tree::Files;
-pub use values::{Values, cursor, place};
+pub use values::Values;
 pub use versions::FileVersion;
 
 use crate::ground::view::View;

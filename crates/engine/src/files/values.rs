@@ -1,7 +1,7 @@
 //! Reading values: JSON under keys, now or as of a version. How they change is in `ops::values`.
 
 use threadkeep_calls::Value;
-use threadkeep_model::{CellIs, Code, Entry, Invalid, MessageId, Space, ThreadId, ValueKey, Version};
+use threadkeep_model::{CellIs, Entry, MessageId, Space, ThreadId, ValueKey, Version};
 use threadkeep_store::{Cell, CellNames, StoreError};
 
 use crate::ground::view::View;
@@ -18,30 +18,6 @@ pub struct Values {
     pub limit: Option<usize>,
     /// As of this version.
     pub as_of: Option<Version>,
-}
-
-/// The cursor of a page that ended after a name, as the thread was at a version.
-pub fn cursor(version: Version, name: &str) -> String {
-    format!("{version}.{name}")
-}
-
-/// The version and the name of a cursor, which a list as of another version does not take.
-///
-/// # Errors
-/// [`Code::InvalidCursor`].
-pub fn place<T: std::str::FromStr + std::fmt::Display>(
-    cursor: &str,
-    as_of: Option<Version>,
-) -> Result<(Version, Option<T>), Invalid> {
-    let read = cursor.split_once('.').and_then(|(version, name)| {
-        let version: Version = version.parse().ok()?;
-        let read: T = name.parse().ok()?;
-        // A name that is spelled otherwise was not given here.
-        (read.to_string() == name).then_some((version, Some(read)))
-    });
-    let read = read.filter(|(version, _)| as_of.is_none_or(|as_of| as_of == *version));
-    let rule = "is not one that this list gave; begin anew, without a cursor";
-    read.ok_or_else(|| Invalid::new(Code::InvalidCursor, "cursor", rule))
 }
 
 impl Engine {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use threadkeep_calls::{At, Call, Declaration, Honours, Lease};
-use threadkeep_model::{BlobId, Idempotency, Invalid, ThreadId, ThreadName, Version};
+use threadkeep_model::{BlobId, Idempotency, Invalid, LeaseToken, ThreadId, ThreadName, Version};
 use tracing::Instrument;
 
 use crate::ground::show::{Show, Shown};
@@ -40,7 +40,7 @@ pub(crate) struct Envelope {
     /// The thread it is about; found later, where something names it.
     thread: Option<ThreadId>,
     expected: Option<Version>,
-    lease: Option<u64>,
+    lease: Option<LeaseToken>,
     idempotency: Option<Idempotency>,
 }
 
@@ -51,6 +51,7 @@ impl Engine {
     /// Every error of the call; nothing has changed then.
     pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
         let at = at.into();
+        self.caller.actor.checked()?;
         refuse_unhonoured(&at, &C::DECLARATION)?;
         let thread = match (self.resolve(at.thread).await, C::without_thread()) {
             (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
@@ -64,11 +65,14 @@ impl Engine {
         let thread = thread.unwrap_or(NO_THREAD);
         // Neither message text nor any secret is part of a span.
         let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
-        call.carry(&engine, thread).instrument(span).await
+        let mut made = call.carry(&engine, thread).instrument(span).await?;
+        self.conceal_origins(made.threads()).await?;
+        Ok(made)
     }
 
     /// The same engine for one call that is no struct of its own: `request` is hashed for its idempotency key.
     pub(crate) async fn enter(&self, at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
+        self.caller.actor.checked()?;
         let thread = self.resolve(at.thread).await?;
         let idempotency = at.key.clone().map(|key| {
             let mut all = name.as_bytes().to_vec();
@@ -125,7 +129,7 @@ impl Engine {
     }
 
     /// The token of the lease under which the caller writes to this thread.
-    pub(crate) fn lease_on(&self, thread: ThreadId) -> Option<u64> {
+    pub(crate) fn lease_on(&self, thread: ThreadId) -> Option<LeaseToken> {
         let held = self.writes_to.filter(|(own, _)| *own == thread).map(|(_, token)| token);
         let carried = || self.envelope.as_ref().filter(|envelope| envelope.thread == Some(thread))?.lease;
         held.or_else(carried)

@@ -32,7 +32,7 @@ pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) caller: Arc<Caller>,
     /// The thread whose exclusive writer it is, and the token of the lease.
-    pub(crate) writes_to: Option<(ThreadId, u64)>,
+    pub(crate) writes_to: Option<(ThreadId, threadkeep_model::LeaseToken)>,
     /// Fields of the call beside its parameters.
     pub(crate) envelope: Option<Arc<Envelope>>,
     /// Checks the results of merges.
@@ -172,7 +172,7 @@ impl Engine {
         self.head_and_standing(thread, verb).await.map(|(head, _)| head)
     }
 
-    async fn head_and_standing(&self, thread: ThreadId, verb: Verb) -> Result<(Head, Standing)> {
+    pub(crate) async fn head_and_standing(&self, thread: ThreadId, verb: Verb) -> Result<(Head, Standing)> {
         let Some(head) = self.shared.stores.store.head(thread).await? else {
             return Err(Error::ThreadNotFound { thread: thread.into() });
         };
@@ -190,6 +190,14 @@ impl Engine {
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
     pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
         self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
+    }
+
+    /// Whether a thread lives, of any account. For followers of the feed, not for requests: permissions are not checked.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn lives(&self, thread: ThreadId) -> Result<bool> {
+        Ok(self.shared.stores.store.head(thread).await?.is_some())
     }
 
     /// Whether there is any thread, of any account. For upkeep, not for requests: permissions are not checked.

@@ -602,7 +602,11 @@ mod tests {
 
     #[test]
     fn a_problem_is_read_as_it_is_told() {
-        let by = threadkeep_model::Lease { token: 1, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        let by = threadkeep_model::Lease {
+            token: threadkeep_model::LeaseToken::from_bits(1),
+            holder: "ann".into(),
+            until: Timestamp::from_micros(0),
+        };
         for error in [
             Error::WriterHeld { by },
             Error::ThreadSuspended,
@@ -624,7 +628,11 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_held_says_by_whom_and_until_when() {
-        let by = threadkeep_model::Lease { token: 4242, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        let by = threadkeep_model::Lease {
+            token: threadkeep_model::LeaseToken::from_bits(0x4242),
+            holder: "ann".into(),
+            until: Timestamp::from_micros(0),
+        };
         let problem = serde_json::to_value(Problem::from(Error::WriterHeld { by })).expect("json");
         assert_eq!((&problem["holder"], &problem["expiresAt"]), (&"ann".into(), &"1970-01-01T00:00:00.000000Z".into()));
         assert!(!problem.to_string().contains("4242"), "the token is the holder's own: {problem}");

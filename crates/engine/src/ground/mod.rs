@@ -6,6 +6,7 @@
 pub(crate) mod beside;
 pub(crate) mod cache;
 pub(crate) mod carry;
+pub(crate) mod cursor;
 pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod error;

@@ -5,7 +5,9 @@
 //!
 //! Publishing a thread publishes its history, including messages edited or deleted before.
 
-use threadkeep_model::{Account, Thread, ThreadName, Visibility};
+use std::collections::{HashMap, HashSet};
+
+use threadkeep_model::{Account, Thread, ThreadId, ThreadName, Visibility};
 
 use crate::{Engine, Error, Result};
 
@@ -56,7 +58,39 @@ pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb:
     }
 }
 
+/// Takes out of `thread` where it was forked from, unless that thread is among those that the caller may know of.
+pub(crate) fn conceal_origin(thread: &mut Thread, known: &HashMap<ThreadId, Standing>) {
+    if thread.record.origin_thread_id.is_some_and(|origin| !known.contains_key(&origin)) {
+        (thread.record.origin_thread_id, thread.record.fork_point_index) = (None, None);
+    }
+}
+
 impl Engine {
+    /// Those of `threads` that the caller may know of, in one read.
+    pub(crate) async fn known(
+        &self,
+        threads: impl IntoIterator<Item = ThreadId>,
+    ) -> Result<HashMap<ThreadId, Standing>> {
+        let asked: HashSet<ThreadId> = threads.into_iter().collect();
+        if asked.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = self.shared.stores.store.threads(asked.into_iter().collect()).await?;
+        let seen = found.iter().filter_map(|thread| {
+            let standing = standing(&self.caller.account, &thread.account, thread.record.visibility, Verb::Read)?;
+            Some((thread.id, standing))
+        });
+        Ok(seen.collect())
+    }
+
+    /// Takes out of `threads` where they were forked from, unless the caller may know that thread: it may have been
+    /// public when it was forked, and private now.
+    pub(crate) async fn conceal_origins(&self, threads: Vec<&mut Thread>) -> Result<()> {
+        let known = self.known(threads.iter().filter_map(|thread| thread.record.origin_thread_id)).await?;
+        threads.into_iter().for_each(|thread| conceal_origin(thread, &known));
+        Ok(())
+    }
+
     /// The thread that `name` names, for a caller that wants this access, and the caller's relation to it.
     ///
     /// # Errors

@@ -38,6 +38,11 @@ pub trait Show {
     /// # Errors
     /// If a body on disk is damaged.
     fn show(&self) -> Result<Shown>;
+
+    /// The threads in it whose records it shows.
+    fn threads(&mut self) -> Vec<&mut Thread> {
+        Vec::new()
+    }
 }
 
 macro_rules! plain {
@@ -86,11 +91,19 @@ impl Show for Thread {
     fn show(&self) -> Result<Shown> {
         Shown::at(self.head.version, &calls::Thread::from(self))
     }
+
+    fn threads(&mut self) -> Vec<&mut Thread> {
+        vec![self]
+    }
 }
 
 impl Show for Option<Thread> {
     fn show(&self) -> Result<Shown> {
         Shown::plain(&self.as_ref().map(calls::Thread::from))
+    }
+
+    fn threads(&mut self) -> Vec<&mut Thread> {
+        self.iter_mut().collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Calls that are about an account or the whole store: projects, keys, search, upkeep.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use threadkeep_calls as calls;
@@ -12,6 +13,7 @@ use threadkeep_model::{Actor, ActorKind, Invalid, ThreadId, Value};
 use threadkeep_store::{Progress, TimeRange};
 
 use crate::ground::carry::Carry;
+use crate::ground::cursor::{after, read};
 use crate::keys::NewKey;
 use crate::shown::gc_shown;
 use crate::{Engine, Error, Result, Search};
@@ -20,11 +22,11 @@ fn quiet() -> Progress {
     Arc::new(|_, _, _| {})
 }
 
-/// A page of `items`, which were read with one more than it has, and the cursor of its last.
-fn page<T, U: From<T>>(mut items: Vec<T>, limit: usize, id: impl Fn(&T) -> String) -> Page<U> {
+/// A page of `list`, of `items` that were read with one more than it has, and the cursor of its last.
+fn page<T, U: From<T>>(list: impl Debug, mut items: Vec<T>, limit: usize, id: impl Fn(&T) -> &str) -> Page<U> {
     let more = items.len() > limit;
     items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(id);
+    let next_cursor = items.last().filter(|_| more).map(|last| after(list, id(last)));
     Page { items: items.into_iter().map(U::from).collect(), next_cursor, total: None }
 }
 
@@ -33,8 +35,10 @@ impl Carry for ListProjects {
 
     async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Page<Project>> {
         let limit = engine.page_limit(self.limit)?;
-        let projects = engine.projects(self.cursor.as_deref(), limit + 1).await?;
-        Ok(page(projects, limit, |project| project.id.clone()))
+        let list = ("projects", engine.caller.account.clone());
+        let last = self.cursor.as_deref().map(|cursor| read(&list, cursor)).transpose()?;
+        let projects = engine.projects(last, limit + 1).await?;
+        Ok(page(&list, projects, limit, |project| &project.id))
     }
 }
 
@@ -96,8 +100,9 @@ impl Carry for ListKeys {
 
     async fn carry(self, engine: &Engine, _: ThreadId) -> Result<Page<calls::Key>> {
         let limit = engine.page_limit(self.limit)?;
-        let keys = engine.keys(self.cursor, limit + 1).await?;
-        let Page { items, next_cursor, total } = page::<_, crate::Key>(keys, limit, |key| key.id.clone());
+        let last = self.cursor.as_deref().map(|cursor| read("keys", cursor)).transpose()?;
+        let keys = engine.keys(last.map(str::to_owned), limit + 1).await?;
+        let Page { items, next_cursor, total } = page::<_, crate::Key>("keys", keys, limit, |key| &key.id);
         Ok(Page { items: items.iter().map(calls::Key::from).collect(), next_cursor, total })
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use threadkeep_calls as calls;
 use threadkeep_calls::{Changed, DiffStats, Project, Relationship};
-use threadkeep_model::{BlobId, Code, Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
+use threadkeep_model::{Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
 use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
 
+use crate::ground::cursor::{after, no_cursor, read};
 use crate::{Engine, Error, Result, Show, Shown};
 
 /// The filters and the page of a list of threads. A thread must match every filter.
@@ -100,7 +101,7 @@ impl Engine {
     ///
     /// # Errors
     /// A limit out of range, metadata that are no object, a cursor together with an offset; a cursor that is malformed,
-    /// or that another list gave ([`invalid_cursor`](Code::InvalidCursor)).
+    /// or that another list gave ([`invalid_cursor`](threadkeep_model::Code::InvalidCursor)).
     pub async fn list(&self, list: List) -> Result<ThreadPage> {
         let limit = self.page_limit(list.limit)?;
         if list.cursor.is_some() && list.offset.is_some() {
@@ -154,8 +155,8 @@ impl Engine {
         }
     }
 
-    async fn summaries(&self, threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {
-        let mut above = self.parents_of(&threads).await?;
+    async fn summaries(&self, mut threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {
+        let mut above = self.parents_of(&mut threads).await?;
         let ids = threads.iter().filter_map(|thread| thread.record.project_id.as_deref()).collect();
         let projects = self.projects_with(ids).await?;
         let summary = |thread: Thread| {
@@ -190,35 +191,22 @@ impl List {
     }
 }
 
-/// Ties a place to its list: the account, the filters, the order. Any other list gives another number.
-fn seal(query: &ListQuery, place: ListCursor) -> u64 {
-    let list = format!("{:?}", (&query.account, &query.filter, query.sort, place));
-    let hash = BlobId::of(list.as_bytes());
-    hash.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// All that has to be asked as before.
+fn list_of(query: &ListQuery) -> impl std::fmt::Debug {
+    ("threads", query.account.clone(), query.filter.clone(), query.sort)
 }
 
 fn encode(query: &ListQuery, place: ListCursor) -> String {
-    let (time, thread) = (place.time.as_micros(), place.thread.bits());
-    format!("t{:016x}{thread:032x}{time:016x}", seal(query, place))
+    after(list_of(query), &format!("{:x}.{}", place.time.as_micros(), place.thread))
 }
 
-fn decode(query: &ListQuery, text: &str) -> Result<ListCursor> {
-    let parse = || {
-        let digits = text.strip_prefix('t').filter(|rest| rest.len() == 64)?;
-        let is_hex = digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-        let (seal, rest) = is_hex.then(|| digits.split_at(16))?;
-        let (thread, time) = rest.split_at(32);
-        let thread = ThreadId::from_bits(u128::from_str_radix(thread, 16).ok()?);
+fn decode(query: &ListQuery, cursor: &str) -> Result<ListCursor> {
+    let parse = |place: &str| {
+        let (time, thread) = place.split_once('.')?;
         let time = Timestamp::from_micros(u64::from_str_radix(time, 16).ok()? as i64);
-        Some((u64::from_str_radix(seal, 16).ok()?, ListCursor { time, thread }))
+        Some(ListCursor { time, thread: thread.parse().ok()? })
     };
-    let refused = |rule: &str| Invalid::new(Code::InvalidCursor, "cursor", rule);
-    let (sealed, place) =
-        parse().ok_or_else(|| refused("is not a cursor that a list of threads gave; begin without one"))?;
-    if sealed != seal(query, place) {
-        return Err(refused("is of another list: ask the same filters and sort as before, or begin without one").into());
-    }
-    Ok(place)
+    Ok(parse(read(list_of(query), cursor)?).ok_or_else(no_cursor)?)
 }
 
 impl Show for ThreadPage {

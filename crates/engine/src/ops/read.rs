@@ -5,7 +5,7 @@ use threadkeep_calls::{
     Archived, Emit, EmitTold, GetFamily, GetHistory, GetMessage, GetModelMessages, GetThread, ListEvents, ListMessages,
     ListRelationships, ListSort, ListThreads, LoggedEvent, Mention, ModelMessage, Order, Relationship,
 };
-use threadkeep_model::{Invalid, Message, Position, Thread, ThreadId};
+use threadkeep_model::{Head, Invalid, Message, Position, Thread, ThreadId, Version};
 use threadkeep_store as store;
 
 use crate::events::Logged;
@@ -13,7 +13,7 @@ use crate::ground::carry::Carry;
 use crate::ground::policy::Verb;
 use crate::ops::list::{List, ThreadPage};
 use crate::shown::{Seen, ShownHistory, ShownMessages, message};
-use crate::{Engine, Page, Result};
+use crate::{Engine, Error, Page, Result};
 
 impl Carry for GetThread {
     type Made = Seen<Thread>;
@@ -117,7 +117,8 @@ impl Carry for GetHistory {
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Seen<ShownHistory>> {
         let limit = engine.page_limit(self.limit)?;
         let (found, standing) = engine.seen(thread, Verb::Read).await?;
-        let entries = engine.history_page(thread, self.after.unwrap_or(Position::START), limit).await?;
+        let after = reached(self.after, &found.head)?;
+        let entries = engine.history_page(thread, after, limit).await?;
         let last = entries.last().filter(|last| last.version < found.head.version);
         let next = last.map(|last| last.version.to_string());
         let reader = engine.caller.account.clone();
@@ -139,12 +140,12 @@ impl Carry for ListEvents {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Page<LoggedEvent>> {
         let limit = engine.page_limit(self.limit)?;
-        let standing = engine.standing(thread, Verb::Read).await?;
+        let (found, standing) = engine.seen(thread, Verb::Read).await?;
+        let after = reached(self.after, &found.head)?;
         let all = engine.events(thread).await?;
-        let begin = self.after.map_or(0, |after| {
-            let last = all.iter().position(|logged| place(logged) == after);
-            last.map_or_else(|| all.iter().take_while(|logged| place(logged) <= after).count(), |last| last + 1)
-        });
+        let last = all.iter().position(|logged| place(logged) == after);
+        let begin =
+            last.map_or_else(|| all.iter().take_while(|logged| place(logged) <= after).count(), |last| last + 1);
         let mut items = Vec::new();
         for logged in all.iter().skip(begin).take(limit) {
             items.push(match logged {
@@ -156,6 +157,15 @@ impl Carry for ListEvents {
         let next_cursor = items.last().filter(|_| more).map(|last| last.version.to_string());
         Ok(calls::Page { items, next_cursor, total: Some(all.len() as u64) })
     }
+}
+
+/// The version after which a list begins. One that the thread has not reached is of another thread, and is refused.
+fn reached(after: Option<Version>, head: &Head) -> Result<Version> {
+    let after = after.unwrap_or(Position::START);
+    if after > head.version {
+        return Err(Error::VersionInFuture { version: after, current: head.version });
+    }
+    Ok(after)
 }
 
 /// The place of an event: one inserted later is placed with the message that it precedes.

@@ -136,7 +136,7 @@ impl Engine {
     pub async fn reference_messages(&self, id: Uuid, page: Page) -> Result<MessagePage> {
         let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
         let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;
-        let page = version.map_or(page.clone(), |version| page.as_of(version));
+        let page = version.into_iter().fold(page.through(id), Page::as_of);
         match self.messages(target, page).await {
             Err(Error::ThreadNotFound { .. }) => Err(gone(id, target)),
             read => read,

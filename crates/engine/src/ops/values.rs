@@ -7,8 +7,9 @@ use threadkeep_model::{
 };
 use threadkeep_store::Cell;
 
-use crate::files::{Values, cursor, place};
+use crate::files::Values;
 use crate::ground::carry::Carry;
+use crate::ground::cursor::{cursor, place};
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::{Plan, Told};
 use crate::ground::policy::Verb;
@@ -60,8 +61,9 @@ impl Carry for ListValues {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<ShownValues> {
         let limit = engine.page_limit(self.limit)?;
+        let list = ("values", thread, self.prefix.clone());
         let (version, after) = match self.cursor.as_deref() {
-            Some(cursor) => place::<ValueKey>(cursor, self.as_of)?,
+            Some(cursor) => place::<ValueKey>(&list, cursor, self.as_of)?,
             None => match self.as_of {
                 Some(version) => (version, None),
                 None => (engine.head(thread, Verb::ReadFile).await?.version, None),
@@ -69,7 +71,7 @@ impl Carry for ListValues {
         };
         let which = Values { prefix: self.prefix, after, limit: Some(limit), as_of: Some(version) };
         let (items, next) = engine.values(thread, which).await?;
-        let next_cursor = next.map(|next| cursor(version, next.as_str()));
+        let next_cursor = next.map(|next| cursor(&list, version, next.as_str()));
         Ok(ShownValues(calls::Page { items, next_cursor, total: None }, version))
     }
 }

@@ -1,6 +1,9 @@
 //! From a request to a call, and back: fields of the path, the query and the body are one struct.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use threadkeep_model::{Code, Invalid, Json};
 
 use crate::{BodyIs, Call, Declaration};
@@ -23,7 +26,23 @@ impl Asked {
     /// Names the field and the rule it breaks.
     pub fn read<C: Call>(&self) -> Result<C, Invalid> {
         let declaration = &C::DECLARATION;
+        self.refuse_nulls(declaration)?;
         if declaration.method.has_body() { self.read_body(declaration) } else { self.read_query() }
+    }
+
+    /// Refuses null bytes in the path and in identities. Elsewhere they are stripped, and a name would become another.
+    fn refuse_nulls(&self, declaration: &Declaration) -> Result<(), Invalid> {
+        if let Some((field, _)) = self.fields.iter().find(|(_, text)| text.contains('\0')) {
+            return Err(Invalid::parameter(*field, "has no null bytes"));
+        }
+        if declaration.identities.is_empty() || !self.body.contains("u0000") {
+            return Ok(());
+        }
+        // A body that is no object is refused later, in words of its own.
+        let fields: BTreeMap<String, Value> = serde_json::from_str(&self.body).unwrap_or_default();
+        let named = |name: &str| declaration.identities.contains(&name.replace('\0', "").as_str());
+        let odd = fields.iter().find(|(name, value)| named(name) && has_null(value));
+        odd.map_or(Ok(()), |(name, _)| Err(Invalid::body(name.as_str(), "has no null bytes")))
     }
 
     fn read_body<T: DeserializeOwned>(&self, declaration: &Declaration) -> Result<T, Invalid> {
@@ -73,6 +92,14 @@ impl Asked {
                 Invalid::parameter(field, said.clone())
             })
         })
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     }
 }
 

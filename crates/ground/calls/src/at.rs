@@ -1,6 +1,6 @@
 //! The envelope of a call: the thread it is about, and the conditions under which it is carried out.
 
-use threadkeep_model::{IdempotencyKey, ThreadId, ThreadName, Version};
+use threadkeep_model::{IdempotencyKey, LeaseToken, ThreadId, ThreadName, Version};
 
 /// The conditions that a change of a thread may carry. A surface fills them; the engine honours them in one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct At {
     /// The version the thread has to be at.
     pub expected: Option<Version>,
     /// The token of the lease under which the caller writes.
-    pub lease: Option<u64>,
+    pub lease: Option<LeaseToken>,
     /// A key under which the call may be repeated: the repetition gives the first answer and changes nothing.
     pub key: Option<IdempotencyKey>,
 }
@@ -34,7 +34,7 @@ impl At {
 
     /// Under the lease with this token.
     #[must_use]
-    pub fn under(self, lease: u64) -> Self {
+    pub fn under(self, lease: LeaseToken) -> Self {
         Self { lease: Some(lease), ..self }
     }
 

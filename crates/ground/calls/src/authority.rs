@@ -26,7 +26,7 @@ pub struct Transfer {
     pub scope: Vec<Capability>,
     /// For a delegation, the agent, by its name. Default: every agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::IDENTITY))]
     pub to: Option<String>,
     /// The reason, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +80,7 @@ impl Transfer {
             .about("Asks to be allowed something, or lets agents do something without asking.")
             .creates("The approval that waits, or the delegation that holds.")
             .fails(&[ErrorCode::ThreadClosed])
+            .identities(&["to", "scope"])
             .example(
                 r#"{"direction":"request_approval","scope":["delete_file"],"reason":"it is old","timeout":"PT30S","fallback":"skip"}"#,
             );

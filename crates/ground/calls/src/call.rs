@@ -171,6 +171,8 @@ pub struct Declaration {
     pub example: &'static str,
     /// A parameter of the query with which a read also writes.
     pub writes_with: Option<&'static str>,
+    /// Fields of the body that name an identity: null bytes in them are refused, not stripped.
+    pub identities: &'static [&'static str],
 }
 
 impl Declaration {
@@ -198,6 +200,7 @@ impl Declaration {
             never: None,
             example: "{}",
             writes_with: None,
+            identities: &[],
         }
     }
 
@@ -279,6 +282,10 @@ impl Declaration {
 
     pub(crate) const fn writes_with(self, parameter: &'static str) -> Self {
         Self { writes_with: Some(parameter), ..self }
+    }
+
+    pub(crate) const fn identities(self, fields: &'static [&'static str]) -> Self {
+        Self { identities: fields, ..self }
     }
 
     /// The parts of the path that stand for something, without their braces.

@@ -150,7 +150,8 @@ impl ListEvents {
         Declaration::get(("events", "listEvents"), "/v1/threads/{thread}/events", MESSAGES)
             .about("Lists messages and other events in the order of the log.")
             .gives("A page of events.")
-            .needs(Needs::Public);
+            .needs(Needs::Public)
+            .fails(&[ErrorCode::VersionInFuture]);
 }
 
 /// `{"version": …}`: where something was logged.

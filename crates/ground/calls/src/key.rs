@@ -84,14 +84,14 @@ pub struct CreatedKey {
 pub struct CreateKey {
     /// The account it speaks for.
     #[serde(deserialize_with = "account")]
-    #[schemars(with = "String", length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    #[schemars(with = "String", length(max = 255), regex(pattern = threadkeep_model::schema::IDENTITY))]
     pub account: Account,
     /// The rights of the key. Default: `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Who uses it. Default: the account's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::IDENTITY))]
     pub name: Option<String>,
     /// Whether an agent uses it.
     #[serde(default)]
@@ -107,6 +107,7 @@ impl CreateKey {
         .creates("The key, with its secret.")
         .needs(Needs::Admin)
         .honours(Honours::NOTHING)
+        .identities(&["account", "name"])
         .example(r#"{"account":"ann","scope":"write","name":"ann's laptop"}"#);
 }
 

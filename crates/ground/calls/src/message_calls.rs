@@ -186,7 +186,8 @@ impl GetHistory {
         Declaration::get(("history", "getHistory"), "/v1/threads/{thread}/history", MESSAGES)
             .about("Lists the entries of the log, each a fact that holds for good.")
             .gives("A page of entries.")
-            .needs(Needs::Public);
+            .needs(Needs::Public)
+            .fails(&[ErrorCode::VersionInFuture]);
 }
 
 /// Shows the conversation as a model is given it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use threadkeep_model::schema::NOT_BLANK;
+use threadkeep_model::schema::{IDENTITY, NOT_BLANK};
 use threadkeep_model::{Invalid, Json, Timestamp};
 
 use crate::call::{Declaration, Honours};
@@ -56,7 +56,7 @@ macro_rules! details {
             $($(#[$id_doc])* pub $id: $id_type,)?
             /// Its id; a new one by default.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(length(min = 1, max = 255), regex(pattern = "^[^/\\x00]+$"))]
+            #[schemars(length(min = 1, max = 255), regex(pattern = IDENTITY))]
             pub id: Option<String>,
             /// A name for people.
             #[schemars(length(max = NAME_BYTES_MAX), regex(pattern = NOT_BLANK))]
@@ -83,6 +83,7 @@ details! {
         .creates("The new project.")
         .honours(Honours::NOTHING)
         .fails(&[ErrorCode::ProjectExists])
+        .identities(&["id"])
         .example(r#"{"id":"website","name":"Website","iconName":"globe"}"#);
     /// Makes a project of this id, or replaces what it says of itself.
     PutProject {
@@ -94,6 +95,7 @@ details! {
         .gives("The project as it is now.")
         .honours(Honours::NOTHING)
         .never(ErrorCode::ProjectNotFound)
+        .identities(&["id"])
         .example(r#"{"name":"Website","iconName":"globe"}"#);
 }
 

@@ -194,7 +194,7 @@ impl Delete {
 pub struct ChangeOwner {
     /// The account that owns it from now on.
     #[serde(deserialize_with = "account")]
-    #[schemars(with = "String", length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    #[schemars(with = "String", length(max = 255), regex(pattern = threadkeep_model::schema::IDENTITY))]
     pub account: Account,
 }
 
@@ -207,6 +207,7 @@ impl ChangeOwner {
             // The new owner did not ask for the thread, so only an administrator may hand it over.
             .needs(Needs::Admin)
             .fails(&[ErrorCode::ApprovalRequired])
+            .identities(&["account"])
             .example(r#"{"account":"ann"}"#);
 }
 

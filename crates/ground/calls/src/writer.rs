@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Lease, Timestamp};
+use threadkeep_model::{Lease, LeaseToken, Timestamp};
 
 use crate::ErrorCode;
 use crate::call::{Declaration, Honours};
@@ -15,7 +15,8 @@ use crate::shape::reads;
 pub struct Writer {
     /// The token that writes under the lease carry; only the holder sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<u64>,
+    #[schemars(with = "Option<String>", regex(pattern = "^[0-7][0-9a-f]{15}$"))]
+    pub token: Option<LeaseToken>,
     /// Who holds it, in words for people.
     pub holder: String,
     /// When it ends unless it is renewed.
@@ -56,7 +57,7 @@ pub struct TakeWriter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// Who holds it, in words for others.
-    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
+    #[schemars(length(max = 255), regex(pattern = threadkeep_model::schema::IDENTITY))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
@@ -68,6 +69,7 @@ impl TakeWriter {
             .creates("The lease, with its token.")
             .honours(Honours::NOTHING)
             .fails(&[ErrorCode::WriterHeld])
+            .identities(&["holder"])
             .example(r#"{"ttl":30000,"holder":"build 12"}"#);
 }
 
@@ -106,10 +108,10 @@ mod tests {
 
     #[test]
     fn only_the_holder_sees_the_token() {
-        let lease = Lease { token: 7, holder: "ann".into(), until: Timestamp::from_micros(0) };
+        let lease = Lease { token: LeaseToken::from_bits(7), holder: "ann".into(), until: Timestamp::from_micros(0) };
         let shown = |writer: Writer| serde_json::to_string(&writer).expect("json");
         let seen = r#"{"holder":"ann","expiresAt":"1970-01-01T00:00:00.000000Z"}"#;
         assert_eq!(shown(Writer::seen(&lease)), seen);
-        assert_eq!(shown(Writer::held(&lease)), seen.replace('{', r#"{"token":7,"#));
+        assert_eq!(shown(Writer::held(&lease)), seen.replace('{', r#"{"token":"0000000000000007","#));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, strip_nulls};
+use crate::{Invalid, identity};
 
 /// The name of an account. Accounts own threads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,9 +31,18 @@ impl Account {
     /// An account by its name.
     ///
     /// # Errors
-    /// If the name is blank or longer than [`Account::NAME_BYTES_MAX`].
+    /// If the name breaks a rule of an [`identity`].
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
-        named("account", name.into()).map(Self)
+        identity("account", name.into(), Self::NAME_BYTES_MAX).map(Self)
+    }
+
+    /// An account as a store kept it. Earlier versions accepted more names.
+    ///
+    /// # Errors
+    /// If the name is empty: visitors own nothing.
+    pub fn stored(name: impl Into<String>) -> Result<Self, Invalid> {
+        let name = name.into();
+        if name.is_empty() { Err(Invalid::parameter("account", "has no name")) } else { Ok(Self(name)) }
     }
 
     /// The name; empty for visitors.
@@ -87,9 +96,17 @@ impl Actor {
     /// An actor of `kind` called `name`.
     ///
     /// # Errors
-    /// If the name is blank or longer than [`Account::NAME_BYTES_MAX`].
+    /// If the name breaks a rule of an [`identity`].
     pub fn new(kind: ActorKind, name: impl Into<String>) -> Result<Self, Invalid> {
-        Ok(Self { kind, name: named("actor", name.into())? })
+        Ok(Self { kind, name: identity("actor", name.into(), Account::NAME_BYTES_MAX)? })
+    }
+
+    /// Refuses a name that [`Actor::new`] would refuse.
+    ///
+    /// # Errors
+    /// Names the rule.
+    pub fn checked(&self) -> Result<(), Invalid> {
+        identity("actor", self.name.as_str(), Account::NAME_BYTES_MAX).map(drop)
     }
 }
 
@@ -116,16 +133,4 @@ impl Caller {
         let actor = Actor { kind: ActorKind::Human, name: "local".to_owned() };
         Self { account: Account::local(), actor, cause: None }
     }
-}
-
-fn named(field: &str, name: String) -> Result<String, Invalid> {
-    let name = strip_nulls(name);
-    if name.trim().is_empty() {
-        return Err(Invalid::parameter(field, "a name must not be blank"));
-    }
-    if name.len() > Account::NAME_BYTES_MAX {
-        let rule = format!("a name has at most {} bytes", Account::NAME_BYTES_MAX);
-        return Err(Invalid::parameter(field, rule));
-    }
-    Ok(name)
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Invalid;
 use crate::text::as_text;
-use crate::{Invalid, strip_nulls};
 
 /// An action that an agent may have to ask for: one of the standard list, or the use of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,12 +116,13 @@ impl FromStr for Capability {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if let Some(tool) = text.strip_prefix("tool:") {
-            let tool = strip_nulls(tool.to_owned());
-            if tool.trim().is_empty() || tool.len() > Self::TOOL_BYTES_MAX {
-                let rule = format!("the name of a tool has 1 to {} bytes, and is not blank", Self::TOOL_BYTES_MAX);
+            // A name that loses its null bytes would be that of another tool.
+            if tool.trim().is_empty() || tool.len() > Self::TOOL_BYTES_MAX || tool.contains('\0') {
+                let max = Self::TOOL_BYTES_MAX;
+                let rule = format!("the name of a tool has 1 to {max} bytes, is not blank, and has no null bytes");
                 return Err(Invalid::body("scope", rule));
             }
-            return Ok(Self::Tool(tool));
+            return Ok(Self::Tool(tool.to_owned()));
         }
         Self::STANDARD.into_iter().find(|known| known.to_string() == text).ok_or_else(|| {
             let known = Self::STANDARD.map(|known| known.to_string()).join(", ");
@@ -148,7 +149,7 @@ mod tests {
         for capability in Capability::STANDARD.into_iter().chain([Capability::Tool("web.fetch".into())]) {
             assert_eq!(capability.to_string().parse(), Ok(capability));
         }
-        for wrong in ["", "Read", "write", "tool:", "tool: ", "code-edit"] {
+        for wrong in ["", "Read", "write", "tool:", "tool: ", "tool:web\0", "code-edit"] {
             assert!(wrong.parse::<Capability>().is_err(), "{wrong}");
         }
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::{
     Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, Record, SegmentId,
-    Tally, ThreadId, Timestamp, Version, strip_nulls,
+    Tally, ThreadId, Timestamp, Version,
 };
 
 /// Changes of one or several threads, with the state they expect.
@@ -97,7 +97,7 @@ pub struct Expect {
     /// The version the caller expects. If the version moved, the caller is told.
     pub version: Option<Version>,
     /// The token of the lease under which the caller writes. If the lease ended, the caller is told.
-    pub lease: Option<u64>,
+    pub lease: Option<crate::LeaseToken>,
 }
 
 /// A segment that a store has not placed yet.
@@ -171,14 +171,14 @@ impl IdempotencyKey {
     /// How long a key is kept.
     pub const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-    /// A key, without null bytes.
+    /// A key as the caller chose it.
     ///
     /// # Errors
-    /// If it is empty or too long.
+    /// If it is empty or too long, or has a control character.
     pub fn new(key: impl Into<String>) -> Result<Self, Invalid> {
-        let key = strip_nulls(key.into());
-        if key.is_empty() || key.len() > Self::BYTES_MAX {
-            let rule = format!("has 1 to {} bytes", Self::BYTES_MAX);
+        let key = key.into();
+        if key.is_empty() || key.len() > Self::BYTES_MAX || key.contains(char::is_control) {
+            let rule = format!("has 1 to {} bytes, and no control characters", Self::BYTES_MAX);
             return Err(Invalid::parameter("idempotencyKey", rule));
         }
         Ok(Self(key))

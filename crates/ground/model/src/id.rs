@@ -216,10 +216,9 @@ impl FromStr for SegmentId {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let rule = || Invalid::body("segment", format!("'{}' is not 16 lower-case hex digits", shown(text)));
-        if text.len() != 16 {
-            return Err(rule());
-        }
-        u64::from_str_radix(text, 16).map(Self::from_bits).map_err(|_| rule())
+        let read = u64::from_str_radix(text, 16).map(Self::from_bits).map_err(|_| rule())?;
+        // An id has one spelling: no other digits, and no bits that are left unread.
+        if read.to_string() == text { Ok(read) } else { Err(rule()) }
     }
 }
 
@@ -252,13 +251,10 @@ impl FromStr for MessageId {
             )
         };
         let digits = text.strip_prefix("M-").ok_or_else(rule)?;
-        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digits.len() <= 16 || digits.len() > 32 || !digits.bytes().all(hex) {
-            return Err(rule());
-        }
-        let (segment, position) = digits.split_at(16);
+        let (segment, position) = digits.split_at_checked(16).ok_or_else(rule)?;
         let position = u64::from_str_radix(position, 16).map_err(|_| rule())?;
-        Ok(Self { segment: segment.parse().map_err(|_| rule())?, position: Position(position) })
+        let read = Self { segment: segment.parse().map_err(|_| rule())?, position: Position(position) };
+        if read.to_string() == text { Ok(read) } else { Err(rule()) }
     }
 }
 
@@ -287,7 +283,9 @@ impl QueuedId {
         let free = ((uuid >> 80) << 74) | (((uuid >> 64) & 0xFFF) << 62) | (uuid & ((1 << 62) - 1));
         let segment = u64::try_from(free >> QUEUED_POSITION_BITS).ok()?;
         let position = Position((free & ((1 << QUEUED_POSITION_BITS) - 1)) as u64);
-        shaped.then_some(Self(MessageId { segment: SegmentId::from_bits(segment), position }))
+        let read = Self(MessageId { segment: SegmentId::from_bits(segment), position });
+        // All bits are read, so that an id has one spelling.
+        (shaped && read.to_uuid() == uuid).then_some(read)
     }
 }
 
@@ -439,7 +437,8 @@ mod tests {
             let uuid = text.strip_prefix("queued-").expect("the prefix");
             assert_eq!((uuid.len(), &uuid[14..15]), (36, "8"), "{text}");
         }
-        for text in ["queued-", "queued-1", "queued-5928a90d-d53b-488f-a829-4e36442142ee", "x"] {
+        let odd = "queued-ffffffff-ffff-8fff-bc00-000000000001";
+        for text in ["queued-", "queued-1", "queued-5928a90d-d53b-488f-a829-4e36442142ee", "x", odd] {
             assert_eq!(text.parse::<QueuedId>().expect_err(text).code, Code::InvalidMessageId);
         }
     }
@@ -448,7 +447,18 @@ mod tests {
     fn a_message_id_survives_its_text() {
         let id = MessageId { segment: SegmentId::from_chance(u64::MAX), position: Position(300) };
         assert_eq!(id.to_string().parse(), Ok(id));
-        for text in ["M-", "M-7fffffffffffffff", "x", "M-7fffffffffffffff0000000000000000000", "M-7FFFFFFFFFFFFFFF1"] {
+        for text in [
+            "M-",
+            "M-7fffffffffffffff",
+            "x",
+            "M-7fffffffffffffff0000000000000000000",
+            "M-7FFFFFFFFFFFFFFF1",
+            "M-ffffffffffffffff12c",
+            "M-7fffffffffffffff012c",
+            "M-+fffffffffffffff12c",
+            "M-7fffffffffffffff+12c",
+            "M-é7fffffffffffff12c",
+        ] {
             assert_eq!(text.parse::<MessageId>().expect_err(text).code, Code::InvalidMessageId);
         }
     }

@@ -18,6 +18,7 @@ mod time;
 
 mod contain;
 mod id;
+mod identity;
 
 // The words of each topic.
 mod actor;
@@ -85,9 +86,10 @@ pub use facts::{
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
+pub use identity::identity;
 pub use injection::{InjectionType, Urgency};
 pub use json::{JSON_DEPTH_MAX, Json};
-pub use lease::Lease;
+pub use lease::{Lease, LeaseToken};
 pub use lifecycle::{InvalidTransition, Lifecycle, LifecycleAction};
 pub use lineage::{Lineage, Span};
 pub use merge::{

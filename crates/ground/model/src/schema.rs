@@ -12,6 +12,7 @@ use crate::{
     ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
+pub use crate::identity::IDENTITY;
 pub use crate::json::Object;
 pub use crate::text::NOT_BLANK;
 

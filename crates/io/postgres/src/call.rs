@@ -162,7 +162,7 @@ impl<'a> Columns<'a> {
         self.rest.push(rest(write.thread));
         self.era.push(write.expect.era.map(|era| era as i64));
         self.version.push(write.expect.version.map(|version| version.0 as i64));
-        self.lease.push(write.expect.lease.map(|token| token as i64));
+        self.lease.push(write.expect.lease.map(|token| token.bits() as i64));
         self.time.push(commit.time.as_micros());
         self.actor.push(actor);
         self.cause.push(commit.caller.cause.clone().map(threadkeep_model::strip_nulls));

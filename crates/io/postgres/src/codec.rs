@@ -66,7 +66,7 @@ pub(crate) fn record(json: &str) -> Result<Record> {
 }
 
 pub(crate) fn account(name: &str) -> Result<Account> {
-    Account::new(name).map_err(|error| StoreError::corrupt(error.to_string()))
+    Account::stored(name).map_err(|error| StoreError::corrupt(error.to_string()))
 }
 
 /// The columns of a tally, in the order in which they are read and written everywhere.
@@ -132,7 +132,11 @@ pub(crate) const LEASE_WIDTH: usize = 3;
 pub(crate) fn lease(row: &Row, at: usize) -> Result<Option<Lease>> {
     let (token, until): (i64, i64) = (get(row, at)?, get(row, at + 1)?);
     let holder: Option<String> = get(row, at + 2)?;
-    Ok(holder.map(|holder| Lease { token: token as u64, holder, until: Timestamp::from_micros(until) }))
+    Ok(holder.map(|holder| Lease {
+        token: threadkeep_model::LeaseToken::from_bits(token as u64),
+        holder,
+        until: Timestamp::from_micros(until),
+    }))
 }
 
 /// Columns of `threads` and `heads` that [`thread`] reads.
@@ -237,13 +241,12 @@ impl Actors {
             .map_err(from_postgres)?;
         for row in client.query(&statement, &[&wanted]).await.map_err(from_postgres)? {
             let id: i64 = get(&row, 0)?;
-            let damaged = |error: threadkeep_model::Invalid| StoreError::corrupt(format!("actor {id}: {error}"));
             let code: i16 = get(&row, 2)?;
             let kind = u8::try_from(code)
                 .ok()
                 .and_then(ActorKind::from_code)
                 .ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {code}")))?;
-            let actor = Actor::new(kind, get::<String>(&row, 3)?).map_err(damaged)?;
+            let actor = Actor { kind, name: get(&row, 3)? };
             lock(&self.by_id).insert(id, (Arc::new(account(get(&row, 1)?)?), Arc::new(actor)));
         }
         let known = lock(&self.by_id).get(&id).cloned();

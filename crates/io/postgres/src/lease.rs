@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use threadkeep_model::{Lease, ThreadId, Timestamp};
+use threadkeep_model::{Lease, LeaseToken, ThreadId, Timestamp};
 use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError};
 use tokio_postgres::types::ToSql;
 
@@ -16,9 +16,9 @@ use crate::{Clock, PostgresStore, Shared, read};
 /// A change of the lease on a thread, by the rules of [`LeaseAsk::after`] and [`held`](threadkeep_store::held).
 struct Change<'a> {
     /// The token of the lease that must be held; none if no lease may be held.
-    token: Option<u64>,
-    /// The new holder, under a new token; none to keep the holder.
-    taken_by: Option<&'a str>,
+    token: Option<LeaseToken>,
+    /// The new holder, under a new token; none to keep both.
+    taken_by: Option<(&'a str, LeaseToken)>,
     ttl_micros: i64,
     now: Timestamp,
 }
@@ -28,7 +28,7 @@ impl Shared {
     /// leases may be, would keep the thread from all others.
     async fn change_lease(&self, thread: ThreadId, change: Change<'_>) -> Result<Lease> {
         let set = format!(
-            "UPDATE heads h SET lease_token = h.lease_token + $3, lease_until = n.now + $4,
+            "UPDATE heads h SET lease_token = coalesce($3, h.lease_token), lease_until = n.now + $4,
                  lease_holder = coalesce($5, h.lease_holder)
              FROM (SELECT coalesce($6, {NOW}) AS now) n
              WHERE h.thread = $1 AND h.rest = $2 AND CASE WHEN $7::bigint IS NULL THEN h.lease_until <= n.now
@@ -36,7 +36,9 @@ impl Shared {
              RETURNING {LEASE_COLUMNS}"
         );
         let (locks, key, rest) = (vec![thread_lock(key(thread))], key(thread), rest(thread));
-        let (counted, token) = (i64::from(change.taken_by.is_some()), change.token.map(|token| token as i64));
+        let bits = |token: LeaseToken| token.bits() as i64;
+        let (drawn, token) = (change.taken_by.map(|(_, token)| bits(token)), change.token.map(bits));
+        let holder = change.taken_by.map(|(holder, _)| holder);
         let now = match self.clock {
             Clock::Server => None,
             Clock::Caller => Some(change.now.as_micros()),
@@ -54,7 +56,7 @@ impl Shared {
             async { client.execute(&lock, &[&self.upkeep_lock, &locks]).await },
             async {
                 let values: [&(dyn ToSql + Sync); 7] =
-                    [&key, &rest, &counted, &change.ttl_micros, &change.taken_by, &now, &token];
+                    [&key, &rest, &drawn, &change.ttl_micros, &holder, &now, &token];
                 client.query_opt(&set, &values).await
             },
             // The lease that caused the refusal. Time only goes on, so a lease that ended there has ended here.
@@ -102,19 +104,25 @@ impl Leases for PostgresStore {
     fn take(&self, thread: ThreadId, ask: LeaseAsk) -> BoxFuture<'_, Result<Lease>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
-            let LeaseAsk { holder, ttl_micros, now } = ask;
-            shared.change_lease(thread, Change { token: None, taken_by: Some(&holder), ttl_micros, now }).await
+            let LeaseAsk { token, holder, ttl_micros, now } = ask;
+            shared.change_lease(thread, Change { token: None, taken_by: Some((&holder, token)), ttl_micros, now }).await
         })
     }
 
-    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
+    fn renew(
+        &self,
+        thread: ThreadId,
+        token: LeaseToken,
+        ttl_micros: i64,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Lease>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
             shared.change_lease(thread, Change { token: Some(token), taken_by: None, ttl_micros, now }).await
         })
     }
 
-    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
+    fn release(&self, thread: ThreadId, token: LeaseToken, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
             let release = Change { token: Some(token), taken_by: None, ttl_micros: 0, now };

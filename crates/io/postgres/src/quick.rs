@@ -336,7 +336,7 @@ impl<'a> Values<'a> {
             rest: rest(write.thread),
             era: write.expect.era.map(|era| era as i64),
             version: write.expect.version.map(|version| version.0 as i64),
-            lease: write.expect.lease.map(|token| token as i64),
+            lease: write.expect.lease.map(|token| token.bits() as i64),
             lease_now,
             time: commit.time.as_micros(),
             actor,

@@ -51,7 +51,7 @@ pub(crate) const THREAD_COLUMNS: &str = "t.id, t.rest, t.account, t.created, t.r
 /// A thread from a row of [`THREAD_COLUMNS`].
 pub(crate) fn thread(row: &Row<'_>) -> Result<Thread> {
     let account: String = row.get(2).map_err(from_sqlite)?;
-    thread_of(row, Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?)
+    thread_of(row, Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?)
 }
 
 /// The same where the account is known.
@@ -116,7 +116,7 @@ pub(crate) fn segment_row(row: &Row<'_>) -> Result<SegmentRow> {
     let json: Option<String> = row.get(12).map_err(from_sqlite)?;
     let origin = match (account, json) {
         (Some(account), Some(json)) => {
-            let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+            let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
             Some((account, record(&json)?))
         }
         _ => None,
@@ -152,8 +152,8 @@ impl Actors {
         let damaged = |error: threadkeep_model::Invalid| StoreError::corrupt(format!("actor {id}: {error}"));
         let kind =
             ActorKind::from_code(kind).ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {kind}")))?;
-        let account = Arc::new(Account::new(account).map_err(damaged)?);
-        let actor = Arc::new(Actor::new(kind, name).map_err(damaged)?);
+        let account = Arc::new(Account::stored(account).map_err(damaged)?);
+        let actor = Arc::new(Actor { kind, name });
         known.insert(id, (Arc::clone(&account), Arc::clone(&actor)));
         Ok((account, actor))
     }

@@ -1,7 +1,7 @@
 //! Exclusive writers: the last lease on each thread, in a table of its own.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use threadkeep_model::{Lease, ThreadId, Timestamp};
+use threadkeep_model::{Lease, LeaseToken, ThreadId, Timestamp};
 use threadkeep_store::{BoxFuture, LeaseAsk, Leases, Result, StoreError, held};
 use tokio::sync::oneshot;
 
@@ -17,7 +17,11 @@ pub(crate) fn last(connection: &Connection, thread: ThreadId) -> Result<Option<L
         .and_then(|mut statement| {
             let read = |row: &rusqlite::Row<'_>| {
                 let (token, until): (i64, i64) = (row.get(0)?, row.get(2)?);
-                Ok(Lease { token: token as u64, holder: row.get(1)?, until: Timestamp::from_micros(until) })
+                Ok(Lease {
+                    token: LeaseToken::from_bits(token as u64),
+                    holder: row.get(1)?,
+                    until: Timestamp::from_micros(until),
+                })
             };
             statement.query_row([key(thread)], read).optional()
         })
@@ -29,7 +33,7 @@ fn put(connection: &Connection, thread: ThreadId, lease: &Lease) -> Result<()> {
         .prepare_cached("INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4)")
         .and_then(|mut statement| {
             let Lease { token, holder, until } = lease;
-            statement.execute(params![key(thread), *token as i64, holder, until.as_micros()])
+            statement.execute(params![key(thread), token.bits() as i64, holder, until.as_micros()])
         })
         .map(drop)
         .map_err(from_sqlite)
@@ -75,7 +79,13 @@ impl Leases for SqliteStore {
         })
     }
 
-    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
+    fn renew(
+        &self,
+        thread: ThreadId,
+        token: LeaseToken,
+        ttl_micros: i64,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Lease>> {
         self.lease_job(thread, move |connection| {
             let lease =
                 Lease { until: now.plus_micros(ttl_micros), ..held(last(connection, thread)?, thread, token, now)? };
@@ -84,7 +94,7 @@ impl Leases for SqliteStore {
         })
     }
 
-    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
+    fn release(&self, thread: ThreadId, token: LeaseToken, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
         self.lease_job(thread, move |connection| match held(last(connection, thread)?, thread, token, now) {
             Ok(lease) => put(connection, thread, &Lease { until: now, ..lease }).map(|()| true),
             Err(StoreError::WriterLost { .. }) => Ok(false),

@@ -332,6 +332,13 @@ impl Store for SqliteStore {
         self.read(|connection, _| read::thread(connection, name))
     }
 
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|connection, _| {
+            let found = threads.iter().map(|id| read::thread(connection, (*id).into()));
+            found.filter_map(Result::transpose).collect()
+        })
+    }
+
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.read(|connection, _| read::head(connection, thread))
     }

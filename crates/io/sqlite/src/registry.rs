@@ -15,7 +15,7 @@ const COLUMNS: &str = "SELECT id, account, json, created FROM registry WHERE kin
 fn read(kind: RegistryKind, row: &Row<'_>) -> Result<Registered> {
     let columns = || -> rusqlite::Result<_> { Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?)) };
     let (id, account, json, created) = columns().map_err(from_sqlite)?;
-    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
     Ok(Registered { kind, id, account, json, created: Timestamp::from_micros(created) })
 }
 

@@ -369,8 +369,9 @@ mod tests {
                 assert_eq!(total, 400);
                 assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
                 let now = Timestamp::from_micros(1_800_000_000_000_000);
-                let ask = LeaseAsk { holder: "ann".into(), ttl_micros: 1_000_000, now };
-                assert_eq!(store.take(newest.id, ask).await.expect("a lease").token, 1);
+                let token = threadkeep_model::LeaseToken::from_chance(7);
+                let ask = LeaseAsk { token, holder: "ann".into(), ttl_micros: 1_000_000, now };
+                assert_eq!(store.take(newest.id, ask).await.expect("a lease").token, token);
             });
         }
     }

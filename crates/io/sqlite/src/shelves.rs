@@ -202,7 +202,8 @@ impl Shelves for SqliteStore {
         });
         let rows = found.and_then(|found| {
             let row = |(account, id, documents, text_bytes, bytes, model)| {
-                let account: Account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+                let account: Account =
+                    Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
                 Ok(VolumeRow { id, account, documents, text_bytes, bytes, model })
             };
             found.into_iter().map(row).collect()

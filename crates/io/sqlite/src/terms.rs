@@ -192,7 +192,7 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
         })
         .map_err(from_sqlite)?;
     let Some((account, created, minute, json)) = found else { return Ok(None) };
-    let account = Account::new(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
     let created = Timestamp::from_micros(created);
     Ok(Some((Terms::of(&account, created, &codec::record(&json)?), account, created, minute)))
 }

@@ -1,6 +1,6 @@
 //! Exclusive writers: one ability of a store, and the rules that all stores share.
 
-use threadkeep_model::{Lease, ThreadId, Timestamp};
+use threadkeep_model::{Lease, LeaseToken, ThreadId, Timestamp};
 
 use crate::{BoxFuture, Result, StoreError};
 
@@ -19,10 +19,16 @@ pub trait Leases: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::WriterLost`] if it has ended. Others may have written since, so it does not come back.
-    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>>;
+    fn renew(
+        &self,
+        thread: ThreadId,
+        token: LeaseToken,
+        ttl_micros: i64,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Lease>>;
 
     /// Ends a lease early. Says whether it was still held.
-    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>>;
+    fn release(&self, thread: ThreadId, token: LeaseToken, now: Timestamp) -> BoxFuture<'_, Result<bool>>;
 
     /// The lease on a thread, if one is held.
     fn lease(&self, thread: ThreadId, now: Timestamp) -> BoxFuture<'_, Result<Option<Lease>>>;
@@ -31,6 +37,8 @@ pub trait Leases: Send + Sync {
 /// Who wants to be a thread's exclusive writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseAsk {
+    /// The token of the new lease, drawn for it.
+    pub token: LeaseToken,
     /// Who, in words for people.
     pub holder: String,
     /// How long the lease lasts, in microseconds.
@@ -48,8 +56,7 @@ impl LeaseAsk {
         if let Some(held) = last.filter(|lease| lease.holds(self.now)) {
             return Err(StoreError::WriterHeld { thread, by: held.clone() });
         }
-        let token = last.map_or(0, |lease| lease.token) + 1;
-        Ok(Lease { token, holder: self.holder, until: self.now.plus_micros(self.ttl_micros) })
+        Ok(Lease { token: self.token, holder: self.holder, until: self.now.plus_micros(self.ttl_micros) })
     }
 }
 
@@ -57,7 +64,7 @@ impl LeaseAsk {
 ///
 /// # Errors
 /// [`StoreError::WriterLost`] if it has ended.
-pub fn held(last: Option<Lease>, thread: ThreadId, token: u64, now: Timestamp) -> Result<Lease> {
+pub fn held(last: Option<Lease>, thread: ThreadId, token: LeaseToken, now: Timestamp) -> Result<Lease> {
     match last.filter(|lease| lease.holds(now)) {
         Some(lease) if lease.token == token => Ok(lease),
         other => Err(StoreError::WriterLost { thread, to: other }),

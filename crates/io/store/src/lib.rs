@@ -78,15 +78,7 @@ pub trait Store: Send + Sync {
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>>;
 
     /// The living ones of these threads, in no order.
-    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
-        Box::pin(async move {
-            let mut found = Vec::with_capacity(threads.len());
-            for thread in threads {
-                found.extend(self.thread(thread.into()).await?);
-            }
-            Ok(found)
-        })
-    }
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>>;
 
     /// Where the living thread with this id stands, without its record.
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;

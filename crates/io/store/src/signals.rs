@@ -30,6 +30,13 @@ impl Signal {
         }
     }
 
+    /// Whether something was signalled since the last wait. The next wait is for a later signal.
+    pub fn take(&mut self) -> bool {
+        let told = self.is_told();
+        self.receiver.mark_unchanged();
+        told
+    }
+
     /// Whether something was signalled since the last wait: then the next one is over at once.
     pub fn is_told(&self) -> bool {
         self.receiver.has_changed().unwrap_or(false)

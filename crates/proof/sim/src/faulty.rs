@@ -82,6 +82,9 @@ impl Store for Faulty {
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.inner.store.thread(name)
     }
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.inner.store.threads(threads)
+    }
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.inner.store.head(thread)
     }

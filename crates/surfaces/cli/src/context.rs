@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use threadkeep::model::LeaseToken;
 use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
@@ -26,7 +27,7 @@ pub(crate) struct Conditions {
     pub(crate) expected_version: Option<Version>,
     /// Write with the token of the thread's lock (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
-    writer: Option<u64>,
+    writer: Option<LeaseToken>,
     /// A retry with the same key changes nothing, and prints the first result
     #[arg(long, value_name = "KEY", value_parser = |key: &str| IdempotencyKey::new(key))]
     pub(crate) idempotency_key: Option<IdempotencyKey>,
@@ -70,7 +71,7 @@ pub(crate) struct Context {
     embedding: Embedding,
     named: Option<ThreadId>,
     /// The lease of writes that do not go through the client.
-    writer: Option<u64>,
+    writer: Option<LeaseToken>,
 }
 
 impl Context {
@@ -194,7 +195,7 @@ impl Context {
     }
 
     /// Later writes use this lease.
-    pub(crate) fn write_under(&mut self, token: u64) {
+    pub(crate) fn write_under(&mut self, token: LeaseToken) {
         self.client = self.client.writing_under(token);
         self.writer = Some(token);
     }

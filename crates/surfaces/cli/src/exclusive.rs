@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use threadkeep::model::LeaseToken;
 use threadkeep::{Lease, ThreadId};
-use threadkeep_calls::{At, ErrorCode, Problem, ReleaseWriter, RenewWriter, Status, TakeWriter};
+use threadkeep_calls::{At, ErrorCode, Problem, ReleaseWriter, RenewWriter, Status, TakeWriter, Writer};
 use threadkeep_client::{Client, Error, Retry};
 use tokio::sync::oneshot;
 
@@ -45,7 +46,7 @@ impl Exclusively {
         }
         let client = context.client.clone();
         let take = TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(default_holder(context)) };
-        let token = client.call(thread, take).await?.token.unwrap_or_default();
+        let token = token_of(&client.call(thread, take).await?)?;
         let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
         let (stop, stopped) = oneshot::channel();
         let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
@@ -55,6 +56,12 @@ impl Exclusively {
         )?;
         Ok(Some(Exclusive { client, thread, token, _stop: stop }))
     }
+}
+
+/// The token of a lease that was just taken.
+pub(crate) fn token_of(lease: &Writer) -> Result<LeaseToken, Problem> {
+    let missing = || Problem::new(Status::Internal, ErrorCode::Internal, "the server gave a lease without its token");
+    lease.token.ok_or_else(missing)
 }
 
 /// Who holds a lease, unless the caller says otherwise: who acts, and in which process.
@@ -69,13 +76,13 @@ pub(crate) fn default_holder(context: &Context) -> String {
 pub(crate) struct Exclusive {
     client: Client,
     thread: ThreadId,
-    token: u64,
+    token: LeaseToken,
     _stop: oneshot::Sender<()>,
 }
 
 impl Exclusive {
     /// The token that writes under the lease carry.
-    pub(crate) fn token(&self) -> u64 {
+    pub(crate) fn token(&self) -> LeaseToken {
         self.token
     }
 
@@ -101,7 +108,7 @@ impl Exclusive {
 struct Renewal {
     client: Client,
     thread: ThreadId,
-    token: u64,
+    token: LeaseToken,
     ttl: Duration,
 }
 

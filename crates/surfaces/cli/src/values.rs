@@ -1,6 +1,7 @@
 //! Values of a thread: `set-value`, `get-value`, `values`, `delete-value`.
 
 use clap::Args;
+use threadkeep::model::LeaseToken;
 use threadkeep::{Json, ThreadId, ValueKey, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ListValues};
@@ -25,7 +26,7 @@ struct IfValue {
     if_version: Option<Version>,
     /// Write with the token of the thread's lock (see threadkeep lock)
     #[arg(long, value_name = "TOKEN")]
-    writer: Option<u64>,
+    writer: Option<LeaseToken>,
 }
 
 impl IfValue {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use threadkeep::model::LeaseToken;
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::duration::{duration, milliseconds};
-use crate::exclusive::default_holder;
+use crate::exclusive::{default_holder, token_of};
 use crate::failure::Failure;
 use crate::plain::plain;
 use crate::text::{moment, visible};
@@ -64,7 +65,7 @@ impl Take {
         if context.json {
             return context.out.json(&lease);
         }
-        let token = lease.token.unwrap_or_default();
+        let token = token_of(&lease)?;
         context.out.line(token.to_string())?;
         context.out.flush()?;
         let next = context.hints.command(&format!("say {} --writer {token} \"Hello!\"", thread.short()));
@@ -80,7 +81,7 @@ pub(crate) struct Renew {
     thread: String,
     /// The token that take printed
     #[arg(long)]
-    token: u64,
+    token: LeaseToken,
     /// How long the lock lasts from now on, such as 500ms, 30s, 5m or 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     ttl: Option<Duration>,
@@ -102,7 +103,7 @@ pub(crate) struct Release {
     thread: String,
     /// The token that take printed
     #[arg(long)]
-    token: u64,
+    token: LeaseToken,
 }
 
 impl Release {

@@ -276,7 +276,7 @@ impl Client {
             headers.insert(IF_MATCH, plain("If-Match", &format!("\"{version}\""))?);
         }
         if let Some(token) = carried.writer {
-            headers.insert("threadkeep-writer", HeaderValue::from(token));
+            headers.insert("threadkeep-writer", plain("Threadkeep-Writer", &token.to_string())?);
         }
         if let Some(key) = &carried.idempotency_key {
             headers.insert("idempotency-key", plain("Idempotency-Key", key.as_str())?);

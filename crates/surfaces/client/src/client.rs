@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use threadkeep_model::{Actor, IdempotencyKey, Invalid, Version};
+use threadkeep_model::{Actor, IdempotencyKey, Invalid, LeaseToken, Version};
 use threadkeep_outgoing::Retry;
 
 use crate::error::Error;
@@ -39,7 +39,7 @@ pub(crate) struct Way {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Carried {
     pub(crate) expected: Option<Version>,
-    pub(crate) writer: Option<u64>,
+    pub(crate) writer: Option<LeaseToken>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) actor: Option<Actor>,
 }
@@ -180,7 +180,7 @@ impl Client {
 
     /// The same client, which writes as the exclusive writer that holds the lease with this token.
     #[must_use]
-    pub fn writing_under(&self, token: u64) -> Self {
+    pub fn writing_under(&self, token: LeaseToken) -> Self {
         let mut client = self.clone();
         client.carried.writer = Some(token);
         client

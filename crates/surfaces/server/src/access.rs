@@ -2,15 +2,17 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
 use threadkeep::{
-    ActorKind, Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World,
+    ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World,
 };
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
+use tokio::sync::SetOnce;
 
 use crate::answer::Refused;
 use crate::app::App;
@@ -20,7 +22,7 @@ use crate::sessions;
 /// The caller of a request, with an engine that acts for it.
 pub(crate) struct Access {
     pub(crate) engine: Engine,
-    pub(crate) key: Key,
+    pub(crate) opened: Opened,
 }
 
 impl Access {
@@ -32,7 +34,7 @@ impl Access {
 
     /// Refuses an action that the key does not allow.
     pub(crate) fn may(&self, needed: Scope) -> Result<(), Refused> {
-        if self.key.scope >= needed {
+        if self.opened.key.scope >= needed {
             return Ok(());
         }
         let what = match needed {
@@ -49,8 +51,8 @@ impl FromRequestParts<App> for Access {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
-        let key = presented(parts, app).await?.ok_or_else(unauthorized)?;
-        Ok(Self { engine: app.engine.acting_as(acting(parts, &key)?), key })
+        let opened = presented(parts, app).await?.ok_or_else(unauthorized)?;
+        Ok(Self { engine: app.engine.acting_as(acting(parts, &opened.key)?), opened })
     }
 }
 
@@ -83,7 +85,7 @@ impl FromRequestParts<App> for Admin {
 /// A caller that reads: with a key, or without one, and then only public threads.
 pub(crate) struct Reader {
     pub(crate) engine: Engine,
-    pub(crate) key: Option<Key>,
+    pub(crate) opened: Option<Opened>,
 }
 
 impl Reader {
@@ -92,7 +94,7 @@ impl Reader {
     pub(crate) async fn seen(&self, name: &str, verb: Verb) -> Result<(Thread, Standing), Refused> {
         let name: ThreadName = name.parse()?;
         match self.engine.seen(name, verb).await {
-            Err(Error::ThreadNotFound { .. }) if self.key.is_none() => Err(unauthorized()),
+            Err(Error::ThreadNotFound { .. }) if self.opened.is_none() => Err(unauthorized()),
             seen => Ok(seen?),
         }
     }
@@ -102,9 +104,9 @@ impl FromRequestParts<App> for Reader {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
-        let key = presented(parts, app).await?;
-        let caller = key.as_ref().map_or_else(|| Ok(Caller::nobody()), |key| acting(parts, key))?;
-        Ok(Self { engine: app.engine.acting_as(caller), key })
+        let opened = presented(parts, app).await?;
+        let caller = opened.as_ref().map_or_else(|| Ok(Caller::nobody()), |opened| acting(parts, &opened.key))?;
+        Ok(Self { engine: app.engine.acting_as(caller), opened })
     }
 }
 
@@ -133,8 +135,33 @@ pub(crate) fn is_stream(path: &str) -> bool {
     }
 }
 
-/// The key that a request presents, itself or by a ticket; none if it presents nothing.
-async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
+/// The pass of a request: the edge ends the request once its key is revoked.
+#[derive(Clone, Default)]
+pub(crate) struct Pass(Arc<SetOnce<Opened>>);
+
+impl Pass {
+    /// What the key of the request opened; none without a key.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.0.get()
+    }
+
+    /// Resolves once the key of the request is revoked.
+    pub(crate) async fn revoked(&self) {
+        self.0.wait().await.over().await;
+    }
+}
+
+/// What the key of a request opens, presented by itself, by a ticket or by a session; none if it presents nothing.
+async fn presented(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
+    let opened = key_of(parts, app).await?;
+    if let (Some(opened), Some(pass)) = (&opened, parts.extensions.get::<Pass>()) {
+        // A request presents one key, however often it is read.
+        drop(pass.0.set(opened.clone()));
+    }
+    Ok(opened)
+}
+
+async fn key_of(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
     // Routes see the rest of the path; a ticket is for all of it.
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
     let found = match parts.headers.get(header::AUTHORIZATION) {
@@ -149,14 +176,18 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
         None => match parts.uri.query().and_then(ticket) {
             // A ticket opens streams, and nothing else.
             Some(_) if !is_stream(path) => return Err(unauthorized()),
-            Some(ticket) => app.tickets.redeem(ticket, path, Instant::now()),
+            Some(ticket) => match app.tickets.redeem(ticket, path, Instant::now()) {
+                // A ticket ends with its key.
+                Some(key) => Some(app.keys.again(&key).await?.ok_or_else(unauthorized)?),
+                None => None,
+            },
             // An expired session counts as none: public threads stay readable.
-            None => return Ok(in_session(parts, app).await),
+            None => return Ok(in_session(parts, app).await?),
         },
     };
     // A key that ended is refused; it is no guess, and does not count as one.
-    if let Some(key) = found {
-        return if key.holds(SystemWorld.now()) { Ok(Some(key)) } else { Err(unauthorized()) };
+    if let Some(opened) = found {
+        return if opened.key.holds(SystemWorld.now()) { Ok(Some(opened)) } else { Err(unauthorized()) };
     }
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {
@@ -168,10 +199,12 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
     }
 }
 
-/// The key of a browser that is signed in.
-async fn in_session(parts: &Parts, app: &App) -> Option<Key> {
-    let key = app.sessions.find(sessions::carried(parts)?, Instant::now())?;
-    (key.holds(SystemWorld.now()) && app.keys.still_holds(&key).await).then_some(key)
+/// What the key of a browser that is signed in opens.
+async fn in_session(parts: &Parts, app: &App) -> Result<Option<Opened>, Error> {
+    match sessions::carried(parts).and_then(|secret| app.sessions.find(secret, Instant::now())) {
+        Some(key) => app.keys.again(&key).await,
+        None => Ok(None),
+    }
 }
 
 /// A browser, signed in or not.
@@ -187,7 +220,9 @@ impl FromRequestParts<App> for Session {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let secret = sessions::carried(parts).map(str::to_owned);
-        Ok(Self { secret, key: in_session(parts, app).await })
+        // Without the store, its pages are shown as to a visitor.
+        let opened = in_session(parts, app).await.ok().flatten();
+        Ok(Self { secret, key: opened.map(|opened| opened.key) })
     }
 }
 

@@ -73,9 +73,6 @@ async fn answer(app: App, carrier: &'static Carrier, request: Request) -> Answer
         Err(Error::ThreadNotFound { .. }) if !is_known => return Err(unauthorized()),
         shown => shown?,
     };
-    if declaration.id == "revokeKey" {
-        app.keys.forget();
-    }
     Ok(render(declaration, shown))
 }
 
@@ -84,8 +81,8 @@ async fn caller(parts: &mut Parts, app: &App, declaration: &Declaration) -> Resu
     let writes = declaration.writes_with.is_some_and(|parameter| has_parameter(parts, parameter));
     let needed = match declaration.needs {
         Needs::Public if !writes => {
-            let Reader { engine, key } = Reader::from_request_parts(parts, app).await?;
-            return Ok((engine, key.is_some()));
+            let Reader { engine, opened } = Reader::from_request_parts(parts, app).await?;
+            return Ok((engine, opened.is_some()));
         }
         Needs::Public | Needs::Read if writes => Scope::Write,
         Needs::Public | Needs::Read => Scope::Read,

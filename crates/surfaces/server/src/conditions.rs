@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use threadkeep::calls::At;
+use threadkeep::model::LeaseToken;
 use threadkeep::{IdempotencyKey, Invalid, Position, ThreadId, Version};
 
 use crate::answer::Refused;
@@ -62,7 +63,7 @@ pub(crate) fn idempotency_key(value: &HeaderValue) -> Result<IdempotencyKey, Ref
 }
 
 /// `Threadkeep-Writer`: the token of the lease under which the caller writes.
-pub(crate) struct Lease(Option<u64>);
+pub(crate) struct Lease(Option<LeaseToken>);
 
 /// The envelope of a call that has a handler of its own.
 pub(crate) struct Conditions {
@@ -90,9 +91,8 @@ impl<S: Sync> FromRequestParts<S> for Conditions {
     }
 }
 
-pub(crate) fn lease_token(value: &HeaderValue) -> Result<u64, Refused> {
-    let token = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    token.ok_or_else(|| Invalid::parameter("Threadkeep-Writer", "is not the token of a lease").into())
+pub(crate) fn lease_token(value: &HeaderValue) -> Result<LeaseToken, Refused> {
+    Ok(value.to_str().unwrap_or_default().parse::<LeaseToken>()?)
 }
 
 fn text(value: &HeaderValue) -> Result<String, Refused> {

@@ -5,10 +5,11 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -18,7 +19,7 @@ use threadkeep::{Invalid, SystemWorld, Timestamp, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tracing::Instrument;
 
-use crate::access::is_stream;
+use crate::access::{Pass, is_stream, unauthorized};
 use crate::answer::Refused;
 use crate::app::App;
 use crate::leftover::lend;
@@ -26,6 +27,13 @@ use crate::serve::Peer;
 
 /// The header with the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Headers of every answer: a browser does not guess types, a search engine keeps no thread that was public once, and
+/// a page that a thread links to does not learn the address it was read at.
+const ALWAYS: [(HeaderName, &str); 3] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("x-robots-tag"), "noindex"),
+    (header::REFERRER_POLICY, "no-referrer"),
+];
 /// Longest id that a client may give its request, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 /// Longest path and query, in bytes.
@@ -59,11 +67,18 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let mut path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
-    let (request, leftover) = lend(request);
+    let (mut request, leftover) = lend(request);
+    let pass = Pass::default();
+    request.extensions_mut().insert(pass.clone());
     let response = match admit(&app, &request) {
         Ok(()) => {
             let span = tracing::debug_span!("request", id = %id, method = known(&method), route = %route);
-            contained(next.run(request)).instrument(span).await
+            tokio::select! {
+                biased;
+                // Invariant: once a revocation is answered, no request of that key is.
+                () = pass.revoked() => unauthorized().into_response(),
+                response = contained(next.run(request)).instrument(span) => while_open(response, &pass),
+            }
         }
         Err(refused) => {
             drop(request);
@@ -79,7 +94,9 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for (name, value) in ALWAYS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
@@ -94,6 +111,35 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         app.log.line(&line);
     }
     response
+}
+
+/// The same answer, whose body ends with the key of the request. A body that is there already is whole.
+fn while_open(response: Response, pass: &Pass) -> Response {
+    match pass.opened() {
+        Some(opened) if response.body().size_hint().exact().is_none() => {
+            let over = opened.clone();
+            let over = Box::pin(async move { over.over().await });
+            response.map(|body| Body::from_stream(WhileOpen { body: body.into_data_stream(), over }))
+        }
+        _ => response,
+    }
+}
+
+/// A body that ends with the key that opened it.
+struct WhileOpen {
+    body: BodyDataStream,
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl futures_core::Stream for WhileOpen {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.over.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => Pin::new(&mut self.body).poll_next(context),
+        }
+    }
 }
 
 /// Removes the names of files and values from a path.

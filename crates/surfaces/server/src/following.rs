@@ -29,18 +29,27 @@ impl Following {
     pub(crate) async fn next(&mut self) -> Result<Option<Told>, Error> {
         match self {
             Self::Thread(thread) => thread.next().await,
-            Self::Threads(threads) => threads.next().await.map(Some),
+            Self::Threads(threads) => threads.next().await,
+        }
+    }
+
+    /// How often it was told something that it did not know before: by the log, or by an event that is not logged.
+    pub(crate) fn reads(&self) -> u64 {
+        match self {
+            Self::Thread(thread) => thread.history.reads() + thread.heard,
+            Self::Threads(threads) => threads.feed.reads(),
         }
     }
 
     /// Whether the reader may still follow. While the store is unavailable, the answer is yes.
     pub(crate) async fn may_go_on(&self) -> bool {
         match self {
-            Self::Thread(thread) => {
-                let standing = thread.engine.standing(thread.id, Verb::Stream).await;
-                !matches!(standing, Err(Error::ThreadNotFound { .. }))
-            }
-            // Threads that the reader may no longer see are skipped.
+            Self::Thread(thread) => match thread.engine.standing(thread.id, Verb::Stream).await {
+                // An owner who became a visitor begins anew.
+                Ok(standing) => standing == thread.standing,
+                Err(error) => !matches!(error, Error::ThreadNotFound { .. }),
+            },
+            // Each entry is checked for itself.
             Self::Threads(_) => true,
         }
     }
@@ -70,6 +79,8 @@ pub(crate) struct Thread {
     standing: Standing,
     history: Subscription,
     emitted: Option<Events>,
+    /// Events that were not logged, so far.
+    heard: u64,
     shared: Arc<Shared>,
 }
 
@@ -86,7 +97,7 @@ impl Thread {
             Standing::Visitor => None,
         };
         let history = engine.subscribe(id, after).await?;
-        Ok(Self { engine: engine.clone(), id, standing, history, emitted, shared })
+        Ok(Self { engine: engine.clone(), id, standing, history, emitted, heard: 0, shared })
     }
 
     async fn next(&mut self) -> Result<Option<Told>, Error> {
@@ -103,7 +114,10 @@ impl Thread {
                     Some(entry) => entry,
                     None => return Ok(None),
                 },
-                emitted = emitted => return self::emitted(&emitted).map(Some),
+                emitted = emitted => {
+                    self.heard += 1;
+                    return self::emitted(&emitted).map(Some);
+                }
             };
             if let Some(shown) = shown(&entry, self.standing, &self.engine)? {
                 let account = self.engine.caller().account.clone();
@@ -165,8 +179,12 @@ impl Threads {
         Ok(Self { engine: engine.clone(), which, feed, pending: None })
     }
 
-    async fn next(&mut self) -> Result<Told, Error> {
+    /// The next event; none once no thread is left that the reader may follow.
+    async fn next(&mut self) -> Result<Option<Told>, Error> {
         loop {
+            if matches!(&self.which, Which::These(threads) if threads.is_empty()) {
+                return Ok(None);
+            }
             let item = match self.pending.take() {
                 Some(item) => item,
                 None => self.feed.next().await?,
@@ -175,7 +193,7 @@ impl Threads {
             self.pending = Some(item.clone());
             let told = self.tell(&item).await?;
             self.pending = None;
-            if let Some(told) = told {
+            if told.is_some() {
                 return Ok(told);
             }
         }
@@ -191,7 +209,7 @@ impl Threads {
                 let place = MessageId { segment: entry.segment, position: entry.position };
                 let standing = match self.engine.standing(item.thread, Verb::Stream).await {
                     Ok(standing) => standing,
-                    Err(Error::ThreadNotFound { .. }) => return Ok(None),
+                    Err(Error::ThreadNotFound { .. }) => return self.lost(item).await,
                     Err(error) => return Err(error),
                 };
                 // The feed may name a large body by its hash; the history has it whole.
@@ -215,10 +233,28 @@ impl Threads {
             },
             FeedNews::Deleted => {
                 let told = serde_json::json!({ "threadId": item.thread, "kind": "thread_deleted" });
+                self.leave(item.thread);
                 ("thread_deleted".to_owned(), one_line(&told)?)
             }
         };
         Ok(Some(Told::new(Some(&id), &kind, &data)))
+    }
+
+    /// A thread that was named, and that the reader may no longer follow: it is told once.
+    async fn lost(&mut self, item: &FeedItem) -> Result<Option<Told>, Error> {
+        // A thread that was deleted is told at its place in the feed.
+        if !matches!(self.which, Which::These(_)) || !self.engine.lives(item.thread).await? {
+            return Ok(None);
+        }
+        self.leave(item.thread);
+        let told = serde_json::json!({ "threadId": item.thread, "kind": "thread_lost" });
+        Ok(Some(Told::new(Some(&cursor(item.cursor)), "thread_lost", &one_line(&told)?)))
+    }
+
+    fn leave(&mut self, thread: ThreadId) {
+        if let Which::These(threads) = &mut self.which {
+            threads.remove(&thread);
+        }
     }
 
     async fn is_wanted(&mut self, item: &FeedItem) -> Result<bool, Error> {

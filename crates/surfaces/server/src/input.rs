@@ -159,15 +159,21 @@ pub(crate) async fn text(request: Request, settings: &Settings) -> Result<String
         Ok(bytes)
     };
     let bytes = tokio::time::timeout(settings.body_time_max, reading).await.map_err(|_| too_slow())??;
-    let is_json = |kind: &str| {
-        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        kind == "application/json" || kind.ends_with("+json")
-    };
     if !bytes.is_empty() && !kind.as_deref().is_some_and(is_json) {
-        let detail = "the body must be JSON; send it with Content-Type: application/json";
+        let detail = "the body must be JSON in UTF-8; send it with Content-Type: application/json";
         return Err(Problem::new(Status::UnsupportedMediaType, ErrorCode::UnsupportedMediaType, detail).into());
     }
     String::from_utf8(bytes).map_err(|_| Invalid::body("body", "is not UTF-8 text").into())
+}
+
+/// Whether a media type is JSON, in UTF-8 if it names a charset.
+fn is_json(kind: &str) -> bool {
+    let mut parts = kind.split(';').map(|part| part.trim().to_ascii_lowercase());
+    let is_json = parts.next().is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
+    is_json
+        && parts
+            .filter_map(|part| part.strip_prefix("charset=").map(str::to_owned))
+            .all(|charset| matches!(charset.trim_matches('"'), "utf-8" | "utf8"))
 }
 
 /// A body, chunk by chunk, as long as it goes on.

@@ -172,7 +172,9 @@ impl Words {
 }
 
 impl Claims {
+    /// The key; none if a claim is no identity: a name that is mended could be that of another account.
     fn key(self) -> Option<Key> {
+        Account::new(self.sub.as_str()).ok()?;
         let account = Account::new(self.account.unwrap_or_else(|| self.sub.clone())).ok()?;
         let kind = if self.agent { ActorKind::Agent } else { ActorKind::Human };
         let actor = Actor::new(kind, self.name.unwrap_or_else(|| self.sub.clone())).ok()?;

@@ -1,21 +1,12 @@
-//! The keys that open this server: those in the registry, and its own local one.
-//!
-//! A key that was looked up is cached for a second, so that a busy client costs one lookup a second; a key
-//! revoked here is forgotten at once.
+//! The keys that open this server: those in the registry, signed tokens, and its own local key.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use threadkeep::model::BlobId;
-use threadkeep::{Account, Actor, ActorKind, Engine, Error, Key, Scope, SystemWorld, Timestamp, World};
+use threadkeep::{Account, Actor, ActorKind, Engine, Error, Key, Opened, Scope, SystemWorld, Timestamp, World};
 
-use crate::jwt::Tokens;
+use crate::jwt::{TOKEN_ID, Tokens};
 
-/// How long a key that was looked up is known.
-const KNOWN_FOR: Duration = Duration::from_secs(1);
-/// Keys that are known at the same time.
-const KNOWN_MAX: usize = 4_096;
 /// The id of the local key, which is in no registry.
 const LOCAL: &str = "local";
 
@@ -27,9 +18,6 @@ struct Known {
     engine: Engine,
     local: Option<BlobId>,
     tokens: Option<Tokens>,
-    lately: Mutex<HashMap<BlobId, (Key, Instant)>>,
-    /// Whether keys still held at the last check, by their ids: all streams of a key share one check.
-    looked: Mutex<HashMap<String, (bool, Instant)>>,
 }
 
 impl Keys {
@@ -37,13 +25,13 @@ impl Keys {
     /// do everything.
     pub fn new(engine: Engine, local: Option<&str>) -> Self {
         let local = local.map(|secret| BlobId::of(secret.as_bytes()));
-        Self(Arc::new(Known { engine, local, tokens: None, lately: Mutex::default(), looked: Mutex::default() }))
+        Self(Arc::new(Known { engine, local, tokens: None }))
     }
 
     /// Tokens that are signed as they should be open the server too.
     pub(crate) fn and_tokens(self, tokens: Option<Tokens>) -> Self {
         let (engine, local) = (self.0.engine.clone(), self.0.local);
-        Self(Arc::new(Known { engine, local, tokens, lately: Mutex::default(), looked: Mutex::default() }))
+        Self(Arc::new(Known { engine, local, tokens }))
     }
 
     /// A new secret for a local key.
@@ -52,70 +40,27 @@ impl Keys {
         format!("tk_{LOCAL}_{:032x}{:032x}", chance(), chance())
     }
 
-    /// The key with this secret, whether it holds or not.
-    pub(crate) async fn find(&self, secret: &str) -> Result<Option<Key>, Error> {
+    /// What this secret opens, whether its key holds or not; none if no key has it.
+    pub(crate) async fn find(&self, secret: &str) -> Result<Option<Opened>, Error> {
         let known = &self.0;
         // By the hash, so that the time it takes says nothing about the secret.
-        let hash = BlobId::of(secret.as_bytes());
-        if known.local == Some(hash) {
-            return Ok(Some(local_key()));
+        if known.local == Some(BlobId::of(secret.as_bytes())) {
+            return Ok(Some(Opened::by(local_key())));
         }
         if let Some(tokens) = known.tokens.as_ref().filter(|_| Tokens::is_token(secret)) {
-            return Ok(tokens.read(secret, SystemWorld.now()));
+            return Ok(tokens.read(secret, SystemWorld.now()).map(Opened::by));
         }
-        let lately = self.lately().get(&hash).filter(|(_, at)| at.elapsed() < KNOWN_FOR).map(|(key, _)| key.clone());
-        if let Some(key) = lately {
-            return Ok(Some(key));
-        }
-        let found = known.engine.key_with(secret).await?;
-        let mut lately = self.lately();
-        match &found {
-            Some(key) => {
-                if lately.len() >= KNOWN_MAX {
-                    lately.clear();
-                }
-                lately.insert(hash, (key.clone(), Instant::now()));
-            }
-            None => drop(lately.remove(&hash)),
-        }
-        Ok(found)
+        known.engine.open_with(secret).await
     }
 
-    /// Whether a key that was found earlier still holds. While the store is away, it does.
-    pub(crate) async fn still_holds(&self, key: &Key) -> bool {
-        if key.id == LOCAL {
-            return true;
-        }
-        if key.id.starts_with(crate::jwt::TOKEN_ID) {
-            return key.holds(SystemWorld.now());
-        }
-        let looked = self.looked().get(&key.id).copied();
-        if let Some((holds, at)) = looked
-            && at.elapsed() < KNOWN_FOR
-        {
-            return holds;
-        }
-        let holds = self.0.engine.key_holds(&key.id).await.unwrap_or(true);
-        let mut looked = self.looked();
-        if looked.len() >= KNOWN_MAX {
-            looked.clear();
-        }
-        looked.insert(key.id.clone(), (holds, Instant::now()));
-        holds
-    }
-
-    /// Looks at every key anew from now on.
-    pub(crate) fn forget(&self) {
-        self.lately().clear();
-        self.looked().clear();
-    }
-
-    fn looked(&self) -> std::sync::MutexGuard<'_, HashMap<String, (bool, Instant)>> {
-        self.0.looked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lately(&self) -> std::sync::MutexGuard<'_, HashMap<BlobId, (Key, Instant)>> {
-        self.0.lately.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a key that was found earlier opens now; none if it does not hold any more.
+    pub(crate) async fn again(&self, key: &Key) -> Result<Option<Opened>, Error> {
+        let is_registered = key.id != LOCAL && !key.id.starts_with(TOKEN_ID);
+        let opened = match is_registered {
+            true => self.0.engine.open_again(&key.id).await?,
+            false => Some(Opened::by(key.clone())),
+        };
+        Ok(opened.filter(|opened| opened.key.holds(SystemWorld.now())))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Streams: the entries of a thread, or of many, then live, over SSE and WebSocket.
 //!
 //! Only durable places are ids. A slow reader reads the log later and delays no other reader: each stream pulls
-//! from the log at the pace of its socket and holds one event at a time. Every few moments it checks that its
-//! reader may still read; it ends with its key, with the thread, and with the server.
+//! from the log at the pace of its socket and holds one event at a time. It ends with its key, with the thread, and
+//! with the server: a key is checked after each read of the log, before anything of it is sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{Error, Invalid, Key, Position, ThreadId, Verb, Version};
+use threadkeep::{Error, Invalid, Opened, Position, ThreadId, Verb, Version};
 use threadkeep_calls as api;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -111,14 +111,14 @@ async fn sse(
     Query(after): Query<After>,
 ) -> Answer {
     let (following, after) = follow(&app, &reader, &name, came, after).await?;
-    Ok(events(&app, following, &after.to_string(), reader.key))
+    Ok(events(&app, following, &after.to_string(), reader.opened))
 }
 
 /// An answer that goes on for as long as there is something to follow, and says in its head after which place it begins:
 /// who began with the latest, and is cut off before anything came, goes on from there.
-pub(crate) fn events(app: &App, following: Following, after: &str, key: Option<Key>) -> Response {
+pub(crate) fn events(app: &App, following: Following, after: &str, opened: Option<Opened>) -> Response {
     let (send, receive) = mpsc::channel(READY_MAX);
-    tokio::spawn(run(app.clone(), following, key, send, app.metrics.open_stream()));
+    tokio::spawn(run(app.clone(), following, opened, send, app.metrics.open_stream()));
     let mut response = Response::new(Body::from_stream(Events(receive)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -136,11 +136,14 @@ enum News {
 }
 
 /// Follows until the thread, the key, the reader or the server is gone.
-async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::Sender<News>, open: OpenStream) {
+async fn run(app: App, mut following: Following, opened: Option<Opened>, send: mpsc::Sender<News>, open: OpenStream) {
     let _open = open;
     let mut stopping = app.stopping.clone();
     let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
     let mut stopped = std::pin::pin!(stopped);
+    let mut revoked = std::pin::pin!(over(opened.as_ref()));
+    // The reads of the log after which the key was seen to hold.
+    let mut admitted = 0;
     let mut recheck = tokio::time::interval(app.settings.recheck);
     let mut heartbeat = tokio::time::interval(app.settings.heartbeat);
     for ticks in [&mut recheck, &mut heartbeat] {
@@ -153,11 +156,10 @@ async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::S
             biased;
             () = &mut stopped => return,
             () = send.closed() => return,
+            () = &mut revoked => return,
             _ = recheck.tick() => {
-                let holds = match &key {
-                    Some(key) => app.keys.still_holds(key).await,
-                    None => true,
-                };
+                // While the store is unavailable, nothing is sent.
+                let holds = holds(&app, opened.as_ref()).await.unwrap_or(true);
                 if !holds || !following.may_go_on().await {
                     return;
                 }
@@ -166,18 +168,48 @@ async fn run(app: App, mut following: Following, key: Option<Key>, send: mpsc::S
                 (Ok(place), Some(news)) => place.send(news),
                 _ => return,
             },
-            next = following.next(), if waiting.is_none() => match next {
-                Ok(Some(told)) => waiting = Some(News::Told(told)),
-                Ok(None) => return,
-                Err(error) => {
-                    let data = serde_json::to_string(&api::Problem::from(&error)).unwrap_or_else(|_| "{}".to_owned());
-                    let failed = Told::new(None, "error", &data);
-                    drop(send.send(News::Told(failed)).await);
-                    return;
+            next = following.next(), if waiting.is_none() => {
+                // Invariant: a key that was revoked before an entry was committed is not sent that entry, on whichever
+                // server it was revoked: it is read after the entry.
+                let reads = following.reads();
+                let next = match next {
+                    Ok(Some(_)) if reads != admitted => match holds(&app, opened.as_ref()).await {
+                        Ok(true) => next,
+                        Ok(false) => return,
+                        Err(error) => Err(error),
+                    },
+                    next => next,
+                };
+                admitted = reads;
+                match next {
+                    Ok(Some(told)) => waiting = Some(News::Told(told)),
+                    Ok(None) => return,
+                    Err(error) => {
+                        let data = serde_json::to_string(&api::Problem::from(&error));
+                        let failed = Told::new(None, "error", &data.unwrap_or_else(|_| "{}".to_owned()));
+                        drop(send.send(News::Told(failed)).await);
+                        return;
+                    }
                 }
             },
             _ = heartbeat.tick(), if waiting.is_none() => waiting = Some(News::StillHere),
         }
+    }
+}
+
+/// Resolves once the key is revoked; never without a key.
+async fn over(opened: Option<&Opened>) {
+    match opened {
+        Some(opened) => opened.over().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the key holds, as the store has it now. Visitors need none.
+async fn holds(app: &App, opened: Option<&Opened>) -> Result<bool, Error> {
+    match opened {
+        Some(opened) => Ok(app.keys.again(&opened.key).await?.is_some()),
+        None => Ok(true),
     }
 }
 
@@ -212,17 +244,25 @@ async fn socket(
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);
     let open = app.metrics.open_stream();
-    tokio::spawn(run(app, following, reader.key, send, open));
-    Ok(upgrade.max_message_size(FRAME_BYTES_MAX).on_upgrade(move |socket| frames(socket, receive)).into_response())
+    let opened = reader.opened.clone();
+    tokio::spawn(run(app, following, reader.opened, send, open));
+    let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX);
+    Ok(upgrade.on_upgrade(move |socket| frames(socket, receive, opened)).into_response())
 }
 
 /// Largest frame that a client may send: it has nothing to say here.
 const FRAME_BYTES_MAX: usize = 4 << 10;
 
 /// The same objects, a frame each.
-async fn frames(mut socket: WebSocket, mut news: mpsc::Receiver<News>) {
+async fn frames(mut socket: WebSocket, mut news: mpsc::Receiver<News>, opened: Option<Opened>) {
+    let mut revoked = std::pin::pin!(over(opened.as_ref()));
     loop {
         let frame = tokio::select! {
+            biased;
+            () = &mut revoked => {
+                drop(socket.send(Frame::Close(None)).await);
+                return;
+            }
             news = news.recv() => match news {
                 Some(News::Told(told)) => match Utf8Bytes::try_from(told.data()) {
                     Ok(text) => Frame::Text(text),

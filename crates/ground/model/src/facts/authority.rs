@@ -176,14 +176,9 @@ pub fn checked_reason(reason: Option<String>) -> Result<Option<String>, Invalid>
 /// The name of the agent that a delegation is for, checked.
 ///
 /// # Errors
-/// If it is blank or too long.
+/// If it breaks a rule of an [`identity`](crate::identity).
 pub fn checked_agent(name: String) -> Result<String, Invalid> {
-    let name = strip_nulls(name);
-    if name.trim().is_empty() || name.len() > Account::NAME_BYTES_MAX {
-        let rule = format!("the name of an agent has 1 to {} bytes, and is not blank", Account::NAME_BYTES_MAX);
-        return Err(Invalid::body("to", rule));
-    }
-    Ok(name)
+    crate::identity("to", name, Account::NAME_BYTES_MAX).map_err(|invalid| Invalid::body("to", invalid.rule))
 }
 
 #[cfg(test)]

@@ -35,7 +35,15 @@ fn every_call_ends_while_the_server_hangs_and_works_again_when_it_goes_on() {
                     "a lease",
                     Box::pin(async {
                         store
-                            .take(thread, LeaseAsk { holder: "ann".to_owned(), ttl_micros: 1, now: now() })
+                            .take(
+                                thread,
+                                LeaseAsk {
+                                    token: LeaseToken::from_chance(7),
+                                    holder: "ann".to_owned(),
+                                    ttl_micros: 1,
+                                    now: now(),
+                                },
+                            )
                             .await
                             .map(drop)
                     }),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Bounds, Caller, Commit, Committed, Create, Entry, Expect, Forked, Head, Idempotency, IdempotencyKey, Link,
-    MessageBody, MessageEdited, MessageId, MessagesDeleted, NewEntry, NewSegment, Position, Record, Role, SegmentId,
-    Tally, ThreadCommit, ThreadId, ThreadName, Timestamp, Write,
+    Account, Bounds, Caller, Commit, Committed, Create, Entry, Expect, Forked, Head, Idempotency, IdempotencyKey,
+    LeaseToken, Link, MessageBody, MessageEdited, MessageId, MessagesDeleted, NewEntry, NewSegment, Position, Record,
+    Role, SegmentId, Tally, ThreadCommit, ThreadId, ThreadName, Timestamp, Write,
 };
 
 use crate::{EntryQuery, FeedCursor, FeedItem, GcOptions, GcReport, Order, Progress, Result, StoredEntry, Stores};
@@ -35,6 +35,11 @@ impl Hands {
     pub fn thread_id(&self) -> ThreadId {
         let n = u128::from(self.draw());
         ThreadId::from_chance(n << 64 | n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// The token of a lease that was not drawn before.
+    pub fn token(&self) -> LeaseToken {
+        LeaseToken::from_chance(self.draw().wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     /// A segment id that was not drawn before.

@@ -1,7 +1,9 @@
 //! Promises of leases, and of commits beside them.
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
-use threadkeep_model::{Bounds, Commit, Expect, FieldChanges, Lease, Position, ThreadChanged, ThreadCommit, ThreadId};
+use threadkeep_model::{
+    Bounds, Commit, Expect, FieldChanges, Lease, LeaseToken, Position, ThreadChanged, ThreadCommit, ThreadId,
+};
 
 use super::Hands;
 use super::hands::{deleted, said};
@@ -10,12 +12,12 @@ use crate::{LeaseAsk, Result, StoreError};
 const SECOND: i64 = 1_000_000;
 
 async fn take(hands: &Hands, thread: ThreadId, holder: &str) -> Result<Lease> {
-    let ask = LeaseAsk { holder: holder.to_owned(), ttl_micros: 100 * SECOND, now: hands.now() };
+    let ask = LeaseAsk { token: hands.token(), holder: holder.to_owned(), ttl_micros: 100 * SECOND, now: hands.now() };
     hands.stores.leases.take(thread, ask).await
 }
 
 /// A message under a lease, or without one.
-fn say(hands: &Hands, thread: ThreadId, text: &str, lease: Option<u64>) -> Commit {
+fn say(hands: &Hands, thread: ThreadId, text: &str, lease: Option<LeaseToken>) -> Commit {
     hands.commit(vec![hands.write_expecting(thread, Expect { lease, ..Expect::default() }, vec![said(text)])])
 }
 
@@ -96,7 +98,7 @@ pub async fn a_late_write_under_an_older_token_is_refused(hands: Hands) {
     let paused = take(&hands, thread, "ann").await.expect("a lease");
     hands.pass(100 * SECOND);
     let next = take(&hands, thread, "bob").await.expect("a lease");
-    assert!(next.token > paused.token);
+    assert_ne!(next.token, paused.token);
     assert!(is_lost_to(hands.try_commit(say(&hands, thread, "late", Some(paused.token))).await, Some("bob")));
     assert!(is_lost_to(leases.renew(thread, paused.token, SECOND, hands.now()).await, Some("bob")));
     assert!(!leases.release(thread, paused.token, hands.now()).await.expect("a release"));
@@ -106,14 +108,16 @@ pub async fn a_late_write_under_an_older_token_is_refused(hands: Hands) {
 
 pub async fn a_token_is_never_given_twice(hands: Hands) {
     let (leases, thread) = (&hands.stores.leases, hands.thread(&[]).await);
-    let mut last = 0;
+    let mut given = Vec::new();
     for _ in 0..3 {
         let lease = take(&hands, thread, "ann").await.expect("a lease");
-        assert!(lease.token > last);
-        last = lease.token;
-        assert!(leases.release(thread, last, hands.now()).await.expect("a release"));
+        assert!(!given.contains(&lease.token));
+        given.push(lease.token);
+        assert!(leases.release(thread, lease.token, hands.now()).await.expect("a release"));
     }
-    assert!(is_lost_to(hands.try_commit(say(&hands, thread, "late", Some(last))).await, None));
+    for token in given {
+        assert!(is_lost_to(hands.try_commit(say(&hands, thread, "late", Some(token))).await, None));
+    }
 }
 
 pub async fn a_lease_belongs_to_one_living_thread(hands: Hands) {
@@ -135,10 +139,10 @@ pub async fn a_lease_belongs_to_one_living_thread(hands: Hands) {
 
 pub async fn one_of_many_takes_the_lease(hands: Hands) {
     let thread = hands.thread(&[]).await;
-    let asks: Vec<_> = (0..8).map(|n| (n, hands.now())).collect();
-    let asking = asks.into_iter().map(|(n, now)| {
+    let asks: Vec<_> = (0..8).map(|n| (n, hands.now(), hands.token())).collect();
+    let asking = asks.into_iter().map(|(n, now, token)| {
         let leases = std::sync::Arc::clone(&hands.stores.leases);
-        let ask = LeaseAsk { holder: format!("holder {n}"), ttl_micros: 100 * SECOND, now };
+        let ask = LeaseAsk { token, holder: format!("holder {n}"), ttl_micros: 100 * SECOND, now };
         tokio::spawn(async move { leases.take(thread, ask).await })
     });
     let mut taken = Vec::new();

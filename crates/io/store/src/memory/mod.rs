@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, CellIs, Checkpoint, Commit, Committed, Head, ItemKind, Lease, MessageId, Position, QueuedId, Relation,
-    Segment, SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    BlobId, CellIs, Checkpoint, Commit, Committed, Head, ItemKind, Lease, LeaseToken, MessageId, Position, QueuedId,
+    Relation, Segment, SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 
 use self::state::{News, State};
@@ -78,6 +78,13 @@ impl Store for MemoryStore {
         self.read(|state| {
             let thread = state.threads.get(&name.short().bits());
             Ok(thread.filter(|thread| name.names(thread.id)).cloned())
+        })
+    }
+
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.read(|state| {
+            let found = threads.iter().filter_map(|id| state.threads.get(&id.short().bits()));
+            Ok(found.filter(|found| threads.contains(&found.id)).cloned().collect())
         })
     }
 
@@ -373,11 +380,17 @@ impl Leases for MemoryStore {
         Box::pin(ready(self.lock().take_lease(thread, ask)))
     }
 
-    fn renew(&self, thread: ThreadId, token: u64, ttl_micros: i64, now: Timestamp) -> BoxFuture<'_, Result<Lease>> {
+    fn renew(
+        &self,
+        thread: ThreadId,
+        token: LeaseToken,
+        ttl_micros: i64,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Lease>> {
         Box::pin(ready(self.lock().set_lease(thread, token, now, now.plus_micros(ttl_micros))))
     }
 
-    fn release(&self, thread: ThreadId, token: u64, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
+    fn release(&self, thread: ThreadId, token: LeaseToken, now: Timestamp) -> BoxFuture<'_, Result<bool>> {
         let released = match self.lock().set_lease(thread, token, now, now) {
             Ok(_) => Ok(true),
             Err(StoreError::WriterLost { .. }) => Ok(false),

@@ -116,7 +116,7 @@ impl State {
     pub(super) fn set_lease(
         &mut self,
         thread: ThreadId,
-        token: u64,
+        token: threadkeep_model::LeaseToken,
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Lease> {

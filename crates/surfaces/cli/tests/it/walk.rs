@@ -41,7 +41,7 @@ enum Surface {
 #[derive(Debug, Clone, Default)]
 struct Given {
     expected: Option<u64>,
-    lease: Option<u64>,
+    lease: Option<String>,
     key: Option<String>,
 }
 
@@ -63,7 +63,7 @@ struct Sample {
     fields: Value,
     /// Other fields of the same call.
     other: Value,
-    lease: Option<u64>,
+    lease: Option<String>,
 }
 
 impl Sample {
@@ -73,7 +73,7 @@ impl Sample {
     }
 
     fn under(self, lease: &Value) -> Self {
-        Self { lease: lease.as_u64(), ..self }
+        Self { lease: lease.as_str().map(str::to_owned), ..self }
     }
 }
 
@@ -149,7 +149,7 @@ impl House {
                 let mut at = At::none();
                 at.thread = sample.thread.as_ref().map(|thread| thread.parse().expect("an id"));
                 at.expected = given.expected.map(threadkeep::Position);
-                at.lease = given.lease;
+                at.lease = given.lease.as_ref().map(|token| token.parse().expect("a token"));
                 at.key = given.key.as_ref().map(|key| threadkeep::IdempotencyKey::new(key).expect("a key"));
                 self.runtime.block_on(Box::pin(typed(&client, sample.name, at, fields.clone())))
             }
@@ -157,9 +157,8 @@ impl House {
                 let mut command = threadkeep();
                 command.env("THREADKEEP_KEY", key).args(["--server", &self.url(), "call", sample.name]);
                 command.args(&sample.thread).arg(fields.to_string()).arg("--json");
-                for (flag, value) in [("--expected-version", given.expected), ("--writer", given.lease)] {
-                    command.args(value.map(|value| format!("{flag}={value}")));
-                }
+                command.args(given.expected.map(|version| format!("--expected-version={version}")));
+                command.args(given.lease.as_ref().map(|token| format!("--writer={token}")));
                 command.args(given.key.as_ref().map(|key| format!("--idempotency-key={key}")));
                 let ran = run(command, b"");
                 let said = |text: &str| -> Value {
@@ -208,7 +207,7 @@ impl House {
         );
         for (name, value) in [
             ("If-Match", given.expected.map(|version| format!("\"{version}\""))),
-            ("Threadkeep-Writer", given.lease.map(|lease| lease.to_string())),
+            ("Threadkeep-Writer", given.lease.clone()),
             ("Idempotency-Key", given.key.clone()),
         ] {
             head.extend(value.map(|value| format!("{name}: {value}\r\n")));
@@ -284,7 +283,7 @@ impl Walk<'_> {
         }
         assert_eq!(self.version(), before, "{name}: a refused call changes nothing");
         let key = honours.key.then(|| format!("once-{name}"));
-        let given = Given { expected: before.filter(|_| honours.expected), lease: sample.lease, key };
+        let given = Given { expected: before.filter(|_| honours.expected), lease: sample.lease.clone(), key };
         let first = self.asks(&sample.fields, &given).unwrap_or_else(|code| panic!("{name}: {code}"));
         if honours.key {
             let after = self.version();
@@ -309,7 +308,7 @@ impl Walk<'_> {
     /// Another account is told that nothing is there, or gets an answer that shows nothing.
     fn another_account(&self) {
         let (house, sample) = (self.house, self.sample);
-        let given = Given { lease: sample.lease, ..Given::default() };
+        let given = Given { lease: sample.lease.clone(), ..Given::default() };
         let name = sample.name;
         match house.ask(self.surface, &house.bob, sample, &sample.fields, &given) {
             Err(code) => assert!(code.ends_with("_not_found") || code == "forbidden", "{name}: {code}"),
@@ -325,10 +324,11 @@ impl Walk<'_> {
     /// A condition that the call does not honour is refused, never passed over.
     fn what_is_not_honoured(&self) {
         let honours = declared(self.sample.name).honours;
-        let given = Given { lease: self.sample.lease, ..Given::default() };
+        let given = Given { lease: self.sample.lease.clone(), ..Given::default() };
         let expected =
             (!honours.expected && !honours.value_version).then(|| Given { expected: Some(1), ..given.clone() });
-        let lease = (honours.lease == Lease::No).then(|| Given { lease: Some(1), ..given.clone() });
+        let lease =
+            (honours.lease == Lease::No).then(|| Given { lease: Some("0000000000000001".to_owned()), ..given.clone() });
         let key = (!honours.key).then(|| Given { key: Some("once".to_owned()), ..given.clone() });
         for given in [expected, lease, key].into_iter().flatten() {
             let told = self.asks(&self.sample.fields, &given);

@@ -22,8 +22,8 @@ use crate::ranges::{Part, Wanted};
 const PIECE_BYTES: u64 = 1 << 20;
 /// The rights of a stored file in a browser: none.
 const CSP: &str = "default-src 'none'; sandbox";
-/// Types that a browser shows, and does not save at once.
-const SHOWN: [&str; 6] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "application/pdf"];
+/// Types without active content: a browser shows them, and does not save them at once.
+const SHOWN: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"];
 
 /// The content of a file, or the part of it that is wanted.
 pub(super) async fn content(
@@ -174,6 +174,8 @@ mod tests {
         assert_eq!(disposition("text/html; charset=utf-8", "a b.html"), "attachment; filename*=UTF-8''a%20b.html");
         assert_eq!(disposition("image/svg+xml", "x\"; y"), "attachment; filename*=UTF-8''x%22%3B%20y");
         assert_eq!(disposition("Text/Plain;charset=utf-8", "ä.txt"), "inline; filename*=UTF-8''%C3%A4.txt");
+        // A document may hold scripts of its own, which the viewer of a browser runs.
+        assert_eq!(disposition("application/pdf", "a.pdf"), "attachment; filename*=UTF-8''a.pdf");
         assert_eq!(disposition("video/mp4", "v"), "inline; filename*=UTF-8''v");
     }
 }

@@ -111,14 +111,15 @@ pub(super) async fn whole(reader: Reader, Path(name): Path<String>, Query(which)
         json(&directory(&engine.readdir(thread.id, &root, as_of).await?))
     } else {
         let limit = page_limit(engine, limit)?;
+        let list = ("files", thread.id, below.clone());
         let (version, after) = match which.cursor.as_deref() {
-            Some(cursor) => place(cursor, as_of)?,
+            Some(cursor) => place(&list, cursor, as_of)?,
             None => (version, None),
         };
         let files = Files { below, after, limit: Some(limit), as_of: Some(version) };
         let (found, next) = engine.files(thread.id, files).await?;
         let items: Vec<_> = found.iter().map(api::FileRecord::from).collect();
-        let next_cursor = next.map(|next| cursor(version, next.as_str()));
+        let next_cursor = next.map(|next| cursor(&list, version, next.as_str()));
         return Ok(at_version(version, json(&api::Page { items, next_cursor, total: None })));
     };
     Ok(at_version(version, told))

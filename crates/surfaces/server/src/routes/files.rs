@@ -7,8 +7,8 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep::{
-    DeleteFile, Error, FilePath, FileRecord, FileVersion, Invalid, MakeDirectory, MoveFile, NewFile, Over,
-    RemoveDirectory, Standing, Thread, Verb, Version, WriteFiles,
+    DeleteFile, Error, FilePath, FileRecord, FileVersion, Invalid, MakeDirectory, MoveFile, NewFile, Over, Position,
+    RemoveDirectory, Standing, Thread, Verb, Version, WriteFiles, cursor, place,
 };
 use threadkeep_calls as api;
 use threadkeep_calls::ErrorCode;
@@ -243,8 +243,9 @@ async fn read(
 
 async fn versions(reader: &Reader, thread: &Thread, standing: Standing, path: &FilePath, which: &Reading) -> Answer {
     let limit = page_limit(&reader.engine, which.limit)?;
+    let list = ("versions", thread.id, path, which.as_of);
     let as_of = match which.cursor.as_deref() {
-        Some(cursor) => Some(cursor.parse::<Version>().map_err(|_| Invalid::parameter("cursor", "is not one"))?),
+        Some(cursor) => Some(place::<String>(&list, cursor, None)?.0),
         None => which.as_of,
     };
     let found = reader.engine.file_versions(thread.id, path, as_of, Some(limit)).await?;
@@ -257,7 +258,7 @@ async fn versions(reader: &Reader, thread: &Thread, standing: Standing, path: &F
         told
     };
     let items: Vec<_> = found.iter().map(told).collect();
-    Ok(json(&api::Page { items, next_cursor: next.map(|next| next.to_string()), total: None }))
+    Ok(json(&api::Page { items, next_cursor: next.map(|next| cursor(&list, Position(next), "")), total: None }))
 }
 
 /// What else is said of a new file.

@@ -70,5 +70,5 @@ async fn stream(
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
     let threads = Threads::follow(&access.engine, which, after).await?;
-    Ok(events(&app, Following::Threads(threads), &cursor(after), Some(access.key)))
+    Ok(events(&app, Following::Threads(threads), &cursor(after), Some(access.opened)))
 }

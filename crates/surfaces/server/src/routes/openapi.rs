@@ -305,13 +305,13 @@ fn header_parameter(header: Honours) -> Value {
             "Threadkeep-Writer",
             false,
             "The token of the lease under which the caller writes.",
-            json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
+            json!({ "type": "string", "pattern": "^[0-7][0-9a-f]{15}$" }),
         ),
         Honours::WriterToken => (
             "Threadkeep-Writer",
             true,
             "The token of the lease.",
-            json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
+            json!({ "type": "string", "pattern": "^[0-7][0-9a-f]{15}$" }),
         ),
         Honours::LastEventId => (
             "Last-Event-ID",
@@ -351,7 +351,7 @@ fn header_parameter(header: Honours) -> Value {
     let example = match header {
         Honours::Actor => Some(json!("agent reviewer")),
         Honours::IfMatch => Some(json!("*")),
-        Honours::WriterToken => Some(json!(1)),
+        Honours::WriterToken => Some(json!("5e8d0c41a7b2936f")),
         Honours::Metadata => Some(json!("{\"source\":\"upload\"}")),
         Honours::IfNoneMatch
         | Honours::IdempotencyKey

@@ -119,13 +119,14 @@ async fn files(access: Access, Path(id): Path<String>, Query(which): Query<Which
     let id: Uuid = id.parse()?;
     let limit = Some(page_limit(&access.engine, which.limit)?);
     let below = which.below.as_deref().map(str::parse::<FilePath>).transpose()?;
+    let list = ("referred files", id, below.clone());
     let (as_of, after) = match which.cursor.as_deref() {
-        Some(cursor) => place(cursor, None).map(|(version, after)| (Some(version), after))?,
+        Some(cursor) => place(&list, cursor, None).map(|(version, after)| (Some(version), after))?,
         None => (None, None),
     };
     let page = access.engine.reference_files(id, Files { below, after, limit, as_of }).await?;
     let items: Vec<_> = page.items.iter().map(api::FileRecord::from).collect();
-    let next_cursor = page.next.map(|next| cursor(page.version, next.as_str()));
+    let next_cursor = page.next.map(|next| cursor(&list, page.version, next.as_str()));
     Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
 }
 
@@ -178,14 +179,15 @@ struct WhichValues {
 async fn values(access: Access, Path(id): Path<String>, Query(which): Query<WhichValues>) -> Answer {
     let id: Uuid = id.parse()?;
     let limit = Some(page_limit(&access.engine, which.limit)?);
+    let list = ("referred values", id, which.prefix.clone());
     let (as_of, after) = match which.cursor.as_deref() {
-        Some(cursor) => place(cursor, None).map(|(version, after)| (Some(version), after))?,
+        Some(cursor) => place(&list, cursor, None).map(|(version, after)| (Some(version), after))?,
         None => (None, None),
     };
     let values = Values { prefix: which.prefix, after, limit, as_of };
     let page = access.engine.reference_values(id, values).await?;
     let items = page.items;
-    let next_cursor = page.next.map(|next| cursor(page.version, next.as_str()));
+    let next_cursor = page.next.map(|next| cursor(&list, page.version, next.as_str()));
     Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
 }
 

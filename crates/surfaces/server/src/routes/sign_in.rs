@@ -49,7 +49,7 @@ pub(crate) fn routes() -> Routes {
 async fn draw(State(app): State<App>, access: Access, Body(Nothing {}): Body<Nothing>) -> Answer {
     let ttl = i64::try_from(LINK_TTL.as_micros()).unwrap_or(i64::MAX);
     let expires_at = SystemWorld.now().plus_micros(ttl);
-    let path = app.sessions.draw_link(access.key, Instant::now());
+    let path = app.sessions.draw_link(access.opened.key, Instant::now());
     let url = format!("{}{path}", app.settings.public_url.as_deref().unwrap_or_default());
     Ok(created(&api::SignIn { url, expires_at }))
 }
@@ -64,13 +64,16 @@ struct With {
 
 async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
     let now = Instant::now();
-    let key = app.sessions.redeem(&with.code, now).filter(|key| key.holds(SystemWorld.now()));
-    let key = key.ok_or_else(|| {
-        let detail = "this link was used already, is too old, or was drawn before the server started";
+    let opened = match app.sessions.redeem(&with.code, now) {
+        Some(key) => app.keys.again(&key).await?,
+        None => None,
+    };
+    let opened = opened.ok_or_else(|| {
+        let detail = "this link was used already, is too old, or was drawn before the server started; or its key ended";
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
         problem.hint("threadkeep store sign-in prints a new one")
     })?;
-    Ok(to_docs(&app.sessions.begin(key, now)))
+    Ok(to_docs(&app.sessions.begin(opened.key, now)))
 }
 
 async fn sign_out(State(app): State<App>, session: Session) -> Answer {

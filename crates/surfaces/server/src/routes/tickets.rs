@@ -32,6 +32,6 @@ async fn draw(State(app): State<App>, access: Access, Body(asked): Body<NewTicke
     }
     let ttl = i64::try_from(TICKET_TTL.as_micros()).unwrap_or(i64::MAX);
     let expires_at = SystemWorld.now().plus_micros(ttl);
-    let ticket = app.tickets.draw(path.clone(), access.key, Instant::now());
+    let ticket = app.tickets.draw(path.clone(), access.opened.key, Instant::now());
     Ok(created(&Ticket { ticket, path, expires_at }))
 }

@@ -444,7 +444,7 @@ fn a_lease_guards_files_and_values_too() {
     let server = Server::start();
     let files = Files::new(&server);
     let lease = files.client.post(&format!("{}/writer", files.at), json!({ "ttl": 60_000 })).ok(201);
-    let token = format!("Threadkeep-Writer: {}\r\n", lease["token"]);
+    let token = format!("Threadkeep-Writer: {}\r\n", lease["token"].as_str().expect("a token"));
     files.put_with("/a", "", b"x").refused(409, "writer_held");
     files.put_with("/a", &token, b"x").ok(201);
     files.client.send("POST", &files.path("/d?mkdir"), "", None).refused(409, "writer_held");

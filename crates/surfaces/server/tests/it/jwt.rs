@@ -123,6 +123,21 @@ fn a_token_that_is_expired_not_yet_good_forged_or_unsigned_opens_nothing() {
 }
 
 #[test]
+fn a_claim_with_another_spelling_opens_no_account() {
+    let server = Server::with_tokens(JwtSettings { secret: Some(SECRET.into()), ..JwtSettings::default() });
+    for odd in ["a\0", "\0a", " a", "a ", "a\n", "a\u{200b}", "e\u{301}", "a\u{a0}"] {
+        for claim in ["sub", "account", "name"] {
+            let mut claims = json!({ "sub": "a", "exp": in_seconds(60) });
+            claims[claim] = json!(odd);
+            server.with_key(&hs256(SECRET, &claims)).get("/v1/threads").refused(401, "unauthorized");
+        }
+        // A subject counts also where another claim names the account.
+        let claims = json!({ "sub": odd, "account": "a", "name": "a", "exp": in_seconds(60) });
+        server.with_key(&hs256(SECRET, &claims)).get("/v1/threads").refused(401, "unauthorized");
+    }
+}
+
+#[test]
 fn public_keys_come_from_a_file_and_can_be_rotated() {
     let folder = tempfile::tempdir().expect("a folder");
     let (first, second) = (Issuer::new("a"), Issuer::new("b"));

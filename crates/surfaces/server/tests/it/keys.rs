@@ -24,6 +24,42 @@ fn a_key_is_shown_once_and_only_its_hash_is_kept() {
     }
 }
 
+fn escape(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn a_name_with_another_spelling_is_refused_wherever_it_comes_in() {
+    let server = Server::start();
+    let admin = server.admin();
+    let thread = admin.thread(&["hi"]);
+    for odd in ["a\0", "\0a", "a\tb", " a", "a ", "a  b", "e\u{301}", "a\u{200b}", "a\u{2028}", "a\u{a0}b"] {
+        for body in [json!({ "account": odd }), json!({ "account": "a", "name": odd })] {
+            let refused = admin.post("/v1/keys", body);
+            assert_eq!(refused.status, 400, "{odd:?} {refused:?}");
+        }
+        let thread = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+        let to = [
+            ("PUT", thread("owner"), json!({ "account": odd })),
+            ("POST", thread("writer"), json!({ "holder": odd })),
+            ("POST", thread("transfer"), json!({ "direction": "delegate", "scope": ["deploy"], "to": odd })),
+            ("POST", "/v1/projects".to_owned(), json!({ "id": odd, "name": "P" })),
+            ("PUT", format!("/v1/projects/{}", escape(odd)), json!({ "name": "P" })),
+        ];
+        for (method, path, body) in to {
+            let refused = admin.send(method, &path, "", Some(&body.to_string()));
+            assert_eq!(refused.status, 400, "{path} {odd:?} {refused:?}");
+        }
+        let acting = format!("Threadkeep-Actor: human {}\r\n", escape(odd));
+        let acting = admin.send("GET", "/v1/threads", &acting, None);
+        acting.refused(400, "invalid_parameter");
+    }
+    let tool = json!({ "direction": "delegate", "scope": ["tool:web\0"] });
+    admin.post(&format!("/v1/threads/{thread}/transfer"), tool).refused(400, "invalid_body");
+    assert_eq!(admin.get("/v1/keys").ok(200)["items"], json!([]));
+    assert_eq!(admin.get("/v1/projects").ok(200)["items"], json!([]));
+}
+
 #[test]
 fn a_key_that_is_revoked_or_expired_opens_nothing_and_its_streams_end() {
     let server = Server::start();

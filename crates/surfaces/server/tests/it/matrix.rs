@@ -118,8 +118,10 @@ impl Route {
                 let parameters = operation["parameters"].as_array().into_iter().flatten();
                 let headers =
                     parameters.filter(|parameter| parameter["in"] == "header" && parameter["required"] == true);
-                let header =
-                    |header: &Value| format!("{}: {}\r\n", header["name"].as_str().expect("a name"), header["example"]);
+                let header = |header: &Value| {
+                    let text = |field: &str| header[field].as_str().expect("a text").to_owned();
+                    format!("{}: {}\r\n", text("name"), text("example"))
+                };
                 let example = &operation["requestBody"]["content"]["application/json"]["example"];
                 routes.push(Self {
                     id: operation["operationId"].as_str().expect("a name").to_owned(),

@@ -201,7 +201,7 @@ fn a_writer_keeps_others_out_until_it_lets_go() {
     assert_eq!(said["holder"], "ann");
     let messages = format!("/v1/threads/{thread}/messages");
     ann.post(&messages, json!({ "role": "user", "content": "no" })).refused(409, "writer_held");
-    let token = format!("Threadkeep-Writer: {}\r\n", lease["token"]);
+    let token = format!("Threadkeep-Writer: {}\r\n", lease["token"].as_str().expect("a token"));
     let body = json!({ "role": "user", "content": "b" }).to_string();
     ann.send("POST", &messages, &token, Some(&body)).ok(201);
     ann.send("PUT", &path, &token, Some("{}")).ok(200);

@@ -35,8 +35,12 @@ impl Server {
 
     /// One on the store at `url`.
     pub fn on_store(url: &str) -> Self {
+        Self::on_store_with(url, settings())
+    }
+
+    pub fn on_store_with(url: &str, settings: Settings) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        Self::on(folder, Some(url.to_owned()), settings(), Connections::default())
+        Self::on(folder, Some(url.to_owned()), settings, Connections::default())
     }
 
     /// A server that cuts connections whose reader takes nothing for this long.
@@ -263,6 +267,12 @@ impl Client {
         items.map(|item| item["content"].as_str().unwrap_or("…").to_owned()).collect::<Vec<_>>().join(" ")
     }
 
+    /// The head of the answer that a stream begins with.
+    #[track_caller]
+    pub fn stream_head(&self, path: &str) -> String {
+        self.stream(path, "").head
+    }
+
     /// Opens a stream.
     #[track_caller]
     pub fn stream(&self, path: &str, headers: &str) -> Stream {
@@ -321,6 +331,7 @@ pub struct Event {
 pub struct Stream {
     /// After which place it begins, as its head says.
     pub cursor: Option<String>,
+    head: String,
     from: BufReader<TcpStream>,
     /// The part of the present chunk that was read.
     text: String,
@@ -339,7 +350,7 @@ impl Stream {
         let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         assert_eq!(status, 200, "{head}");
         let cursor = head.lines().find_map(|line| line.strip_prefix("threadkeep-cursor: ")).map(str::to_owned);
-        Self { cursor, from, text: String::new() }
+        Self { cursor, head, from, text: String::new() }
     }
 
     /// The next event; comments are passed over. None once the stream ends.

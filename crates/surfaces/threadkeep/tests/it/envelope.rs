@@ -562,7 +562,7 @@ async fn a_condition_that_a_call_does_not_honour_is_refused(keep: Keep) {
     for at in [
         At::of(thread).expecting(version(&keep, thread).await),
         At::of(thread).keyed(key("k")),
-        At { lease: Some(1), ..At::of(thread) },
+        At::of(thread).under(threadkeep::model::LeaseToken::from_chance(1)),
     ] {
         assert_eq!(refusal(&keep, &at, read()).await, ErrorCode::InvalidParameter, "{at:?}");
     }

@@ -36,6 +36,9 @@ impl Store for Counting {
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
         self.ask().thread(name)
     }
+    fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        self.ask().threads(threads)
+    }
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.ask().head(thread)
     }
@@ -125,7 +128,11 @@ fn a_list_of_fifty_takes_as_many_reads_as_a_list_of_two() {
                 assert!(page.items.iter().any(|row| !row.parent_relationships.is_empty()));
                 taken.push(reads.load(Ordering::Relaxed));
             }
-            assert_eq!(taken, [4, 4, 4], "threads, their number, their parents, and the lineages of those");
+            assert_eq!(
+                taken,
+                [5, 5, 5],
+                "threads, their number, their parents, the lineages of those, and whose they are"
+            );
         }
     });
 }
