@@ -210,6 +210,14 @@ impl Engine {
                 None => Err(StoreError::corrupt(format!("{} names blob {id}, which is missing", place())).into()),
             },
             Body::Absent => Err(StoreError::corrupt(format!("{} has no body any more", place())).into()),
+            Body::Damaged => {
+                let whose = self.shared.stores.store.chain(entry.segment, 1).await?;
+                let place = match whose.first() {
+                    Some(segment) => format!("entry {} of thread {}", entry.position, segment.thread),
+                    None => place(),
+                };
+                Err(StoreError::damaged(&place).into())
+            }
         }
     }
 

@@ -362,6 +362,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether stored data is not what was written; a retry does not help, and other data may be whole.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Corrupt { .. }))
+    }
+
     /// The stable code, as on the wire.
     pub fn code(&self) -> &'static str {
         self.error_code().as_str()
