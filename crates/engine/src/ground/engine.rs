@@ -50,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) gates: Gates,
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
+    pub(crate) pictures: Heavy,
     /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
@@ -129,6 +130,7 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
+            pictures: Heavy::pictures(),
             rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
