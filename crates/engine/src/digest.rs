@@ -95,6 +95,7 @@ impl Digest {
                         self.0.update(id.as_bytes());
                     }
                     Body::Absent => self.tag(2),
+                    Body::Damaged => self.tag(3),
                 }
             }
             ExportItem::Thread { id, account, version, segment, era, fence, record } => {

@@ -7,7 +7,8 @@ use threadkeep_model::{
     Space, Tally, Thread, ThreadId, Timestamp, reachable,
 };
 use threadkeep_store::{
-    CellNames, CellQuery, ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress, SegmentRow,
+    CellNames, CellQuery, ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress,
+    RegistryKind, RegistryQuery, SegmentRow, StoreError,
 };
 
 use crate::{Engine, Error, Result};
@@ -94,10 +95,24 @@ impl Engine {
 
 async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut report = DoctorReport::default();
-    let mut segments = all_segments(engine).await?;
+    documents(engine, &mut report).await?;
+    blobs(engine, progress, &mut report).await?;
+    // Everything else is compared with these two: without them, only their damage can be told.
+    let mut segments = match all_segments(engine).await {
+        Err(error) if error.is_damage() => {
+            report.damage(error.to_string());
+            return Ok(report);
+        }
+        segments => segments?,
+    };
     segments.sort_by_key(|row| (row.segment.thread, row.order()));
-    let threads: HashMap<ThreadId, Thread> =
-        all_threads(engine).await?.into_iter().map(|thread| (thread.id, thread)).collect();
+    let threads: HashMap<ThreadId, Thread> = match all_threads(engine).await {
+        Err(error) if error.is_damage() => {
+            report.derived(error.to_string());
+            return Ok(report);
+        }
+        threads => threads?.into_iter().map(|thread| (thread.id, thread)).collect(),
+    };
     let living: HashSet<ThreadId> = threads.keys().copied().collect();
     let known: Vec<_> = segments.iter().map(|row| row.segment.clone()).collect();
     let ids: HashSet<SegmentId> = known.iter().map(|segment| segment.id).collect();
@@ -128,8 +143,27 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     for finding in engine.check_index(FINDINGS_MAX).await {
         report.derived(finding);
     }
-    blobs(engine, progress, &mut report).await?;
     Ok(report)
+}
+
+/// Reads the documents beside the threads: keys, projects, secrets.
+async fn documents(engine: &Engine, report: &mut DoctorReport) -> Result<()> {
+    for kind in RegistryKind::ALL {
+        let mut after = None;
+        loop {
+            let query = RegistryQuery { kind, account: None, after, limit: WALKED_AT_ONCE };
+            let some = match engine.shared.stores.registry.registry(query).await {
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    report.damage(error.to_string());
+                    break;
+                }
+                some => some?,
+            };
+            let Some(last) = some.last() else { break };
+            after = Some(last.id.clone());
+        }
+    }
+    Ok(())
 }
 
 async fn all_segments(engine: &Engine) -> Result<Vec<SegmentRow>> {
@@ -196,6 +230,9 @@ async fn segment(
                 Err(Error::Store(error)) => {
                     report.damage(error.to_string());
                     tally = stored.tally;
+                    if stored.derived_if_damaged().is_some() {
+                        messages.insert(tally.ordinals, stored.position);
+                    }
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -297,7 +334,13 @@ async fn segment(
         while let Some(from) = next {
             let names = CellNames::Between(from, None);
             let query = CellQuery { space, spans: vec![(id, Position::END)], names, limit: WALKED_AT_ONCE };
-            let page = store.cells(query).await?;
+            let page = match store.cells(query).await {
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    report.derived(error.to_string());
+                    break;
+                }
+                page => page?,
+            };
             found.extend(page.cells.into_iter().map(|cell| ((space, cell.name), (cell.position, cell.is))));
             next = page.next;
         }
@@ -343,7 +386,13 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
             .derived(format!("thread {id}: its queue, subagents, approvals or other items are not what the log says"));
     }
     // Relations to threads that are deleted, or not in this store, have no row.
-    let relations = store.relations(id).await?;
+    let relations = match store.relations(id).await {
+        Err(error @ StoreError::Corrupt { .. }) => {
+            report.derived(error.to_string());
+            return Ok(());
+        }
+        relations => relations?,
+    };
     let made = relations.iter().filter(|relation| relation.parent == id);
     if made.clone().any(|relation| !told.relations.contains(&(relation.made.segment, relation.made.position))) {
         report.derived(format!("thread {id}: it has a relation that the log does not tell of"));
@@ -372,10 +421,12 @@ async fn blobs(engine: &Engine, progress: &Progress, report: &mut DoctorReport) 
         after = Some(*last);
         for id in &some {
             report.blobs += 1;
-            match engine.shared.stores.blobs.blob(*id).await? {
-                Some(bytes) if threadkeep_model::BlobId::of(&bytes) == *id => {}
-                Some(_) => report.damage(format!("blob {id} does not have the content its hash says")),
-                None => report.damage(format!("blob {id} is missing")),
+            // A store compares a blob with its hash.
+            match engine.shared.stores.blobs.blob(*id).await {
+                Ok(Some(_)) => {}
+                Ok(None) => report.damage(format!("blob {id} is missing")),
+                Err(error @ StoreError::Corrupt { .. }) => report.damage(error.to_string()),
+                Err(error) => return Err(error.into()),
             }
         }
         progress("blobs", report.blobs, None);

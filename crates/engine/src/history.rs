@@ -301,7 +301,11 @@ impl Engine {
             if bytes >= bytes_max {
                 break;
             }
-            let entry = self.historic(thread, entry).await?;
+            let entry = match self.historic(thread, entry).await {
+                // The page ends before a damaged entry: those before it are read, and the next page reports it.
+                Err(error) if error.is_damage() && !found.is_empty() => break,
+                entry => entry?,
+            };
             bytes += entry.json.len();
             found.push(entry);
         }
@@ -345,7 +349,10 @@ impl Engine {
                         && bytes < bytes_max
                         && self.is_inherited(&entry, bounds, birth.ordinals).await?
                     {
-                        let entry = self.historic(thread, entry).await?;
+                        let entry = match self.historic(thread, entry).await {
+                            Err(error) if error.is_damage() && !found.is_empty() => return Ok(found),
+                            entry => entry?,
+                        };
                         bytes += entry.json.len();
                         found.push(entry);
                     }

@@ -160,7 +160,7 @@ impl Importer {
                     None => self.blob(*id).await?.ok_or_else(missing)?,
                 }
             }
-            Body::Absent => return Err(clash(format!("{place} has no body"))),
+            Body::Absent | Body::Damaged => return Err(clash(format!("{place} has no body"))),
         };
         let decoded = Entry::decode(entry.kind, entry.format, &body)
             .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;

@@ -315,8 +315,8 @@ impl Engine {
         }
         let (mut found, mut bytes): (Vec<(Message, Place)>, usize) = (Vec::new(), 0);
         let mut limit = limit;
-        let mut from = Some(place);
-        while let Some(place) = from
+        let (mut from, mut is_cut) = (Some(place), false);
+        'page: while let Some(place) = from
             && found.len() <= limit
         {
             let roots = ahead(view, place, order);
@@ -342,7 +342,14 @@ impl Engine {
                     if found.len() > limit {
                         break;
                     }
-                    let message = self.assemble(base, item).await?;
+                    let message = match self.assemble(base, item).await {
+                        // As above: the next page reports it.
+                        Err(error) if error.is_damage() && !found.is_empty() => {
+                            is_cut = true;
+                            break 'page;
+                        }
+                        message => message?,
+                    };
                     let body = message.body()?;
                     if filter.passes(body.role, body.silent, body.depth) {
                         bytes += message.json.len();
@@ -356,7 +363,7 @@ impl Engine {
             from =
                 beyond(last, order).filter(|root| *root < view.tally.ordinals).map(|root| Place { root, within: None });
         }
-        let more = found.len() > limit;
+        let more = is_cut || found.len() > limit;
         found.truncate(limit);
         let next = found.last().filter(|_| more).map(|(_, place)| *place);
         Ok((found.into_iter().map(|(message, _)| message).collect(), next))
@@ -382,8 +389,16 @@ impl Engine {
                 break;
             }
             let json = match std::mem::replace(&mut entry.body, Body::Absent) {
-                Body::Inline(bytes) => bytes,
-                large => self.body(&StoredEntry { body: large, ..entry.clone() }).await?,
+                Body::Inline(bytes) => Ok(bytes),
+                other => self.body(&StoredEntry { body: other, ..entry.clone() }).await,
+            };
+            let json = match json {
+                // The page ends before a damaged message: those before it are read, and the next page reports it.
+                Err(error) if error.is_damage() && !messages.is_empty() => {
+                    next = Some(entry.ordinal()?);
+                    break;
+                }
+                json => json?,
             };
             bytes += json.len();
             messages.push(message(&entry, json)?);
@@ -442,6 +457,14 @@ impl Engine {
             created: entry.time,
             version,
         })
+    }
+
+    /// An entry; none if it is damaged: the doctor reports that, and followers still need the entries after it.
+    pub(crate) async fn read_if_whole(&self, entry: &StoredEntry) -> Result<Option<Entry>> {
+        match self.decode(entry).await {
+            Err(error) if error.is_damage() => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     pub(crate) async fn decode(&self, entry: &StoredEntry) -> Result<Entry> {

@@ -367,14 +367,6 @@ impl Follower {
 }
 
 impl Engine {
-    /// An entry; none if it is damaged: the doctor reports that, and observers still need the entries after it.
-    async fn read_if_whole(&self, entry: &StoredEntry) -> Result<Option<Entry>> {
-        match self.decode(entry).await {
-            Err(Error::Store(StoreError::Corrupt { .. })) => Ok(None),
-            read => read.map(Some),
-        }
-    }
-
     /// Whether an observer still holds: its thread lives, belongs with its target, and the entry that added it is in
     /// view.
     async fn still_observes(&self, observer: &Observing) -> Result<bool> {

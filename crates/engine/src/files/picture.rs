@@ -8,8 +8,6 @@ use threadkeep_tree::image;
 use super::FileRecord;
 use crate::{Engine, Error, Result};
 
-/// Images above this size are not decoded.
-const DECODED_BYTES_MAX: u64 = 64 << 20;
 /// Text above this size is not compared.
 const COMPARED_BYTES_MAX: u64 = 16 << 20;
 /// Lines of context around a difference.
@@ -28,13 +26,13 @@ impl Engine {
             let media = image::probe(&bytes).map_or("application/octet-stream", |probe| probe.format.media_type());
             return Ok((bytes, media));
         }
-        if cell.size > DECODED_BYTES_MAX {
-            return Err(refused(format!("it is larger than {DECODED_BYTES_MAX} bytes")));
+        if cell.size > image::FILE_BYTES_MAX {
+            return Err(refused(image::Refused::LargeFile.to_string()));
         }
-        let turn = self.shared.heavy.turn().await;
+        let turn = self.shared.pictures.turn().await;
         let bytes = self.content(cell.hash, None).await?;
         let edge = max_edge.unwrap_or(image::EDGE_DEFAULT);
-        let made = turn.work(move || image::thumbnail(&bytes, edge)).await?;
+        let made = turn.work_apart(move || image::thumbnail(bytes, edge)).await?;
         let made = made.map_err(|error| refused(error.to_string()))?;
         Ok((made.bytes.into(), made.format.media_type()))
     }

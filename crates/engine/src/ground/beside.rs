@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use threadkeep_store::{BoxFuture, StoreError};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Tasks that begin in order and run side by side; their results are taken in the same order.
 ///
@@ -67,8 +67,10 @@ impl<T> Drop for Queue<T> {
     }
 }
 
-/// Most memory-heavy tasks at once, over all callers: this many pictures are in memory.
+/// Most memory-heavy tasks at once, over all callers.
 const HEAVY_MAX: usize = 2;
+/// Most pictures in memory at once, over all callers: one takes less than 100 MB, and so do all of them.
+const PICTURES_MAX: usize = 1;
 
 /// Works that take the processor and much memory for a while. They wait for their turn.
 pub(crate) struct Heavy(Arc<Semaphore>);
@@ -83,6 +85,11 @@ impl Default for Heavy {
 }
 
 impl Heavy {
+    /// Turns for pictures.
+    pub(crate) fn pictures() -> Self {
+        Self(Arc::new(Semaphore::new(PICTURES_MAX)))
+    }
+
     pub(crate) async fn turn(&self) -> Turn {
         Turn(Arc::clone(&self.0).acquire_owned().await.expect("turns are never closed"))
     }
@@ -97,6 +104,20 @@ impl Turn {
             done
         };
         aside(work).await
+    }
+
+    /// The same on a thread that ends with the work: threads that stay keep freed memory for themselves, each its own.
+    pub(crate) async fn work_apart<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let work = move || {
+            // If the caller has stopped waiting, the result is not needed.
+            drop(reply.send(work()));
+            drop(self.0);
+        };
+        let ended = |what: String| Error::from(StoreError::Unavailable { what });
+        let spawned = std::thread::Builder::new().name("threadkeep-picture".to_owned()).spawn(work);
+        spawned.map_err(|error| ended(format!("a thread cannot be started: {error}")))?;
+        answer.await.map_err(|_| ended("some work ended early".to_owned()))
     }
 }
 

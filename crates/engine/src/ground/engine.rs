@@ -50,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) gates: Gates,
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
+    pub(crate) pictures: Heavy,
     /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
     /// Operations whose first decision went stale take turns, so that they do not overtake each other for ever.
@@ -129,6 +130,7 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
+            pictures: Heavy::pictures(),
             rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),
         };
@@ -218,6 +220,14 @@ impl Engine {
                 None => Err(StoreError::corrupt(format!("{} names blob {id}, which is missing", place())).into()),
             },
             Body::Absent => Err(StoreError::corrupt(format!("{} has no body any more", place())).into()),
+            Body::Damaged => {
+                let whose = self.shared.stores.store.chain(entry.segment, 1).await?;
+                let place = match whose.first() {
+                    Some(segment) => format!("entry {} of thread {}", entry.position, segment.thread),
+                    None => place(),
+                };
+                Err(StoreError::damaged(&place).into())
+            }
         }
     }
 

@@ -362,6 +362,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether stored data is not what was written; a retry does not help, and other data may be whole.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Corrupt { .. }))
+    }
+
     /// The stable code, as on the wire.
     pub fn code(&self) -> &'static str {
         self.error_code().as_str()
@@ -466,6 +471,10 @@ impl Error {
             }
             Self::Store(StoreError::Newer { .. }) => Some("use the program version that wrote it, or a newer one"),
             Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep store doctor`"),
+            Self::Store(StoreError::Unauthorized { .. }) => Some(
+                "check the user and the password of the store: in PGPASSWORD, or in its address \
+                 (--store postgres://user:password@host/database)",
+            ),
             _ => None,
         }
     }

@@ -60,7 +60,9 @@ impl Engine {
         if !is_text {
             return Ok(None);
         }
-        Ok(match self.decode(entry).await? {
+        // A damaged text cannot be searched; those after it can.
+        let Some(read) = self.read_if_whole(entry).await? else { return Ok(None) };
+        Ok(match read {
             Entry::MessageAppended(body) => of(body, Form::Appended, carrier, entry.time),
             Entry::MessageDelivered(delivered) => of(delivered.message, Form::Appended, carrier, entry.time),
             Entry::MessageInserted(inserted) => of(inserted.message, Form::Inserted, carrier, entry.time),
@@ -68,10 +70,10 @@ impl Engine {
                 let Some(content) = edited.content else { return Ok(None) };
                 // Freed meanwhile, with all threads that saw it.
                 let Some(first) = self.entry_at(edited.target).await? else { return Ok(None) };
-                let body = match self.decode(&first).await? {
-                    Entry::MessageAppended(body) => body,
-                    Entry::MessageDelivered(delivered) => delivered.message,
-                    Entry::MessageInserted(inserted) => inserted.message,
+                let body = match self.read_if_whole(&first).await? {
+                    Some(Entry::MessageAppended(body)) => body,
+                    Some(Entry::MessageDelivered(delivered)) => delivered.message,
+                    Some(Entry::MessageInserted(inserted)) => inserted.message,
                     _ => return Ok(None),
                 };
                 of(MessageBody { content, ..body }, Form::Edited, edited.target, first.time)

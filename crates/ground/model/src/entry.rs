@@ -295,6 +295,8 @@ pub enum Body {
     Blob(BlobId),
     /// Nowhere: it was erased.
     Absent,
+    /// It is not what was written: the checksum of the row differs. Only reads give it.
+    Damaged,
 }
 
 #[cfg(test)]

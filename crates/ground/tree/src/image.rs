@@ -12,7 +12,7 @@ mod tests;
 
 pub use head::probe;
 #[cfg(feature = "images")]
-pub use small::{EDGE_DEFAULT, EDGE_MAX, PIXELS_MAX, Refused, Thumbnail, thumbnail};
+pub use small::{EDGE_DEFAULT, EDGE_MAX, FILE_BYTES_MAX, PIXELS_MAX, Refused, Thumbnail, thumbnail};
 
 /// The kinds of pictures that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

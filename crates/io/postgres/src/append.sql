@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION append(
     waits boolean, lease_now bigint, upkeep bigint, lock_keys bigint[],
     c_thread bigint[], c_rest bytea[], c_era bigint[], c_version bigint[], c_lease bigint[], c_time bigint[],
     c_actor bigint[], c_cause text[], c_account text[], c_key text[], c_hash bytea[], c_count integer[],
-    e_kind smallint[], e_format smallint[], e_body bytea[], e_role smallint[], e_silent boolean[], e_depth smallint[]
+    e_kind smallint[], e_format smallint[], e_body bytea[], e_role smallint[], e_silent boolean[], e_depth smallint[], e_sum bigint[]
 ) RETURNS TABLE (status smallint, at_segment bigint, at_first bigint, at_count bigint, at_time bigint, head heads)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -97,7 +97,7 @@ BEGIN
             INSERT INTO entries VALUES (
                 feed_at, h.segment, h.version, h.updated, c_actor[i], h.ordinals, h.inserted, h.deleted, h.last_change,
                 h.steps, h.bytes, h.last_user, e_kind[j], e_format[j], e_role[j], e_depth[j], e_silent[j], c_cause[i],
-                e_body[j], NULL, h.last_state, h.work);
+                e_body[j], NULL, h.last_state, h.work, e_sum[j] # h.segment # h.version # (h.updated << 12));
         END LOOP;
         UPDATE heads SET version = h.version, updated = h.updated, ordinals = h.ordinals, steps = h.steps,
             bytes = h.bytes, last_user = h.last_user

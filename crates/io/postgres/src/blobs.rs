@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use deadpool_postgres::Object;
 use threadkeep_model::{BlobId, Timestamp};
+use threadkeep_store::sum::{bytes_sum, chunk_place};
 use threadkeep_store::{Blobs, BoxFuture, CHUNK_BYTES, Result, StoreError, UploadId};
 
 use crate::codec::get;
@@ -48,10 +49,11 @@ impl Blobs for PostgresStore {
             let client = transaction.client();
             refuse_gone(client, upload).await?;
             let first = i32::try_from(at / CHUNK_BYTES as u64).unwrap_or(i32::MAX);
-            let sql = "INSERT INTO blob_chunks VALUES ($1, $2, $3)
-                       ON CONFLICT (blob, n) DO UPDATE SET bytes = excluded.bytes";
+            let sql = "INSERT INTO blob_chunks VALUES ($1, $2, $3, $4)
+                       ON CONFLICT (blob, n) DO UPDATE SET bytes = excluded.bytes, sum = excluded.sum";
             for (n, chunk) in (first..).zip(bytes.chunks(CHUNK_BYTES)) {
-                rows(client, sql, &[&upload.0, &n, &chunk]).await?;
+                let sum = bytes_sum(chunk, chunk_place(upload.0, n));
+                rows(client, sql, &[&upload.0, &n, &chunk, &sum]).await?;
             }
             transaction.end("COMMIT").await.map_err(from_commit)
         })

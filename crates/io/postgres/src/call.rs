@@ -1,7 +1,8 @@
 //! The function `append` (`append.sql`): any plain append, checked step by step, so that it can say precisely why it
 //! refuses.
 
-use threadkeep_model::{Body, Committed, Kind, Refusal, ThreadCommitted, Timestamp, Write};
+use threadkeep_model::{Body, Commit, Committed, Kind, NewEntry, Refusal, ThreadCommitted, Timestamp, Write};
+use threadkeep_store::sum::content_sum;
 use threadkeep_store::{Result, StoreError};
 use tokio_postgres::Row;
 
@@ -70,6 +71,7 @@ impl Shared {
                     &c.role,
                     &c.silent,
                     &c.depth,
+                    &c.sum,
                 ],
             )
             .await;
@@ -81,7 +83,7 @@ const CALL: &str = "
     SELECT status, at_segment, at_first, at_count, at_time, (head).version, (head).segment, (head).era, (head).fence,
         (head).updated, (head).ordinals, (head).inserted, (head).deleted, (head).last_change, (head).steps, (head).bytes,
         (head).last_user, (head).last_state, (head).work, (head).lease_token, (head).lease_until, (head).lease_holder
-    FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
+    FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)";
 
 /// The result of a call: an answer for each append, none if another process holds its thread.
 pub(crate) enum Called {
@@ -126,8 +128,15 @@ impl Failure {
 pub(crate) fn inline(body: &Body) -> &[u8] {
     match body {
         Body::Inline(bytes) => bytes,
-        Body::Blob(_) | Body::Absent => &[],
+        Body::Blob(_) | Body::Absent | Body::Damaged => &[],
     }
+}
+
+/// The checksum of the content of an appended entry, as it is stored.
+pub(crate) fn appended_sum(commit: &Commit, entry: &NewEntry) -> i64 {
+    let caller = &commit.caller;
+    let cause = caller.cause.clone().map(threadkeep_model::strip_nulls);
+    content_sum(entry.kind, Kind::FORMAT, (&caller.account, &caller.actor), cause.as_deref(), &entry.body)
 }
 
 /// The values of a call, column by column.
@@ -152,6 +161,7 @@ struct Columns<'a> {
     role: Vec<Option<i16>>,
     silent: Vec<Option<bool>>,
     depth: Vec<Option<i16>>,
+    sum: Vec<i64>,
 }
 
 impl<'a> Columns<'a> {
@@ -178,6 +188,7 @@ impl<'a> Columns<'a> {
             self.role.push(role);
             self.silent.push(silent);
             self.depth.push(depth);
+            self.sum.push(appended_sum(commit, entry));
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use bytes::{Bytes, BytesMut};
 use deadpool_postgres::Object;
-use threadkeep_model::{BlobId, CellIs, Timestamp};
+use threadkeep_model::{BlobId, Timestamp};
+use threadkeep_store::sum::{cell_is, check_blob, check_bytes, chunk_place};
 use threadkeep_store::{CHUNK_BYTES, Cell, CellNames, CellPage, CellQuery, Result};
 use tokio_postgres::Row;
 
@@ -47,17 +48,9 @@ pub(crate) async fn cells(client: &Object, query: &CellQuery) -> Result<CellPage
 }
 
 fn cell(row: &Row) -> Result<Cell> {
-    Ok(Cell {
-        name: get(row, 0)?,
-        position: position(get(row, 1)?),
-        time: Timestamp::from_micros(get(row, 2)?),
-        is: match get::<Option<String>>(row, 3)? {
-            None => CellIs::Gone,
-            Some(text) if text.is_empty() => CellIs::InEntry,
-            Some(text) => CellIs::There(text),
-        },
-        segment: segment_id(get(row, 4)?),
-    })
+    let (name, position, segment): (String, _, _) = (get(row, 0)?, position(get(row, 1)?), segment_id(get(row, 4)?));
+    let is = cell_is(get(row, 3)?, segment, position, &name)?;
+    Ok(Cell { name, position, time: Timestamp::from_micros(get(row, 2)?), is, segment })
 }
 
 /// Several blobs, in the order in which they were asked for.
@@ -73,7 +66,8 @@ pub(crate) async fn blobs(client: &Object, ids: &[BlobId]) -> Result<Vec<Option<
         bytes.extend_from_slice(get::<Option<&[u8]>>(chunk, 2)?.unwrap_or_default());
     }
     let found: HashMap<&[u8], Bytes> = found.into_iter().map(|(hash, bytes)| (hash, bytes.freeze())).collect();
-    Ok(hashes.iter().map(|hash| found.get(hash).cloned()).collect())
+    let checked = |(id, hash)| found.get(hash).cloned().map(|bytes| check_blob(id, bytes)).transpose();
+    ids.iter().copied().zip(hashes).map(checked).collect()
 }
 
 /// The whole content of a blob.
@@ -85,7 +79,7 @@ pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
 pub(crate) async fn blob_part(client: &Object, id: BlobId, range: std::ops::Range<u64>) -> Result<Option<Bytes>> {
     let chunk = |at: u64| i32::try_from(at / CHUNK_BYTES as u64).unwrap_or(i32::MAX);
     let sql =
-        "SELECT b.size, c.n, c.bytes FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id AND c.n BETWEEN $2 AND $3
+        "SELECT b.size, c.n, c.bytes, b.id, c.sum FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id AND c.n BETWEEN $2 AND $3
                WHERE b.hash = $1 ORDER BY c.n";
     let chunks =
         rows(client, sql, &[&&id.as_bytes()[..], &chunk(range.start), &chunk(range.end.saturating_sub(1))]).await?;
@@ -94,6 +88,7 @@ pub(crate) async fn blob_part(client: &Object, id: BlobId, range: std::ops::Rang
     let mut bytes = BytesMut::new();
     for row in &chunks {
         let (Some(n), Some(chunk)) = (get::<Option<i32>>(row, 1)?, get::<Option<&[u8]>>(row, 2)?) else { continue };
+        check_bytes(chunk, chunk_place(get(row, 3)?, n), get(row, 4)?, || format!("blob {id}"))?;
         let at = n as u64 * CHUNK_BYTES as u64;
         let within = |place: u64| (place.max(at) - at).min(chunk.len() as u64) as usize;
         bytes.extend_from_slice(&chunk[within(range.start.min(end))..within(end)]);

@@ -9,6 +9,7 @@ use threadkeep_model::{
     Account, Actor, ActorKind, BlobId, Body, Bounds, Caller, Head, Kind, Lease, Link, Position, Record, Segment,
     SegmentId, ShortId, Tally, Thread, ThreadId, Timestamp, Work,
 };
+use threadkeep_store::sum::{seal, unseal};
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 use tokio_postgres::Row;
 
@@ -61,8 +62,14 @@ fn number(row: &Row, at: usize) -> Result<u64> {
     Ok(get::<i64>(row, at)? as u64)
 }
 
-pub(crate) fn record(json: &str) -> Result<Record> {
-    Record::decode(json).map_err(|error| StoreError::corrupt(format!("a record cannot be read: {error}")))
+/// A record as it is stored in the row `place`: of a thread, or of a segment.
+pub(crate) fn sealed_record(record: &Record, place: i64) -> String {
+    seal(&record.encode(), place, "")
+}
+
+pub(crate) fn record(sealed: &str, place: i64, damaged: impl FnOnce() -> StoreError) -> Result<Record> {
+    Record::decode(unseal(sealed, place, "", damaged)?)
+        .map_err(|error| StoreError::corrupt(format!("a record cannot be read: {error}")))
 }
 
 pub(crate) fn account(name: &str) -> Result<Account> {
@@ -146,11 +153,14 @@ pub(crate) fn thread_columns() -> String {
 
 /// A thread from a row of [`thread_columns`].
 pub(crate) fn thread(row: &Row) -> Result<Thread> {
+    let place = get(row, 0)?;
+    let id = thread_id(place, get(row, 1)?)?;
+    let damaged = || StoreError::damaged_copy(&format!("the record of thread {id}"));
     Ok(Thread {
-        id: thread_id(get(row, 0)?, get(row, 1)?)?,
+        id,
         account: account(get(row, 2)?)?,
         created: Timestamp::from_micros(get(row, 3)?),
-        record: record(get(row, 4)?)?,
+        record: record(get(row, 4)?, place, damaged)?,
         head: head(row, 5)?,
     })
 }
@@ -181,21 +191,23 @@ pub(crate) fn segment(row: &Row) -> Result<Segment> {
 
 /// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row) -> Result<SegmentRow> {
+    let segment = segment(row)?;
+    let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
     let origin = match (get::<Option<&str>>(row, 11)?, get::<Option<&str>>(row, 12)?) {
-        (Some(owner), Some(json)) => Some((account(owner)?, record(json)?)),
+        (Some(owner), Some(json)) => Some((account(owner)?, record(json, segment_key(segment.id), damaged)?)),
         _ => None,
     };
-    Ok(SegmentRow { segment: segment(row)?, origin })
+    Ok(SegmentRow { segment, origin })
 }
 
 /// Columns of `entries` that [`Actors::entries`] reads.
 pub(crate) fn entry_columns() -> String {
     let tally = TALLY_COLUMNS.split(", ").map(|column| format!("e.{column}")).collect::<Vec<_>>().join(", ");
-    format!("e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.body, e.large, {tally}")
+    format!("e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.body, e.large, {tally}, e.sum")
 }
 
 /// How many columns [`entry_columns`] has.
-pub(crate) const ENTRY_WIDTH: usize = 18;
+pub(crate) const ENTRY_WIDTH: usize = 19;
 
 /// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
 #[derive(Debug, Default)]
@@ -298,7 +310,7 @@ fn entry(row: &Row, who: &Who) -> Result<StoredEntry> {
     };
     let code: i16 = get(row, 2)?;
     let kind = u8::try_from(code).ok().and_then(Kind::from_code);
-    Ok(StoredEntry {
+    let entry = StoredEntry {
         segment: segment_id(segment),
         position: position(at),
         kind: kind.ok_or_else(|| StoreError::corrupt(format!("{} has the unknown kind {code}", place())))?,
@@ -309,5 +321,6 @@ fn entry(row: &Row, who: &Who) -> Result<StoredEntry> {
         cause: get(row, 6)?,
         tally: tally(row, 9)?,
         body,
-    })
+    };
+    Ok(entry.checked(get(row, ENTRY_WIDTH - 1)?))
 }

@@ -319,6 +319,7 @@ fn push_entries(
             format: Kind::FORMAT,
             time: advanced.head.updated,
             actor,
+            by: (&commit.caller.account, &commit.caller.actor),
             cause: commit.caller.cause.as_deref(),
             tally,
             body: &entry.body,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
-use threadkeep_model::{CellIs, Derived, ItemIs, ItemKind, MessageId, QueuedId, Timestamp};
+use threadkeep_model::{Derived, ItemIs, ItemKind, MessageId, QueuedId, Timestamp};
 use threadkeep_store::Result;
+use threadkeep_store::sum::{sealed_cell, sealed_comment};
 
 use crate::codec::{key, segment_key};
 use crate::statement::{Place, Statement, run};
@@ -89,7 +90,7 @@ impl DerivedRows {
                 rows.at.push(index.map(|index| index as i64));
                 rows.anchor.push(anchor.map(|anchor| anchor.0 as i64));
                 rows.created.push(time.as_micros());
-                rows.comment.push(comment.clone());
+                rows.comment.push(sealed_comment(comment.as_deref(), place.segment, place.position));
             }
             Derived::Checkpoint { name, version } => {
                 let row = (version.0 as i64, time.as_micros(), order);
@@ -103,11 +104,7 @@ impl DerivedRows {
                     rows.name.push(cell.name.clone());
                     rows.position.push(place.position.0 as i64);
                     rows.time.push(time.as_micros());
-                    rows.cell.push(match &cell.is {
-                        CellIs::Gone => None,
-                        CellIs::There(text) => Some(text.clone()),
-                        CellIs::InEntry => Some(String::new()),
-                    });
+                    rows.cell.push(sealed_cell(&cell.is, place.segment, place.position, &cell.name));
                 }
             }
             Derived::Item { kind, key, is: ItemIs::InsteadOf(before), due } => {

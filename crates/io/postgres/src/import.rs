@@ -46,6 +46,7 @@ impl Shared {
                 format: entry.format,
                 time: entry.time,
                 actor,
+                by: (&entry.account, &entry.actor),
                 cause: entry.cause.as_deref(),
                 tally: &entry.tally,
                 body: &entry.body,

@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Row, Statement};
 
 use crate::append::Append;
 use crate::bound::Leaves;
-use crate::call::{Lost, inline};
+use crate::call::{Lost, appended_sum, inline};
 use crate::codec::{HEAD_WIDTH, head, key, rest};
 use crate::connect::{Connections, thread_lock};
 use crate::statement::in_order;
@@ -214,6 +214,7 @@ impl Line {
                     &column!(depth),
                     &column!(silent),
                     &column!(body),
+                    &column!(sum),
                 ],
             )
             .await?;
@@ -284,7 +285,7 @@ static QUICK_LOCKING: LazyLock<String> = LazyLock::new(|| quick(LOCK, LIST));
 static QUICK_LOCKING_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCK, ""));
 
 const LOCKED: &str = "substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'";
-const LOCK: &str = "pg_try_advisory_xact_lock_shared($16) AND pg_try_advisory_xact_lock($17)";
+const LOCK: &str = "pg_try_advisory_xact_lock_shared($17) AND pg_try_advisory_xact_lock($18)";
 const LIST: &str = "listed AS (
     UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
 ),";
@@ -320,6 +321,8 @@ struct Values<'a> {
     depth: Option<i16>,
     silent: Option<bool>,
     body: &'a [u8],
+    /// The checksum of its content; the statement adds the place.
+    sum: i64,
 }
 
 impl<'a> Values<'a> {
@@ -346,6 +349,7 @@ impl<'a> Values<'a> {
             depth,
             silent,
             body: inline(&entry.body),
+            sum: appended_sum(commit, entry),
         }
     }
 
@@ -367,6 +371,7 @@ impl<'a> Values<'a> {
             &self.silent,
             &self.body,
             n,
+            &self.sum,
         ]
     }
 }

@@ -17,7 +17,8 @@ WITH h AS (
     INSERT INTO entries
     SELECT ((pg_current_xact_id()::text::bigint + (SELECT value FROM meta WHERE key = 'feed_base')) << 20) + 1 + $15::integer,
         segment, version, updated, $8::bigint, ordinals, inserted, deleted, last_change, steps, bytes, last_user,
-        $10::smallint, {format}, $11, $12::smallint, $13::boolean, $9::text, $14, NULL, last_state, work
+        $10::smallint, {format}, $11, $12::smallint, $13::boolean, $9::text, $14, NULL, last_state, work,
+        $16::bigint # segment # version # (updated << 12)
     FROM h
 )
 SELECT version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps, bytes, last_user, last_state, work FROM h

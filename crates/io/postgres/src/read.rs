@@ -7,6 +7,7 @@ use threadkeep_model::{
     BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
     Thread, ThreadId, ThreadName, Timestamp,
 };
+use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, IdPrefix, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
     Tombstone,
@@ -175,15 +176,16 @@ pub(crate) async fn parents(client: &Object, threads: &[ThreadId]) -> Result<Vec
 fn relation(row: &Row) -> Result<Relation> {
     let code: i16 = get(row, 4)?;
     let kind = u8::try_from(code).ok().and_then(RelationKind::from_code);
+    let made = MessageId { segment: segment_id(get(row, 5)?), position: position(get(row, 6)?) };
     Ok(Relation {
         parent: codec::thread_id(get(row, 0)?, get(row, 1)?)?,
         child: codec::thread_id(get(row, 2)?, get(row, 3)?)?,
         kind: kind.ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {code}")))?,
-        made: MessageId { segment: segment_id(get(row, 5)?), position: position(get(row, 6)?) },
+        made,
         index: get::<Option<i64>>(row, 7)?.map(|index| index as u64),
         anchor: get::<Option<i64>>(row, 8)?.map(position),
         created: Timestamp::from_micros(get(row, 9)?),
-        comment: get(row, 10)?,
+        comment: comment_of(get(row, 10)?, made)?,
     })
 }
 

@@ -2,9 +2,11 @@
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Body, Derived, Entry, Kind, Position, Record, Thread};
-use threadkeep_store::{EntryQuery, Order, Progress, Result, SegmentRow, StoredEntry, rebuilt_head};
+use threadkeep_store::{EntryQuery, Order, Progress, Result, SegmentRow, StoreError, StoredEntry, rebuilt_head};
 
-use crate::codec::{Actors, ENTRY_WIDTH, SEGMENT_COLUMNS, entry_columns, get, key, rest, segment_row, thread_id};
+use crate::codec::{
+    Actors, ENTRY_WIDTH, SEGMENT_COLUMNS, entry_columns, get, key, record, rest, sealed_record, segment_row, thread_id,
+};
 use crate::derived::DerivedRows;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
@@ -46,7 +48,8 @@ impl Shared {
                 let feed: i64 = get(row, ENTRY_WIDTH)?;
                 let thread = thread_id(get(row, ENTRY_WIDTH + 1)?, get(row, ENTRY_WIDTH + 2)?)?;
                 let lives: bool = get(row, ENTRY_WIDTH + 3)?;
-                let Some(derived) = decode(client, entry).await?.map(|entry| entry.derived()) else { continue };
+                let read = decode(client, entry).await?.map(|entry| entry.derived());
+                let Some(derived) = read.or_else(|| entry.derived_if_damaged()) else { continue };
                 messages.push(feed, &derived);
                 if !lives && derived.is_of_thread() {
                     continue;
@@ -66,6 +69,7 @@ impl Shared {
     }
 
     async fn rebuild_threads(&self, client: &Object, progress: &Progress) -> Result<()> {
+        empty_damaged_records(client).await?;
         let (mut after, mut done) = (None, 0);
         loop {
             let threads = read::all_threads(client, after, WALKED_AT_ONCE).await?;
@@ -78,6 +82,18 @@ impl Shared {
             progress("threads", done, None);
         }
     }
+}
+
+/// Empties the records that cannot be read, so that their threads can be walked; then they are made anew.
+async fn empty_damaged_records(client: &Object) -> Result<()> {
+    for row in rows(client, "SELECT id, record FROM threads", &[]).await? {
+        let (id, sealed): (i64, &str) = (get(&row, 0)?, get(&row, 1)?);
+        if record(sealed, id, || StoreError::damaged_copy("")).is_err() {
+            let empty = sealed_record(&Record::default(), id);
+            rows(client, "UPDATE threads SET record = $2 WHERE id = $1", &[&id, &empty]).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What `entries` says of messages, as it should be.
@@ -110,8 +126,8 @@ impl MessageColumns {
 async fn decode(client: &Object, entry: &StoredEntry) -> Result<Option<Entry>> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes.clone()),
-        Body::Blob(id) => cells::blob(client, *id).await?,
-        Body::Absent => None,
+        Body::Blob(id) => cells::blob(client, *id).await.ok().flatten(),
+        Body::Absent | Body::Damaged => None,
     };
     Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()))
 }

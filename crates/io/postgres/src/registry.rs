@@ -18,7 +18,7 @@ fn code(kind: RegistryKind) -> i16 {
 
 fn read(kind: RegistryKind, row: &Row) -> Result<Registered> {
     let created = Timestamp::from_micros(get(row, 3)?);
-    Ok(Registered { kind, id: get(row, 0)?, account: account(get(row, 1)?)?, json: get(row, 2)?, created })
+    Registered { kind, id: get(row, 0)?, account: account(get(row, 1)?)?, json: get(row, 2)?, created }.unsealed()
 }
 
 impl Registry for PostgresStore {
@@ -26,7 +26,8 @@ impl Registry for PostgresStore {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
             let client = shared.connections.get().await?;
-            let Registered { kind, id, account, json, created } = document;
+            let json = document.sealed();
+            let Registered { kind, id, account, created, .. } = document;
             let sql = "INSERT INTO registry VALUES ($1, $2, $3, $4, $5)
                        ON CONFLICT (kind, id) DO UPDATE SET account = excluded.account, json = excluded.json";
             rows(&client, sql, &[&code(kind), &id, &account.as_str(), &json, &created.as_micros()]).await.map(drop)

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    Account, BlobId, Body, Derived, Head, Kind, Record, Tally, Thread, ThreadId, Timestamp, strip_nulls,
+    Account, Actor, BlobId, Body, Derived, Head, Kind, Record, Tally, Thread, ThreadId, Timestamp, strip_nulls,
 };
+use threadkeep_store::sum::{bytes_sum, chunk_place, content_sum, entry_sum};
 use threadkeep_store::{CHUNK_BYTES, Result, SegmentRow, StoreError};
 
-use crate::codec::{key, rest, segment_key, tally_numbers, work_bytes};
+use crate::codec::{key, rest, sealed_record, segment_key, tally_numbers, work_bytes};
 use crate::derived::DerivedRows;
 use crate::statement::{Place, Statement, run};
 use crate::terms::ListedRows;
@@ -19,6 +20,7 @@ pub(crate) struct EntryRow<'a> {
     pub(crate) format: u8,
     pub(crate) time: Timestamp,
     pub(crate) actor: i64,
+    pub(crate) by: (&'a Account, &'a Actor),
     pub(crate) cause: Option<&'a str>,
     pub(crate) tally: &'a Tally,
     pub(crate) body: &'a Body,
@@ -74,6 +76,7 @@ struct Entries {
     cause: Vec<Option<String>>,
     body: Vec<Option<Vec<u8>>>,
     large: Vec<Option<Vec<u8>>>,
+    sum: Vec<i64>,
     /// The blobs that entries name: the number of the entry, and the hash.
     refs: (Vec<i32>, Vec<Vec<u8>>),
 }
@@ -137,7 +140,7 @@ impl Records {
         self.archived.push(record.archived);
         self.agent.push(record.agent_id.clone());
         self.main.push(record.main_thread_id.map(key));
-        self.record.push(record.encode());
+        self.record.push(sealed_record(record, key(thread)));
     }
 }
 
@@ -171,7 +174,7 @@ impl Rows {
         rows.birth.push(segment.birth.encode());
         rows.created.push(segment.created.as_micros());
         rows.account.push(row.origin.as_ref().map(|(account, _)| account.as_str().to_owned()));
-        rows.record.push(row.origin.as_ref().map(|(_, record)| record.encode()));
+        rows.record.push(row.origin.as_ref().map(|(_, record)| sealed_record(record, segment_key(segment.id))));
     }
 
     pub(crate) fn entry(&mut self, place: &Place, entry: &EntryRow<'_>) {
@@ -190,11 +193,15 @@ impl Rows {
         rows.role.push(message.0);
         rows.depth.push(message.1);
         rows.silent.push(message.2);
-        rows.cause.push(entry.cause.map(|cause| strip_nulls(cause.to_owned())));
+        let cause = entry.cause.map(|cause| strip_nulls(cause.to_owned()));
+        let content = content_sum(entry.kind, entry.format, entry.by, cause.as_deref(), entry.body);
+        rows.sum.push(entry_sum(content, place.segment, place.position, entry.time));
+        rows.cause.push(cause);
         let (body, large) = match entry.body {
             Body::Inline(bytes) => (Some(bytes.to_vec()), None),
             Body::Blob(id) => (None, Some(id.as_bytes().to_vec())),
-            Body::Absent => (None, None),
+            // A damaged entry is never given to be written: imports refuse it.
+            Body::Absent | Body::Damaged => (None, None),
         };
         rows.body.push(body);
         rows.large.push(large);
@@ -314,13 +321,13 @@ impl Rows {
             "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
              INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
                  u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
-                 u.cause, u.body, u.large, u.last_state, u.work
+                 u.cause, u.body, u.large, u.last_state, u.work, u.sum
              FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
                  $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
-                 $20::bytea[], $21::bigint[], $22::bytea[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
+                 $20::bytea[], $21::bigint[], $22::bytea[], $23::bigint[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
                  last_change, steps, bytes, last_user, kind, format, role, depth, silent, cause, body, large,
-                 last_state, work)",
+                 last_state, work, sum)",
             vec![
                 &rows.n,
                 &rows.segment,
@@ -344,6 +351,7 @@ impl Rows {
                 &rows.large,
                 last_state,
                 &rows.work,
+                &rows.sum,
             ],
         ));
         if !rows.refs.0.is_empty() {
@@ -496,14 +504,15 @@ pub(crate) async fn put_blobs(
 ) -> Result<(), tokio_postgres::Error> {
     let blobs: BTreeMap<_, _> = blobs.map(|(id, bytes)| (*id, bytes)).collect();
     let insert = "INSERT INTO blobs (hash, size) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING RETURNING id";
-    let chunk = "INSERT INTO blob_chunks VALUES ($1, $2, $3)";
+    let chunk = "INSERT INTO blob_chunks VALUES ($1, $2, $3, $4)";
     for (id, bytes) in blobs {
         let statement = client.prepare_cached(insert).await?;
         let row = client.query_opt(&statement, &[&&id.as_bytes()[..], &(bytes.len() as i64)]).await?;
         let Some(blob) = row.map(|row| row.get::<_, i64>(0)) else { continue };
         let statement = client.prepare_cached(chunk).await?;
         for (n, part) in bytes.chunks(CHUNK_BYTES).enumerate() {
-            client.execute(&statement, &[&blob, &(n as i32), &part]).await?;
+            let sum = bytes_sum(part, chunk_place(blob, n as i32));
+            client.execute(&statement, &[&blob, &(n as i32), &part, &sum]).await?;
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{BlobId, Timestamp};
+use threadkeep_store::sum::bytes_sum;
 use threadkeep_store::{Blobs, BoxFuture, CHUNK_BYTES, Result, StoreError, UploadId};
 use tokio::sync::oneshot;
 
@@ -146,9 +147,10 @@ fn add(connection: &Connection, upload: UploadId, at: u64, bytes: &[u8]) -> Resu
     refuse_gone(connection, upload)?;
     let first = (at / CHUNK_BYTES as u64) as usize;
     let mut insert =
-        connection.prepare_cached("INSERT OR REPLACE INTO blob_chunks VALUES (?1, ?2)").map_err(from_sqlite)?;
+        connection.prepare_cached("INSERT OR REPLACE INTO blob_chunks VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
     for (n, chunk) in (first..).zip(bytes.chunks(CHUNK_BYTES)) {
-        insert.execute(params![chunk_key(upload.0, n), chunk]).map_err(from_sqlite)?;
+        let place = chunk_key(upload.0, n);
+        insert.execute(params![place, chunk, bytes_sum(chunk, place)]).map_err(from_sqlite)?;
     }
     Ok(())
 }

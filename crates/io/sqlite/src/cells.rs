@@ -3,9 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{BlobId, Position, SegmentId, Timestamp};
+use threadkeep_store::sum::{cell_is, check_blob, check_bytes};
 use threadkeep_store::{CHUNK_BYTES, Cell, CellPage, CellQuery, Result};
 
-use crate::codec::{self, cell_is, position, segment_key};
+use crate::codec::{self, position, segment_key};
 use crate::error::from_sqlite;
 use crate::read::rows;
 
@@ -32,16 +33,10 @@ pub(crate) fn cells(connection: &Connection, query: &CellQuery) -> Result<CellPa
 }
 
 fn cell(row: &Row<'_>, segment: SegmentId) -> Result<Cell> {
-    let read = || {
-        Ok(Cell {
-            segment,
-            name: row.get(0)?,
-            position: position(row.get(1)?),
-            time: Timestamp::from_micros(row.get(2)?),
-            is: cell_is(row.get(3)?),
-        })
-    };
-    read().map_err(from_sqlite)
+    let read = || -> rusqlite::Result<_> { Ok((row.get(0)?, position(row.get(1)?), row.get(2)?, row.get(3)?)) };
+    let (name, position, time, text): (String, _, _, _) = read().map_err(from_sqlite)?;
+    let is = cell_is(text, segment, position, &name)?;
+    Ok(Cell { segment, name, position, time: Timestamp::from_micros(time), is })
 }
 
 /// The row and the size of a blob, if it is here.
@@ -58,7 +53,7 @@ fn found(connection: &Connection, blob: &BlobId) -> Result<Option<(i64, u64)>> {
 
 /// The whole content of a blob.
 pub(crate) fn blob(connection: &Connection, id: BlobId) -> Result<Option<Bytes>> {
-    blob_part(connection, id, 0..u64::MAX)
+    blob_part(connection, id, 0..u64::MAX)?.map(|bytes| check_blob(id, bytes)).transpose()
 }
 
 /// Several blobs, in the order in which they were asked for.
@@ -77,8 +72,8 @@ pub(crate) fn blobs(connection: &Connection, ids: &[BlobId]) -> Result<Vec<Optio
     let mut bytes = BytesMut::with_capacity(places.iter().map(|(_, size, _)| *size as usize).sum());
     let mut all = vec![None; ids.len()];
     for (blob, size, n) in places {
-        read_chunks(&snapshot, blob, 0..size, &mut bytes)?;
-        all[n] = Some(bytes.split().freeze());
+        read_chunks(&snapshot, (ids[n], blob), 0..size, &mut bytes)?;
+        all[n] = Some(check_blob(ids[n], bytes.split().freeze())?);
     }
     Ok(all)
 }
@@ -91,18 +86,25 @@ pub(crate) fn blob_part(connection: &Connection, id: BlobId, range: std::ops::Ra
         return Ok(Some(Bytes::new()));
     }
     let mut bytes = BytesMut::with_capacity((end - range.start) as usize);
-    read_chunks(connection, blob, range.start..end, &mut bytes)?;
+    read_chunks(connection, (id, blob), range.start..end, &mut bytes)?;
     Ok(Some(bytes.freeze()))
 }
 
 /// Adds a part of a blob, by its row, to `bytes`.
-fn read_chunks(connection: &Connection, blob: i64, range: std::ops::Range<u64>, bytes: &mut BytesMut) -> Result<()> {
+fn read_chunks(
+    connection: &Connection,
+    (id, blob): (BlobId, i64),
+    range: std::ops::Range<u64>,
+    bytes: &mut BytesMut,
+) -> Result<()> {
     let Some(last) = range.end.checked_sub(1) else { return Ok(()) };
     let chunk = |at: u64| codec::chunk_key(blob, (at / CHUNK_BYTES as u64) as usize);
     let mut at = range.start / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
-    let sql = "SELECT bytes FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    let sql = "SELECT bytes, id, sum FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     rows(connection, sql, [chunk(range.start), chunk(last)], |row| {
-        let chunk = row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
+        let read = || -> rusqlite::Result<_> { Ok((row.get_ref(0)?.as_blob()?, row.get(1)?, row.get(2)?)) };
+        let (chunk, place, sum) = read().map_err(from_sqlite)?;
+        check_bytes(chunk, place, sum, || format!("blob {id}"))?;
         let within = |place: u64| (place.max(at) - at).min(chunk.len() as u64) as usize;
         bytes.extend_from_slice(&chunk[within(range.start)..within(range.end)]);
         at += chunk.len() as u64;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{
-    Account, Actor, ActorKind, BlobId, Body, Bounds, CellIs, Head, Kind, Link, Position, Record, Segment, SegmentId,
-    ShortId, Tally, Thread, ThreadId, Timestamp,
+    Account, Actor, ActorKind, BlobId, Body, Bounds, Head, Kind, Link, Position, Record, Segment, SegmentId, ShortId,
+    Tally, Thread, ThreadId, Timestamp,
 };
+use threadkeep_store::sum::{seal, unseal};
 use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 
 use crate::error::from_sqlite;
@@ -41,8 +42,14 @@ pub(crate) fn tally(bytes: &[u8]) -> Result<Tally> {
     Tally::decode(bytes).ok_or_else(|| StoreError::corrupt("a tally cannot be read"))
 }
 
-pub(crate) fn record(json: &str) -> Result<Record> {
-    Record::decode(json).map_err(|error| StoreError::corrupt(format!("a record cannot be read: {error}")))
+/// A record as it is stored in the row `place`: of a thread, or of a segment.
+pub(crate) fn sealed_record(record: &Record, place: i64) -> String {
+    seal(&record.encode(), place, "")
+}
+
+pub(crate) fn record(sealed: &str, place: i64, damaged: impl FnOnce() -> StoreError) -> Result<Record> {
+    Record::decode(unseal(sealed, place, "", damaged)?)
+        .map_err(|error| StoreError::corrupt(format!("a record cannot be read: {error}")))
 }
 
 pub(crate) const THREAD_COLUMNS: &str = "t.id, t.rest, t.account, t.created, t.record, \
@@ -56,15 +63,17 @@ pub(crate) fn thread(row: &Row<'_>) -> Result<Thread> {
 
 /// The same where the account is known.
 pub(crate) fn thread_of(row: &Row<'_>, account: Account) -> Result<Thread> {
-    let read =
-        || -> rusqlite::Result<_> { Ok((row.get_ref(1)?.as_blob()?, row.get_ref(4)?.as_str()?, head_at(row, 5)?)) };
-    let (rest, json, (head, bytes)) = read().map_err(from_sqlite)?;
+    let read = || -> rusqlite::Result<_> {
+        Ok((row.get(0)?, row.get_ref(1)?.as_blob()?, row.get_ref(4)?.as_str()?, head_at(row, 5)?))
+    };
+    let (place, rest, json, (head, bytes)) = read().map_err(from_sqlite)?;
+    let id = thread_id(place, rest)?;
     Ok(Thread {
-        id: thread_id(row.get(0).map_err(from_sqlite)?, rest)?,
+        id,
         account,
         created: Timestamp::from_micros(row.get(3).map_err(from_sqlite)?),
         head: Head { tally: tally(bytes)?, ..head },
-        record: record(json)?,
+        record: record(json, place, || StoreError::damaged_copy(&format!("the record of thread {id}")))?,
     })
 }
 
@@ -112,20 +121,25 @@ pub(crate) fn segment(row: &Row<'_>) -> Result<Segment> {
 
 /// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row<'_>) -> Result<SegmentRow> {
+    let segment = segment(row)?;
     let account: Option<String> = row.get(11).map_err(from_sqlite)?;
     let json: Option<String> = row.get(12).map_err(from_sqlite)?;
     let origin = match (account, json) {
         (Some(account), Some(json)) => {
             let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
-            Some((account, record(&json)?))
+            let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
+            Some((account, record(&json, segment_key(segment.id), damaged)?))
         }
         _ => None,
     };
-    Ok(SegmentRow { segment: segment(row)?, origin })
+    Ok(SegmentRow { segment, origin })
 }
 
 pub(crate) const ENTRY_COLUMNS: &str =
-    "e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.tally, e.body, e.large";
+    "e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.tally, e.body, e.large, e.sum";
+
+/// How many columns [`ENTRY_COLUMNS`] has.
+pub(crate) const ENTRY_WIDTH: usize = 11;
 
 /// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
 #[derive(Debug, Default)]
@@ -207,7 +221,7 @@ impl Reading<'_> {
         let kind = Kind::from_code(kind)
             .ok_or_else(|| StoreError::corrupt(format!("{} has the unknown kind {kind}", place())))?;
         let (account, actor) = self.who(connection, actor)?;
-        Ok(StoredEntry {
+        let entry = StoredEntry {
             segment: SegmentId::from_bits(segment as u64),
             position: position(at),
             kind,
@@ -218,25 +232,8 @@ impl Reading<'_> {
             cause: row.get(6).map_err(from_sqlite)?,
             tally: tally(counts)?,
             body,
-        })
-    }
-}
-
-/// A cell as it stands in its row: nothing for what is gone, an empty text for what is in the entry.
-pub(crate) fn cell_text(is: &CellIs) -> Option<&str> {
-    match is {
-        CellIs::Gone => None,
-        CellIs::There(text) => Some(text),
-        CellIs::InEntry => Some(""),
-    }
-}
-
-/// Reads what [`cell_text`] gave.
-pub(crate) fn cell_is(text: Option<String>) -> CellIs {
-    match text {
-        None => CellIs::Gone,
-        Some(text) if text.is_empty() => CellIs::InEntry,
-        Some(text) => CellIs::There(text),
+        };
+        Ok(entry.checked(row.get(10).map_err(from_sqlite)?))
     }
 }
 

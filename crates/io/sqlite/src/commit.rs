@@ -7,6 +7,7 @@ use threadkeep_model::{
     Account, Advanced, Body, Caller, Commit, Committed, Expect, Head, Kind, Lease, NewEntry, Position, Segment,
     ThreadCommit, ThreadId, Timestamp, advance, born,
 };
+use threadkeep_store::sum::{content_sum, entry_sum};
 use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
@@ -269,6 +270,7 @@ impl Known {
         advanced: &Advanced,
         entries: &[NewEntry],
     ) -> Result<()> {
+        let by = (&commit.caller.account, &commit.caller.actor);
         for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
             let place = EntryPlace { thread, segment: advanced.head.segment, position: *position };
             let row = EntryRow {
@@ -280,6 +282,7 @@ impl Known {
                 tally: &tally.encode(),
                 ordinal: tally.ordinals.saturating_sub(1),
                 body: &entry.body,
+                sum: content_sum(entry.kind, Kind::FORMAT, by, commit.caller.cause.as_deref(), &entry.body),
                 derived: &entry.derived,
                 blobs: &entry.blobs,
             };
@@ -300,9 +303,10 @@ impl Known {
             Body::Inline(bytes) => (Some(&bytes[..]), None),
             Body::Blob(id) => (None, Some(id.as_bytes())),
             Body::Absent => (None, None),
+            Body::Damaged => return Err(StoreError::corrupt("a damaged entry is not written again")),
         };
         connection
-            .prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
+            .prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")
             .and_then(|mut statement| {
                 statement.execute(params![
                     seq,
@@ -316,6 +320,7 @@ impl Known {
                     row.tally,
                     body,
                     large,
+                    entry_sum(row.sum, place.segment, place.position, row.time),
                 ])
             })
             .map_err(from_sqlite)?;
@@ -352,7 +357,7 @@ impl Known {
                     created.as_micros(),
                     seq,
                     row.origin.as_ref().map(|(account, _)| account.as_str()),
-                    row.origin.as_ref().map(|(_, record)| record.encode()),
+                    row.origin.as_ref().map(|(_, record)| codec::sealed_record(record, segment_key(*id))),
                 ])
             })
             .map_err(from_sqlite)?;

@@ -5,14 +5,13 @@ use threadkeep_model::{ItemKind, MessageId, SegmentId, ThreadId, Timestamp};
 use threadkeep_store::{BoxFuture, Due, DueQuery, Item, ItemList, ItemQuery, Result, StoreError, Timers};
 
 use crate::SqliteStore;
-use crate::codec::{Actors, ENTRY_COLUMNS, key, position, thread_id};
+use crate::codec::{Actors, ENTRY_COLUMNS, ENTRY_WIDTH, key, position, thread_id};
 use crate::error::from_sqlite;
 use crate::read::{joined, limit, rows};
 
 /// The columns of `items` beside the entry.
 const ITEM_COLUMNS: &str = ", i.key, i.born_segment, i.born, i.made, i.due";
-/// How many columns an entry has, and with it an item.
-const ENTRY_WIDTH: usize = 10;
+/// How many columns an item has with its entry.
 const ITEM_WIDTH: usize = ENTRY_WIDTH + 5;
 
 fn item(connection: &Connection, actors: &Actors, row: &rusqlite::Row<'_>) -> Result<Item> {

@@ -8,12 +8,15 @@ use threadkeep_model::{
     BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
     Thread, ThreadId, ThreadName, Timestamp,
 };
+use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, MessageQuery, Order, Result,
     SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
-use crate::codec::{self, Actors, ENTRY_COLUMNS, SEGMENT_COLUMNS, THREAD_COLUMNS, key, position, segment_key};
+use crate::codec::{
+    self, Actors, ENTRY_COLUMNS, ENTRY_WIDTH, SEGMENT_COLUMNS, THREAD_COLUMNS, key, position, segment_key,
+};
 use crate::error::from_sqlite;
 
 /// Runs a query and reads each row.
@@ -264,7 +267,7 @@ fn relation(row: &rusqlite::Row<'_>) -> Result<Relation> {
         index: index.map(|index| index as u64),
         anchor: anchor.map(position),
         created,
-        comment,
+        comment: comment_of(comment, made)?,
     })
 }
 
@@ -321,7 +324,7 @@ pub(crate) fn feed(connection: &Connection, actors: &Actors, after: FeedCursor, 
     ]);
     let mut items = rows(connection, &sql, [after, limit(most)], |row| {
         let news = FeedNews::Entry(Box::new(actors.entry(connection, row)?));
-        Ok(FeedItem { cursor: cursor(row, 10)?, thread: owner(row, 11)?, news })
+        Ok(FeedItem { cursor: cursor(row, ENTRY_WIDTH)?, thread: owner(row, ENTRY_WIDTH + 1)?, news })
     })?;
     let sql = joined(&["SELECT ", SEGMENT_COLUMNS, ", seq FROM segments WHERE seq > ?1 ORDER BY seq LIMIT ?2"]);
     items.extend(rows(connection, &sql, [after, limit(most)], |row| {

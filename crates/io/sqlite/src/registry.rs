@@ -16,7 +16,7 @@ fn read(kind: RegistryKind, row: &Row<'_>) -> Result<Registered> {
     let columns = || -> rusqlite::Result<_> { Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?)) };
     let (id, account, json, created) = columns().map_err(from_sqlite)?;
     let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
-    Ok(Registered { kind, id, account, json, created: Timestamp::from_micros(created) })
+    Registered { kind, id, account, json, created: Timestamp::from_micros(created) }.unsealed()
 }
 
 impl SqliteStore {
@@ -45,7 +45,8 @@ impl SqliteStore {
 impl Registry for SqliteStore {
     fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>> {
         self.registry_job(move |connection| {
-            let Registered { kind, id, account, json, created } = document;
+            let json = document.sealed();
+            let Registered { kind, id, account, created, .. } = document;
             let params = params![kind.code(), id, account.as_str(), json, created.as_micros()];
             connection
                 .prepare_cached(

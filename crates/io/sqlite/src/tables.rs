@@ -5,6 +5,7 @@ use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, SegmentId,
     ThreadId, Timestamp,
 };
+use threadkeep_store::sum::{bytes_sum, sealed_cell, sealed_comment};
 use threadkeep_store::{CHUNK_BYTES, Result};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
@@ -29,6 +30,8 @@ pub(crate) struct EntryRow<'a> {
     /// The ordinal, if it is an appended message.
     pub(crate) ordinal: u64,
     pub(crate) body: &'a Body,
+    /// The checksum of its content.
+    pub(crate) sum: i64,
     pub(crate) derived: &'a Derived,
     pub(crate) blobs: &'a [BlobId],
 }
@@ -70,7 +73,7 @@ pub(crate) fn insert_derived(
                     index.map(|index| index as i64),
                     anchor.map(|anchor| anchor.0 as i64),
                     time.as_micros(),
-                    comment,
+                    sealed_comment(comment.as_deref(), place.segment, place.position),
                 ])
             }),
         Derived::Checkpoint { name, version } => connection
@@ -83,7 +86,7 @@ pub(crate) fn insert_derived(
                 .prepare_cached("INSERT OR REPLACE INTO cells VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
                 .map_err(from_sqlite)?;
             cells.iter().try_fold(0, |_, cell| {
-                let text = codec::cell_text(&cell.is);
+                let text = sealed_cell(&cell.is, place.segment, place.position, &cell.name);
                 insert.execute(params![segment, space.code(), cell.name, position, time.as_micros(), text])
             })
         }
@@ -176,9 +179,10 @@ pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Re
         .prepare_cached("INSERT INTO blobs (hash, size) VALUES (?1, ?2) RETURNING id")
         .and_then(|mut statement| statement.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)))
         .map_err(from_sqlite)?;
-    let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2)").map_err(from_sqlite)?;
+    let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
     for (n, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
-        insert.execute(params![codec::chunk_key(blob, n), chunk]).map_err(from_sqlite)?;
+        let place = codec::chunk_key(blob, n);
+        insert.execute(params![place, chunk, bytes_sum(chunk, place)]).map_err(from_sqlite)?;
     }
     Ok(())
 }
@@ -220,7 +224,7 @@ pub(crate) fn update_record(
     terms::update_record(connection, id, record, owner)?;
     connection
         .prepare_cached("UPDATE threads SET record = ?2 WHERE id = ?1")
-        .and_then(|mut statement| statement.execute(params![key(id), record.encode()]))
+        .and_then(|mut statement| statement.execute(params![key(id), codec::sealed_record(record, key(id))]))
         .map_err(from_sqlite)?;
     Ok(())
 }

@@ -194,7 +194,9 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
     let Some((account, created, minute, json)) = found else { return Ok(None) };
     let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
     let created = Timestamp::from_micros(created);
-    Ok(Some((Terms::of(&account, created, &codec::record(&json)?), account, created, minute)))
+    let damaged = || StoreError::damaged_copy(&format!("the record of thread {thread:012x}"));
+    let record = codec::record(&json, thread, damaged)?;
+    Ok(Some((Terms::of(&account, created, &record), account, created, minute)))
 }
 
 /// Writes the row of a thread that was not there, and its terms.
@@ -224,7 +226,7 @@ pub(crate) fn insert_thread(
                 main,
                 created.as_micros(),
                 updated.minute(),
-                record.encode(),
+                codec::sealed_record(record, key(id)),
                 project,
                 lifecycle,
                 visibility,

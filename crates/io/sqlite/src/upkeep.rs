@@ -9,7 +9,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head,
+    StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head, sum,
 };
 use tokio::sync::oneshot;
 
@@ -375,6 +375,13 @@ fn import_entry(
         tally: &entry.tally.encode(),
         ordinal: entry.tally.ordinals.saturating_sub(1),
         body: &entry.body,
+        sum: sum::content_sum(
+            entry.kind,
+            entry.format,
+            (&entry.account, &entry.actor),
+            entry.cause.as_deref(),
+            &entry.body,
+        ),
         derived,
         blobs,
     };
@@ -399,7 +406,10 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
         loop {
             let walked = read::rows(connection, &sql, [after, WALKED_AT_ONCE as i64], |row| {
                 let entry = actors.entry(connection, row)?;
-                let read = || Ok((row.get(10)?, row.get(11)?, row.get::<_, Vec<u8>>(12)?, row.get::<_, bool>(13)?));
+                let at = |n: usize| crate::codec::ENTRY_WIDTH + n;
+                let read = || {
+                    Ok((row.get(at(0))?, row.get(at(1))?, row.get::<_, Vec<u8>>(at(2))?, row.get::<_, bool>(at(3))?))
+                };
                 let (seq, thread, rest, lives) = read().map_err(from_sqlite)?;
                 Ok((entry, seq, crate::codec::thread_id(thread, &rest)?, lives))
             })?;
@@ -407,7 +417,8 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
             after = *last;
             done += walked.len() as u64;
             for (entry, seq, thread, lives) in &walked {
-                let Some(derived) = decode(connection, entry)?.map(|entry| entry.derived()) else { continue };
+                let read = decode(connection, entry)?.map(|entry| entry.derived());
+                let Some(derived) = read.or_else(|| entry.derived_if_damaged()) else { continue };
                 if !lives && derived.is_of_thread() {
                     continue;
                 }
@@ -427,13 +438,29 @@ fn rebuild(connection: &mut Connection, progress: &Progress) -> Result<()> {
 fn decode(connection: &Connection, entry: &StoredEntry) -> Result<Option<Entry>> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes.clone()),
-        Body::Blob(id) => cells::blob(connection, *id)?,
-        Body::Absent => None,
+        Body::Blob(id) => cells::blob(connection, *id).ok().flatten(),
+        Body::Absent | Body::Damaged => None,
     };
     Ok(body.and_then(|body| Entry::decode(entry.kind, entry.format, &body).ok()))
 }
 
+/// Empties the records that cannot be read, so that their threads can be walked; then they are made anew.
+fn empty_damaged_records(connection: &Connection) -> Result<()> {
+    let sql = "SELECT id, record FROM threads";
+    let damaged = read::rows(connection, sql, [], |row| {
+        let (id, record): (i64, String) = (row.get(0).map_err(from_sqlite)?, row.get(1).map_err(from_sqlite)?);
+        Ok(crate::codec::record(&record, id, || StoreError::damaged_copy("")).is_err().then_some(id))
+    })?;
+    for id in damaged.into_iter().flatten() {
+        let empty = crate::codec::sealed_record(&Record::default(), id);
+        let emptied = connection.execute("UPDATE threads SET record = ?2 WHERE id = ?1", params![id, empty]);
+        emptied.map_err(from_sqlite)?;
+    }
+    Ok(())
+}
+
 fn rebuild_threads(connection: &Connection, actors: &Actors, progress: &Progress) -> Result<()> {
+    empty_damaged_records(connection)?;
     let (mut after, mut done) = (None, 0);
     loop {
         let threads = read::all_threads(connection, after, WALKED_AT_ONCE)?;

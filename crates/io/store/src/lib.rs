@@ -17,6 +17,7 @@ mod registry;
 mod rows;
 mod shelves;
 mod signals;
+pub mod sum;
 pub mod terms;
 mod timers;
 mod uploads;

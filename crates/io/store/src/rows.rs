@@ -135,7 +135,7 @@ impl StoredEntry {
     pub fn large(&self) -> Option<BlobId> {
         match &self.body {
             Body::Blob(id) => Some(*id),
-            Body::Inline(_) | Body::Absent => None,
+            Body::Inline(_) | Body::Absent | Body::Damaged => None,
         }
     }
 
@@ -143,7 +143,7 @@ impl StoredEntry {
     pub fn inline(&self) -> Option<&Bytes> {
         match &self.body {
             Body::Inline(bytes) => Some(bytes),
-            Body::Blob(_) | Body::Absent => None,
+            Body::Blob(_) | Body::Absent | Body::Damaged => None,
         }
     }
 }

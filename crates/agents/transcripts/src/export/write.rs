@@ -65,6 +65,7 @@ impl<W: Write> ExportWriter<W> {
                     }
                     Body::Blob(id) => (None, Some(*id)),
                     Body::Absent => (None, None),
+                    Body::Damaged => return Err(io::Error::other("a damaged entry cannot be exported")),
                 };
                 self.line(&Line::Entry(EntryLine {
                     segment: *segment,

@@ -19,8 +19,12 @@ pub const EDGE_DEFAULT: u32 = 256;
 pub const EDGE_MAX: u32 = 2_048;
 /// How many pixels a picture may have to be decoded.
 pub const PIXELS_MAX: u64 = 64_000_000;
-/// How much memory decoding may take.
-const DECODED_BYTES_MAX: u64 = 256 << 20;
+/// How much memory a decoded picture may take, with what its decoder needs for it.
+const DECODED_BYTES_MAX: u64 = 64_000_000;
+/// How much memory a PNG decoder may take beside the picture: for rows, and for data about it such as a colour profile.
+const BESIDE_BYTES_MAX: u64 = 8 << 20;
+/// How large a file may be to be decoded. Some decoders copy it.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// How many times smaller a picture becomes at once, on each edge: 16 bits a colour of the square of it fit in 32.
 const STEP_MAX: u32 = 128;
 /// How good a JPEG thumbnail is, of 100.
@@ -47,8 +51,8 @@ pub enum Refused {
     NotAnImage,
     /// It has more pixels than are decoded, or takes more memory.
     #[error(
-        "the picture has {width}x{height} pixels, which is too large for a thumbnail: at most 64 million pixels, and 256 \
-         MiB decoded"
+        "the picture has {width}x{height} pixels, which is too large for a thumbnail: at most 64 MB decoded, and 8 MiB \
+         for its colour profile and other data"
     )]
     TooLarge {
         /// How many pixels it is wide.
@@ -56,6 +60,9 @@ pub enum Refused {
         /// How many pixels it is high.
         height: u32,
     },
+    /// The file has more bytes than [`FILE_BYTES_MAX`].
+    #[error("the file is larger than 16 MiB, which is too large for a thumbnail")]
+    LargeFile,
     /// It cannot be decoded.
     #[error("the picture is broken or uses something unknown, and cannot be decoded: {reason}")]
     Broken {
@@ -67,9 +74,16 @@ pub enum Refused {
 /// The picture with its longer edge at most `max_edge` pixels (clamped to 1 through [`EDGE_MAX`]), upright, and never
 /// larger than it was. Of several frames the first.
 ///
+/// It takes less than 100 MB at any moment, `file` included if it is given away: first the file, perhaps a copy of it, and
+/// the decoded picture; then the decoded picture and the small one.
+///
 /// # Errors
 /// [`Refused`], before much is allocated, if the file is no picture or too large a one.
-pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
+pub fn thumbnail(file: impl AsRef<[u8]>, max_edge: u32) -> Result<Thumbnail, Refused> {
+    let bytes = file.as_ref();
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Refused::LargeFile);
+    }
     let head = probe(bytes).ok_or(Refused::NotAnImage)?;
     let too_large = Refused::TooLarge { width: head.width, height: head.height };
     let pixels = u64::from(head.width) * u64::from(head.height);
@@ -80,6 +94,7 @@ pub fn thumbnail(bytes: &[u8], max_edge: u32) -> Result<Thumbnail, Refused> {
         ImageError::Limits(_) => too_large,
         other => Refused::Broken { reason: other.to_string() },
     })?;
+    drop(file);
     let edge = max_edge.clamp(1, EDGE_MAX);
     let mut small = reduced(picture, edge);
     // Turned when it is small, as that makes a copy.
@@ -108,7 +123,12 @@ fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), Imag
     limits.max_image_height = Some(head.height);
     let source = Cursor::new(bytes);
     match head.format {
-        Format::Png => within(PngDecoder::with_limits(source, limits.clone())?, limits),
+        Format::Png => {
+            // The limit of the decoder's own memory, which is not that of the picture.
+            let mut beside = limits.clone();
+            beside.max_alloc = Some(BESIDE_BYTES_MAX);
+            within(PngDecoder::with_limits(source, beside)?, limits)
+        }
         Format::Jpeg => within(JpegDecoder::new(source)?, limits),
         Format::Gif => within(GifDecoder::new(source)?, limits),
         Format::WebP => within(WebPDecoder::new(source)?, limits),

@@ -179,16 +179,16 @@ fn a_picture_that_claims_to_be_huge_is_refused_before_it_is_decoded() {
 
 #[test]
 fn a_picture_that_takes_more_memory_than_it_has_pixels_may_have_fewer() {
-    // 7,000x7,000 in one scan would do; in several, all of it is kept until the last.
+    // 4,000x4,000 in one scan would do; in several, all of it is kept until the last.
     let mut jpeg = encoded(&picture(10, 10), ImageFormat::Jpeg);
     let frame = jpeg.windows(2).position(|two| two == [0xFF, 0xC0]).expect("a frame");
-    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x1B, 0x58, 0x1B, 0x58]);
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x0F, 0xA0, 0x0F, 0xA0]);
     assert!(!matches!(thumbnail(&jpeg, 64), Err(Refused::TooLarge { .. })));
     jpeg[frame + 1] = 0xC2;
-    assert_eq!(refused(&jpeg), Refused::TooLarge { width: 7_000, height: 7_000 });
+    assert_eq!(refused(&jpeg), Refused::TooLarge { width: 4_000, height: 4_000 });
     let mut gif = encoded(&picture(10, 10), ImageFormat::Gif);
-    gif[6..10].copy_from_slice(&[0x58, 0x1B, 0x58, 0x1B]);
-    assert_eq!(refused(&gif), Refused::TooLarge { width: 7_000, height: 7_000 });
+    gif[6..10].copy_from_slice(&[0xA0, 0x0F, 0xA0, 0x0F]);
+    assert_eq!(refused(&gif), Refused::TooLarge { width: 4_000, height: 4_000 });
 }
 
 #[test]
@@ -210,8 +210,11 @@ fn a_small_file_of_many_pixels_is_decoded_within_its_bounds() {
     let large = encoded(&DynamicImage::ImageLuma8(image::GrayImage::new(8_000, 8_000)), ImageFormat::Png);
     let small = thumbnail(&large, 256).expect("64 million pixels are allowed");
     assert_eq!((small.width, small.height), (256, 256));
-    let deep = DynamicImage::ImageRgb16(image::ImageBuffer::new(7_000, 7_000));
-    assert_eq!(refused(&encoded(&deep, ImageFormat::Png)), Refused::TooLarge { width: 7_000, height: 7_000 });
+    let colours = DynamicImage::ImageRgb8(RgbImage::new(5_000, 5_000));
+    assert_eq!(refused(&encoded(&colours, ImageFormat::Png)), Refused::TooLarge { width: 5_000, height: 5_000 });
+    let deep = DynamicImage::ImageRgb16(image::ImageBuffer::new(4_000, 4_000));
+    assert_eq!(refused(&encoded(&deep, ImageFormat::Png)), Refused::TooLarge { width: 4_000, height: 4_000 });
+    assert_eq!(refused(&vec![0; FILE_BYTES_MAX as usize + 1]), Refused::LargeFile);
 }
 
 #[test]

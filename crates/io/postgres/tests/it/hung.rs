@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use threadkeep_model::LeaseToken;
 use threadkeep_postgres::PostgresStore;
 use threadkeep_store::{
     BoxFuture, Feed, FeedCursor, GcOptions, LeaseAsk, Leases, Result, Store, StoreError, Timers, Upkeep,

@@ -135,7 +135,7 @@ async fn whole(hands: &Hands) -> ImportBatch {
                 batch.blobs.push((*id, bytes.clone()));
                 bytes
             }
-            Body::Absent => panic!("entries have bodies"),
+            Body::Absent | Body::Damaged => panic!("entries have bodies"),
         };
         let decoded = Entry::decode(entry.kind, entry.format, &body).expect("an entry");
         let blobs = batch.blobs.iter().map(|(id, _)| *id).filter(|id| entry.body == Body::Blob(*id)).collect();

@@ -78,3 +78,32 @@ pub fn damage_to_the_log_or_to_a_blob_is_told_and_stays() {
         assert!(report["damage"].as_array().is_some_and(|damage| !damage.is_empty()), "{report}");
     }
 }
+
+#[test]
+pub fn a_flipped_bit_in_a_message_is_told_with_its_place_and_everything_else_is_shown() {
+    let (keep, fine) = varied();
+    let thread = keep.create("Damaged");
+    for text in ["first", "precious", "last"] {
+        keep.say(&thread, text);
+    }
+    let ids = keep.message_ids(&thread);
+    // One bit of its first letter.
+    damage(&keep, "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'precious', 'qrecious') AS BLOB)");
+    let place = format!("entry 2 of thread {thread} is not what was written");
+    for args in [&["show", &thread, "--all"][..], &["show", &thread, "--message", &ids[1]], &["export", &thread]] {
+        let told = keep.run(args);
+        assert_eq!(told.code, Some(1), "{told:?}");
+        assert!(told.stderr.contains(&place) && told.stderr.contains("restore FILE"), "{told:?}");
+        assert!(!told.stdout.contains("qrecious") && !told.stderr.contains("qrecious"), "{told:?}");
+    }
+    let found = keep.run(&["doctor"]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert!(found.stdout.contains(&place) && found.stdout.ends_with("not healthy\n"), "{found:?}");
+    for (id, text) in [(&ids[0], "first"), (&ids[2], "last")] {
+        assert!(keep.ok(&["show", &thread, "--message", id]).contains(text));
+    }
+    keep.say(&thread, "and on");
+    assert_eq!(keep.message_ids(&fine).len(), 4);
+    keep.ok(&["export", &fine]);
+    assert!(keep.ok(&["list"]).contains("Damaged"));
+}

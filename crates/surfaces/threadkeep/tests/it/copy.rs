@@ -395,9 +395,15 @@ fn what_the_target_does_not_give_back_is_noticed() {
         let keep = Keep::memory();
         furnished(&keep.engine).await;
         for (sql, says) in [
-            // The length and the place are right, and nothing but the hash can tell.
-            ("UPDATE blob_chunks SET bytes = CAST(replace(bytes, 'large', 'LARGE') AS BLOB)", "the hash"),
-            ("UPDATE blob_chunks SET bytes = zeroblob(length(bytes)) WHERE length(bytes) = 999", "the hash"),
+            // The length and the place are right, and nothing but the checksum can tell.
+            (
+                "UPDATE blob_chunks SET bytes = CAST(replace(bytes, 'large', 'LARGE') AS BLOB)",
+                "is not what was written",
+            ),
+            (
+                "UPDATE blob_chunks SET bytes = zeroblob(length(bytes)) WHERE length(bytes) = 999",
+                "is not what was written",
+            ),
             ("UPDATE segments SET created = created + 1 WHERE account IS NOT NULL", "differs"),
             ("UPDATE entries SET body = CAST(replace(body, 'message 7', 'MESSAGE 7') AS BLOB)", "entry 8 of thread"),
             ("UPDATE entries SET time = time + 1 WHERE position = 1", "entry 1 of thread"),

@@ -6,6 +6,7 @@ mod attach;
 mod calls;
 mod contract;
 mod copy;
+mod damage;
 mod emit;
 mod envelope;
 mod files;
