@@ -1,5 +1,7 @@
 //! The part of an entry that is searched.
 
+use std::borrow::Cow;
+
 use threadkeep_model::{Entry, Kind, MessageBody, MessageId, Role, Timestamp};
 use threadkeep_search::{Document, Form};
 use threadkeep_store::StoredEntry;
@@ -28,11 +30,11 @@ impl Text {
     }
 
     /// The text for the vector. It includes the speaker: questions about a person depend on it.
-    pub(crate) fn embedded(&self) -> String {
+    pub(crate) fn embedded(&self) -> Cow<'_, str> {
         let text = embedded(&self.text);
         match &self.name {
-            Some(name) => format!("{}: {text}", embedded(name)),
-            None => text.to_owned(),
+            Some(name) => format!("{}: {text}", embedded(name)).into(),
+            None => text.into(),
         }
     }
 }

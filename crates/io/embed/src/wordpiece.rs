@@ -7,15 +7,16 @@
 //!
 //! The rules for one character are in `characters`; here is the vocabulary and the division.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::characters::{Kind, fold, kind};
 
 /// Longer words are unknown as a whole.
 const WORD_CHARS_MAX: usize = 100;
-/// Divided words that are remembered: about a megabyte.
-const KNOWN_WORDS_MAX: usize = 16_384;
+/// Pieces of divided words that are remembered, with their words: about a megabyte.
+const KNOWN_PIECES_MAX: usize = 32_768;
 /// The prefix of pieces that continue a word.
 const GOES_ON: &str = "##";
 const UNKNOWN: &str = "[UNK]";
@@ -114,17 +115,21 @@ impl<T: AsRef<str>> Vocabulary<T> {
         if words.chars > WORD_CHARS_MAX {
             each(self.unknown);
         } else {
-            let known = words.known.get(words.text.as_str()).cloned();
-            let Range { start, end } = known.unwrap_or_else(|| self.divide_new(words));
+            let key = packed(&words.text);
+            let known = key.and_then(|key| words.known.get(&key).cloned());
+            let Range { start, end } = known.unwrap_or_else(|| self.divide_new(words, key));
             words.pieces[start as usize..end as usize].iter().copied().for_each(each);
+            if key.is_none() {
+                words.pieces.truncate(start as usize);
+            }
         }
         words.text.clear();
         words.chars = 0;
     }
 
-    /// The pieces of a word that is not known yet.
-    fn divide_new(&self, words: &mut Words) -> Range<u32> {
-        if words.known.len() >= KNOWN_WORDS_MAX {
+    /// The pieces of a word that is not known yet, or too long to be remembered.
+    fn divide_new(&self, words: &mut Words, key: Option<u128>) -> Range<u32> {
+        if words.pieces.len() >= KNOWN_PIECES_MAX {
             words.known.clear();
             words.pieces.clear();
         }
@@ -134,7 +139,9 @@ impl<T: AsRef<str>> Vocabulary<T> {
             words.pieces.push(self.unknown);
         }
         let pieces = begin as u32..words.pieces.len() as u32;
-        words.known.insert(words.text.as_str().into(), pieces.clone());
+        if let Some(key) = key {
+            words.known.insert(key, pieces.clone());
+        }
         pieces
     }
 
@@ -213,6 +220,14 @@ fn seed(place: Place) -> u64 {
     }
 }
 
+/// A word of up to 15 bytes as one number, with its length: it is compared without a look at another place of memory.
+fn packed(word: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes[..15].get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    bytes[15] = word.len() as u8;
+    Some(u128::from_le_bytes(bytes))
+}
+
 /// The letters of a listed piece, and where they stand.
 fn placed(piece: &str) -> (&str, Place) {
     match piece.strip_prefix(GOES_ON) {
@@ -222,14 +237,20 @@ fn placed(piece: &str) -> (&str, Place) {
 }
 
 /// The word that is being read, and the words that were divided before: most words come again.
-#[derive(Default)]
 pub(crate) struct Words {
     text: String,
     chars: usize,
     hashes: Vec<(usize, u64)>,
-    /// Where the pieces of a word are in `pieces`.
-    known: HashMap<Box<str>, Range<u32>>,
+    /// Where the pieces of a word are in `pieces`, for words that fit into a number.
+    known: HashMap<u128, Range<u32>>,
     pieces: Vec<u32>,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        let (text, chars, hashes, pieces) = Default::default();
+        Self { text, chars, hashes, known: HashMap::new(), pieces }
+    }
 }
 
 impl Words {
