@@ -41,7 +41,9 @@ impl Text {
 
 /// The part of a text that its vector is made of.
 pub(crate) fn embedded(text: &str) -> &str {
-    &text[..text.char_indices().nth(EMBEDDED_CHARS).map_or(text.len(), |(at, _)| at)]
+    let mut rest = text.chars();
+    rest.nth(EMBEDDED_CHARS - 1);
+    &text[..text.len() - rest.as_str().len()]
 }
 
 impl Engine {

@@ -120,7 +120,9 @@ impl Builder {
         let (mut length, mut head_length) = (0, 0);
         let date = date_words(document.time);
         let text = &document.text[..document.text.floor_char_boundary(TEXT_BYTES_MAX)];
-        let head_end = text.char_indices().nth(HEAD_CHARS).map_or(text.len(), |(at, _)| at);
+        let mut after_head = text.chars();
+        after_head.nth(HEAD_CHARS - 1);
+        let head_end = text.len() - after_head.as_str().len();
         // Questions name people. A name above a message says more than the same name in it: it counts twice.
         let speaker = document.name.map_or([document.role.as_str(), ""], |name| [name, name]);
         for (text, is_text) in [(speaker[0], false), (speaker[1], false), (date.as_str(), false), (text, true)] {

@@ -89,7 +89,13 @@ impl<T: AsRef<str>> Vocabulary<T> {
     /// Gives the ids of the pieces of `text` to `each`, in order. `words` remembers how words were divided, for this
     /// vocabulary alone.
     pub(crate) fn divide(&self, text: &str, words: &mut Words, mut each: impl FnMut(u32)) {
-        for character in text.chars() {
+        let mut rest = text;
+        loop {
+            // Most of a text is letters and digits of ASCII.
+            let plain = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+            words.push_plain(&rest[..plain]);
+            let Some(character) = rest[plain..].chars().next() else { break };
+            rest = &rest[plain + character.len_utf8()..];
             match kind(character) {
                 // The folded character decides: '≠' becomes '=', which is a word of its own.
                 Kind::Letter | Kind::Alone => fold(character, |folded| match kind(folded) {
@@ -109,7 +115,7 @@ impl<T: AsRef<str>> Vocabulary<T> {
 
     /// Gives the pieces of the word that was read to `each`, and empties it.
     fn divide_word(&self, words: &mut Words, each: &mut impl FnMut(u32)) {
-        if words.text.is_empty() {
+        if words.chars == 0 {
             return;
         }
         if words.chars > WORD_CHARS_MAX {
@@ -254,6 +260,16 @@ impl Default for Words {
 }
 
 impl Words {
+    /// Adds letters and digits of ASCII.
+    fn push_plain(&mut self, plain: &str) {
+        self.chars += plain.len();
+        if self.chars <= WORD_CHARS_MAX {
+            let begin = self.text.len();
+            self.text.push_str(plain);
+            self.text[begin..].make_ascii_lowercase();
+        }
+    }
+
     fn push(&mut self, character: char) {
         self.chars += 1;
         // What is too long is only counted.
