@@ -17,6 +17,10 @@ use crate::{Engine, Error, Result};
 
 /// The shortest time between two looks, in which more may come that is indexed at once.
 const REST: Duration = Duration::from_millis(250);
+/// The same while many messages come in: larger volumes take less work for each message.
+const BUSY_REST: Duration = Duration::from_millis(750);
+/// Messages of one look that are many.
+const BUSY_MESSAGES: u64 = 500;
 /// Longest time between two looks without a signal.
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after a failure.
@@ -58,9 +62,15 @@ struct Pace {
     all_were_seen: bool,
     /// When unseen documents may be dropped again.
     tidy_at: Option<Instant>,
+    /// Messages that the last look found.
+    found: u64,
 }
 
 impl Pace {
+    fn rest(&self) -> Duration {
+        if self.found < BUSY_MESSAGES { REST } else { BUSY_REST }
+    }
+
     fn may_tidy(&self) -> bool {
         self.tidy_at.is_none_or(|at| Instant::now() >= at)
     }
@@ -100,7 +110,7 @@ impl Follower {
             let failed = engine.catch_up(&mut pace).await.err();
             drop(engine);
             trouble.tell(failed.as_ref(), tell);
-            tokio::time::sleep(REST).await;
+            tokio::time::sleep(pace.rest()).await;
             tokio::select! {
                 () = tokio::time::sleep(if failed.is_some() { AFTER_FAILURE } else { LOOK }) => {}
                 () = signal.wait(), if failed.is_none() => {}
@@ -252,6 +262,7 @@ impl Engine {
         let (counted, mut changed) = (Counted::default(), BTreeSet::new());
         // Work that was begun and not ended, here or by another process, may be of any account.
         let all_were_seen = std::mem::replace(&mut pace.all_were_seen, false);
+        pace.found = 0;
         loop {
             let began = Instant::now();
             let step = self.index_some(&counted).await?;
@@ -259,6 +270,7 @@ impl Engine {
                 while self.merge_some(Some(account)).await? {}
             }
             changed.extend(step.accounts);
+            pace.found += step.documents;
             if !step.more {
                 break;
             }

@@ -61,7 +61,7 @@ impl Engine {
                     Some(entry) => self.text_in(&entry).await?,
                     None => None,
                 };
-                texts.push(text.map_or_else(String::new, |text| text.embedded()));
+                texts.push(text.map_or_else(String::new, |text| text.embedded().into_owned()));
             }
             let made = embedder.embed(texts).await.map_err(|error| Error::Embedder { what: error.to_string() })?;
             vectors.extend(made.into_iter().map(|vector| vector.into_bytes()));

@@ -1,5 +1,7 @@
 //! The part of an entry that is searched.
 
+use std::borrow::Cow;
+
 use threadkeep_model::{Entry, Kind, MessageBody, MessageId, Role, Timestamp};
 use threadkeep_search::{Document, Form};
 use threadkeep_store::StoredEntry;
@@ -28,18 +30,20 @@ impl Text {
     }
 
     /// The text for the vector. It includes the speaker: questions about a person depend on it.
-    pub(crate) fn embedded(&self) -> String {
+    pub(crate) fn embedded(&self) -> Cow<'_, str> {
         let text = embedded(&self.text);
         match &self.name {
-            Some(name) => format!("{}: {text}", embedded(name)),
-            None => text.to_owned(),
+            Some(name) => format!("{}: {text}", embedded(name)).into(),
+            None => text.into(),
         }
     }
 }
 
 /// The part of a text that its vector is made of.
 pub(crate) fn embedded(text: &str) -> &str {
-    &text[..text.char_indices().nth(EMBEDDED_CHARS).map_or(text.len(), |(at, _)| at)]
+    let mut rest = text.chars();
+    rest.nth(EMBEDDED_CHARS - 1);
+    &text[..text.len() - rest.as_str().len()]
 }
 
 impl Engine {

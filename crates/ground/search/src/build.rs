@@ -1,8 +1,9 @@
 //! Making a volume of messages.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use ::bytes::Bytes;
+use foldhash::{HashMap, HashMapExt as _};
 use rust_stemmers::Stemmer;
 use threadkeep_model::{MessageId, Role, SegmentId, Timestamp};
 
@@ -71,12 +72,14 @@ pub struct Builder {
     rows: Vec<Row>,
     /// Words that were seen, and their terms: most words come again, and need no stemming then.
     words: HashMap<String, u32>,
+    /// The same for words of up to 15 bytes, each as one number: they are compared without a look at another place.
+    short: HashMap<u128, u32>,
     terms: HashMap<String, u32>,
     /// The postings of all terms as they come, each with its term: a list for each term would be read from other places of
     /// memory for every word.
     postings: Vec<(u32, Posting)>,
-    /// Where the last posting of each term is in `postings`.
-    last: Vec<u32>,
+    /// The last document of each term, and where its posting is in `postings`.
+    last: Vec<(u32, u32)>,
     vectors: Vec<Box<[u8]>>,
     text_bytes: u64,
     stemmer: Stemmer,
@@ -88,6 +91,7 @@ impl Default for Builder {
             strands: BTreeMap::new(),
             rows: Vec::new(),
             words: HashMap::new(),
+            short: HashMap::new(),
             terms: HashMap::new(),
             postings: Vec::new(),
             last: Vec::new(),
@@ -116,28 +120,29 @@ impl Builder {
         let (mut length, mut head_length) = (0, 0);
         let date = date_words(document.time);
         let text = &document.text[..document.text.floor_char_boundary(TEXT_BYTES_MAX)];
-        let head_end = text.char_indices().nth(HEAD_CHARS).map_or(text.len(), |(at, _)| at);
+        let mut after_head = text.chars();
+        after_head.nth(HEAD_CHARS - 1);
+        let head_end = text.len() - after_head.as_str().len();
         // Questions name people. A name above a message says more than the same name in it: it counts twice.
         let speaker = document.name.map_or([document.role.as_str(), ""], |name| [name, name]);
         for (text, is_text) in [(speaker[0], false), (speaker[1], false), (date.as_str(), false), (text, true)] {
             each_word(text, |folded, span, _| {
-                let term = match self.words.get(folded) {
-                    Some(term) => *term,
-                    None => self.new_word(folded),
+                let known = match packed(folded) {
+                    Some(packed) => self.short.get(&packed),
+                    None => self.words.get(folded),
                 };
+                let term = known.copied().unwrap_or_else(|| self.new_word(folded));
                 let in_head = u32::from(is_text && span.start < head_end);
                 length += 1;
                 head_length += in_head;
-                let last = &mut self.last[term as usize];
-                match self.postings.get_mut(*last as usize) {
-                    Some((_, posting)) if posting.doc == doc => {
-                        posting.count += 1;
-                        posting.head += in_head;
-                    }
-                    Some(_) | None => {
-                        *last = self.postings.len() as u32;
-                        self.postings.push((term, Posting { doc, count: 1, head: in_head }));
-                    }
+                let (last, at) = &mut self.last[term as usize];
+                if *last == doc {
+                    let (_, posting) = &mut self.postings[*at as usize];
+                    posting.count += 1;
+                    posting.head += in_head;
+                } else {
+                    (*last, *at) = (doc, self.postings.len() as u32);
+                    self.postings.push((term, Posting { doc, count: 1, head: in_head }));
                 }
             });
         }
@@ -154,12 +159,15 @@ impl Builder {
             Some(term) => *term,
             None => {
                 let term = self.last.len() as u32;
-                self.last.push(u32::MAX);
+                self.last.push((u32::MAX, u32::MAX));
                 self.terms.insert(stem, term);
                 term
             }
         };
-        self.words.insert(folded.to_owned(), term);
+        match packed(folded) {
+            Some(packed) => self.short.insert(packed, term),
+            None => self.words.insert(folded.to_owned(), term),
+        };
         term
     }
 
@@ -190,6 +198,14 @@ impl Builder {
         let vectors = order.iter().map(|at| &*self.vectors[*at as usize]);
         encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, vectors)
     }
+}
+
+/// A word of up to 15 bytes as one number, with its length.
+fn packed(word: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes[..15].get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    bytes[15] = word.len() as u8;
+    Some(u128::from_le_bytes(bytes))
 }
 
 /// The postings, sorted by their terms, and where those of each term end.

@@ -43,46 +43,103 @@ pub struct Word {
     pub derived: bool,
 }
 
+/// A byte between words.
+const GAP: u8 = 0;
+/// A small letter or a digit of ASCII.
+const PLAIN: u8 = 1;
+const CAPITAL: u8 = 2;
+const UNDERSCORE: u8 = 4;
+/// Part of a character beyond ASCII.
+const BEYOND: u8 = 8;
+
+/// The class of each byte: most texts are ASCII, and are read byte by byte.
+const CLASSES: [u8; 256] = {
+    let mut classes = [BEYOND; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => PLAIN,
+            b'A'..=b'Z' => CAPITAL,
+            b'_' => UNDERSCORE,
+            _ => GAP,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 /// Calls `found` with every word of `text`: folded, its bytes, and whether it is derived from the words around it.
 ///
 /// The text of the word is lent: most words have been seen before, and need no place of their own.
 pub fn each_word(text: &str, mut found: impl FnMut(&str, Range<usize>, bool)) {
-    let mut folded = String::new();
-    let mut joined = String::new();
+    let (mut folded, mut joined) = (String::new(), String::new());
+    let mut at = 0;
+    while at < text.len() {
+        let (begin, mut classes) = (at, GAP);
+        for byte in &text.as_bytes()[begin..] {
+            let class = CLASSES[usize::from(*byte)];
+            if class == GAP {
+                break;
+            }
+            classes |= class;
+            at += 1;
+        }
+        let run = &text[begin..at];
+        if classes == PLAIN {
+            if run.len() <= WORD_BYTES_MAX {
+                found(run, begin..at, false);
+            }
+        } else if classes != GAP {
+            each_name(run, begin, &mut folded, &mut joined, &mut found);
+        }
+        // The gap.
+        at += 1;
+    }
+}
+
+/// The same for a text without gaps of ASCII, which lies at `offset`.
+fn each_name(
+    text: &str,
+    offset: usize,
+    folded: &mut String,
+    joined: &mut String,
+    found: &mut impl FnMut(&str, Range<usize>, bool),
+) {
     let mut at = 0;
     while let Some(begin) = text[at..].find(|c: char| is_word(c) || c == '_').map(|begin| at + begin) {
         let end = text[begin..].find(|c: char| !is_word(c) && c != '_').map_or(text.len(), |end| begin + end);
         let name = &text[begin..end];
         at = end;
+        let begin = offset + begin;
         if name.chars().any(is_unspaced) {
-            unspaced(name, begin, &mut folded, &mut found);
+            unspaced(name, begin, folded, found);
             continue;
         }
         let mut pieces = 0;
         for piece in runs(name) {
-            fold(&name[piece.clone()], &mut folded);
+            fold(&name[piece.clone()], folded);
             if folded.is_empty() || folded.len() > WORD_BYTES_MAX {
                 continue;
             }
             pieces += 1;
-            found(&folded, begin + piece.start..begin + piece.end, false);
+            found(folded, begin + piece.start..begin + piece.end, false);
             let humps = humps(&name[piece.clone()]);
             if humps.len() > 1 {
                 for hump in humps {
                     let span = piece.start + hump.start..piece.start + hump.end;
-                    fold(&name[span.clone()], &mut folded);
-                    found(&folded, begin + span.start..begin + span.end, true);
+                    fold(&name[span.clone()], folded);
+                    found(folded, begin + span.start..begin + span.end, true);
                 }
             }
         }
         if pieces > 1 {
             joined.clear();
             for piece in runs(name) {
-                fold(&name[piece], &mut folded);
-                joined.push_str(&folded);
+                fold(&name[piece], folded);
+                joined.push_str(folded);
             }
             if joined.len() <= WORD_BYTES_MAX {
-                found(&joined, begin..end, true);
+                found(joined, begin..offset + end, true);
             }
         }
     }
@@ -233,6 +290,25 @@ mod tests {
             let mut here = String::new();
             fold(&text[word.span.clone()], &mut here);
             assert_eq!(here, word.folded);
+        }
+    }
+
+    #[test]
+    fn reading_byte_by_byte_finds_the_same_words() {
+        let long = format!("{} {}", "x".repeat(64), "x".repeat(65));
+        let texts = [
+            "The cat's parseHTTPConfig2, max_retry",
+            "Où est «maFonction»? x\u{a0}y",
+            "日本 abc語_d e",
+            "_ a_ _B",
+            &long,
+        ];
+        for text in texts {
+            let (mut slow, mut folded, mut joined) = (Vec::new(), String::new(), String::new());
+            each_name(text, 0, &mut folded, &mut joined, &mut |folded, span, derived| {
+                slow.push(Word { folded: folded.to_owned(), span, derived });
+            });
+            assert_eq!(words(text), slow);
         }
     }
 

@@ -55,9 +55,11 @@ pub struct Batch {
 impl Batch {
     /// The vector of `text`, of which the first 600 characters count.
     pub fn vector(&mut self, text: &str) -> Vector {
-        let end = text.char_indices().nth(TEXT_CHARS_MAX).map_or(text.len(), |(at, _)| at);
+        let mut rest = text.chars();
+        rest.nth(TEXT_CHARS_MAX - 1);
+        let text = &text[..text.len() - rest.as_str().len()];
         self.ids.clear();
-        TABLE.vocabulary.divide(&text[..end], &mut self.words, |id| self.ids.push(id));
+        TABLE.vocabulary.divide(text, &mut self.words, |id| self.ids.push(id));
         Vector::quantise(&TABLE.sum(&self.ids))
     }
 }

@@ -7,15 +7,16 @@
 //!
 //! The rules for one character are in `characters`; here is the vocabulary and the division.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::characters::{Kind, fold, kind};
 
 /// Longer words are unknown as a whole.
 const WORD_CHARS_MAX: usize = 100;
-/// Divided words that are remembered: about a megabyte.
-const KNOWN_WORDS_MAX: usize = 16_384;
+/// Pieces of divided words that are remembered, with their words: about a megabyte.
+const KNOWN_PIECES_MAX: usize = 32_768;
 /// The prefix of pieces that continue a word.
 const GOES_ON: &str = "##";
 const UNKNOWN: &str = "[UNK]";
@@ -88,7 +89,13 @@ impl<T: AsRef<str>> Vocabulary<T> {
     /// Gives the ids of the pieces of `text` to `each`, in order. `words` remembers how words were divided, for this
     /// vocabulary alone.
     pub(crate) fn divide(&self, text: &str, words: &mut Words, mut each: impl FnMut(u32)) {
-        for character in text.chars() {
+        let mut rest = text;
+        loop {
+            // Most of a text is letters and digits of ASCII.
+            let plain = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+            words.push_plain(&rest[..plain]);
+            let Some(character) = rest[plain..].chars().next() else { break };
+            rest = &rest[plain + character.len_utf8()..];
             match kind(character) {
                 // The folded character decides: '≠' becomes '=', which is a word of its own.
                 Kind::Letter | Kind::Alone => fold(character, |folded| match kind(folded) {
@@ -108,23 +115,27 @@ impl<T: AsRef<str>> Vocabulary<T> {
 
     /// Gives the pieces of the word that was read to `each`, and empties it.
     fn divide_word(&self, words: &mut Words, each: &mut impl FnMut(u32)) {
-        if words.text.is_empty() {
+        if words.chars == 0 {
             return;
         }
         if words.chars > WORD_CHARS_MAX {
             each(self.unknown);
         } else {
-            let known = words.known.get(words.text.as_str()).cloned();
-            let Range { start, end } = known.unwrap_or_else(|| self.divide_new(words));
+            let key = packed(&words.text);
+            let known = key.and_then(|key| words.known.get(&key).cloned());
+            let Range { start, end } = known.unwrap_or_else(|| self.divide_new(words, key));
             words.pieces[start as usize..end as usize].iter().copied().for_each(each);
+            if key.is_none() {
+                words.pieces.truncate(start as usize);
+            }
         }
         words.text.clear();
         words.chars = 0;
     }
 
-    /// The pieces of a word that is not known yet.
-    fn divide_new(&self, words: &mut Words) -> Range<u32> {
-        if words.known.len() >= KNOWN_WORDS_MAX {
+    /// The pieces of a word that is not known yet, or too long to be remembered.
+    fn divide_new(&self, words: &mut Words, key: Option<u128>) -> Range<u32> {
+        if words.pieces.len() >= KNOWN_PIECES_MAX {
             words.known.clear();
             words.pieces.clear();
         }
@@ -134,7 +145,9 @@ impl<T: AsRef<str>> Vocabulary<T> {
             words.pieces.push(self.unknown);
         }
         let pieces = begin as u32..words.pieces.len() as u32;
-        words.known.insert(words.text.as_str().into(), pieces.clone());
+        if let Some(key) = key {
+            words.known.insert(key, pieces.clone());
+        }
         pieces
     }
 
@@ -213,6 +226,14 @@ fn seed(place: Place) -> u64 {
     }
 }
 
+/// A word of up to 15 bytes as one number, with its length: it is compared without a look at another place of memory.
+fn packed(word: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes[..15].get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    bytes[15] = word.len() as u8;
+    Some(u128::from_le_bytes(bytes))
+}
+
 /// The letters of a listed piece, and where they stand.
 fn placed(piece: &str) -> (&str, Place) {
     match piece.strip_prefix(GOES_ON) {
@@ -222,17 +243,33 @@ fn placed(piece: &str) -> (&str, Place) {
 }
 
 /// The word that is being read, and the words that were divided before: most words come again.
-#[derive(Default)]
 pub(crate) struct Words {
     text: String,
     chars: usize,
     hashes: Vec<(usize, u64)>,
-    /// Where the pieces of a word are in `pieces`.
-    known: HashMap<Box<str>, Range<u32>>,
+    /// Where the pieces of a word are in `pieces`, for words that fit into a number.
+    known: HashMap<u128, Range<u32>>,
     pieces: Vec<u32>,
 }
 
+impl Default for Words {
+    fn default() -> Self {
+        let (text, chars, hashes, pieces) = Default::default();
+        Self { text, chars, hashes, known: HashMap::new(), pieces }
+    }
+}
+
 impl Words {
+    /// Adds letters and digits of ASCII.
+    fn push_plain(&mut self, plain: &str) {
+        self.chars += plain.len();
+        if self.chars <= WORD_CHARS_MAX {
+            let begin = self.text.len();
+            self.text.push_str(plain);
+            self.text[begin..].make_ascii_lowercase();
+        }
+    }
+
     fn push(&mut self, character: char) {
         self.chars += 1;
         // What is too long is only counted.
