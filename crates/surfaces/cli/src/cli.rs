@@ -134,6 +134,7 @@ commands! {
         Spawn(branch::Spawn),
         Mention(relate::Mention),
         Rollback(branch::Rollback),
+        Redo(work::Redo),
         Checkpoint(branch::Checkpoint),
         Checkpoints(branch::Checkpoints),
         Truncate(branch::Truncate),
