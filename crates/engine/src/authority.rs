@@ -255,7 +255,7 @@ fn read(entry: &NewEntry, commit: &Commit) -> Result<Entry> {
     let body = match &entry.body {
         Body::Inline(bytes) => Some(bytes),
         Body::Blob(id) => commit.blobs.iter().find(|(blob, _)| blob == id).map(|(_, bytes)| bytes),
-        Body::Absent => None,
+        Body::Absent | Body::Damaged => None,
     };
     let body = body.ok_or(Error::broken("a commit brings the bodies of its entries"))?;
     Entry::decode(entry.kind, Kind::FORMAT, body).map_err(|_| Error::broken("a new entry can be read"))

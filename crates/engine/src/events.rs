@@ -36,7 +36,7 @@ impl Engine {
         let mut page = Page::first();
         let mut messages = Vec::new();
         let version = loop {
-            let found = self.messages(thread, page.include_silent().limit(self.shared.limits.page_max)).await?;
+            let found = self.messages(thread, page.everything().limit(self.shared.limits.page_max)).await?;
             messages.extend(found.items);
             match found.next {
                 Some(cursor) => page = Page::after(cursor),

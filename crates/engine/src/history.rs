@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use threadkeep_calls::ThreadEvent;
 use threadkeep_model::{
     Account, Actor, Bounds, Class, Code, Derived, Entry, Head, Invalid, Kind, MessageId, Position, SegmentId, ThreadId,
     Timestamp, Version,
@@ -49,6 +50,14 @@ pub struct HistoryEntry {
 }
 
 impl HistoryEntry {
+    /// The events that it stands for, such as `status_changed`.
+    ///
+    /// # Errors
+    /// If the body on disk is damaged.
+    pub fn events(&self) -> Result<Vec<ThreadEvent>> {
+        if ThreadEvent::may_follow(self.kind) { Ok(ThreadEvent::of(&self.entry()?)) } else { Ok(Vec::new()) }
+    }
+
     /// The fact itself.
     ///
     /// # Errors

@@ -107,7 +107,10 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         Entry::ThreadChanged(ThreadChanged { fields }) => {
             fields.0.iter().try_for_each(|(field, value)| check_json(field, value))
         }
-        Entry::RolledBack(RolledBack { to, .. }) => earlier("to", *to),
+        Entry::RolledBack(RolledBack { to, walk, .. }) => {
+            earlier("to", *to)?;
+            walk.map_or(Ok(()), |walk| earlier("walk.from", walk.from))
+        }
         Entry::CheckpointSet(CheckpointSet { version, .. }) => earlier("version", *version),
         Entry::Forked(Forked { anchor, .. }) => anchor.map_or(Ok(()), |anchor| earlier("anchor", anchor)),
         Entry::Related(Related { anchor, comment, .. }) => {

@@ -31,6 +31,7 @@ pub struct Page {
     as_of: Option<Version>,
     /// The reference through which they are read.
     through: Option<Uuid>,
+    counted: bool,
 }
 
 impl Default for Page {
@@ -40,10 +41,11 @@ impl Default for Page {
 }
 
 impl Page {
-    /// The first page, the oldest message first, silent ones left out.
+    /// The first page of the default list: the oldest message first, silent ones and those at a depth left out.
     pub fn first() -> Self {
-        let filter = MessageFilter { include_silent: false, ..MessageFilter::ALL };
-        Self { limit: None, cursor: None, offset: 0, order: Order::Ascending, filter, as_of: None, through: None }
+        let filter = MessageFilter::SHOWN;
+        let (order, as_of, through) = (Order::Ascending, None, None);
+        Self { limit: None, cursor: None, offset: 0, order, filter, as_of, through, counted: true }
     }
 
     /// The page after `cursor`, which an earlier page gave. It shows the state that page showed.
@@ -65,7 +67,7 @@ impl Page {
         self
     }
 
-    /// Passes over the first `offset` messages of the view, in the order of the page.
+    /// Passes over the first `offset` messages of the list, in the order of the page.
     #[must_use]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
@@ -93,6 +95,20 @@ impl Page {
         self
     }
 
+    /// All messages: silent ones too, and those at any depth.
+    #[must_use]
+    pub fn everything(mut self) -> Self {
+        self.filter = MessageFilter::ALL;
+        self
+    }
+
+    /// Without the total, which takes a look at every message where only those of a role are listed.
+    #[must_use]
+    pub fn uncounted(mut self) -> Self {
+        self.counted = false;
+        self
+    }
+
     /// As the thread was at `version`.
     #[must_use]
     pub fn as_of(mut self, version: Version) -> Self {
@@ -114,7 +130,7 @@ pub struct MessagePage {
     pub items: Vec<Message>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
-    /// How many messages the view shows in all, not only on this page.
+    /// How many messages the list has in all, not only on this page; 0 on an [uncounted](Page::uncounted) one.
     pub total: u64,
     /// The version whose state the page shows.
     pub version: Version,
@@ -188,14 +204,15 @@ impl Engine {
         let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
         let start = match &cursor {
             Some(cursor) => Some(cursor.place),
-            None => self.place(&view, page.offset, order).await?,
+            None => self.place(&view, page.filter, page.offset, order).await?,
         };
         let (items, next) = match start {
             Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
             None => (Vec::new(), None),
         };
         let next = next.map(|place| Cursor { version, order, place }.encode(&list));
-        Ok(MessagePage { items, next, total: view.tally.messages(), version })
+        let total = if page.counted { self.count_under(&view, page.filter).await? } else { 0 };
+        Ok(MessagePage { items, next, total, version })
     }
 
     /// One message, as `thread` shows it now or as of a version.
@@ -226,7 +243,7 @@ impl Engine {
     /// The last messages of a view that shows `count` of them from its beginning on, newest first: at most `limit`.
     pub(crate) async fn last_of(&self, view: &View, count: u64, limit: usize) -> Result<Vec<Message>> {
         let skipped = view.tally.messages().saturating_sub(count);
-        match self.place(view, skipped, Order::Descending).await? {
+        match self.place(view, MessageFilter::ALL, skipped, Order::Descending).await? {
             Some(place) => {
                 let (found, _) = self.read_from(view, place, Order::Descending, MessageFilter::ALL, limit).await?;
                 Ok(found)
@@ -281,24 +298,27 @@ impl Engine {
         self.shared.stores.blobs.blob(attachment).await?.ok_or(missing)
     }
 
-    /// Where the view's message number `offset`, counted in `order`, is; none past the end.
-    async fn place(&self, view: &View, offset: u64, order: Order) -> Result<Option<Place>> {
-        let count = view.tally.messages();
-        if offset >= count {
+    /// Where the message number `offset` of those that pass `filter`, counted in `order`, is; none past the end.
+    async fn place(&self, view: &View, filter: MessageFilter, offset: u64, order: Order) -> Result<Option<Place>> {
+        if view.tally.messages() == 0 {
             return Ok(None);
         }
         if offset == 0 {
             let root = if order == Order::Ascending { 0 } else { view.tally.ordinals.saturating_sub(1) };
             return Ok(Some(Place { root, within: None }));
         }
-        let index = if order == Order::Ascending { offset - 1 } else { count - offset };
-        let (root, at) = if view.tally.is_plain() { (index, 0) } else { self.root_of(view, index).await? };
-        let changes = self.changes(view, root..root + 1).await?;
-        if changes.is_empty() {
+        let shape = self.shape_under(view, filter).await?;
+        let count = shape.index_of(view.tally.ordinals);
+        if offset >= count {
+            return Ok(None);
+        }
+        let number = if order == Order::Ascending { offset - 1 } else { count - offset };
+        let (root, _) = shape.root_of(number);
+        if self.changes(view, root..root + 1).await?.is_empty() {
             return Ok(beyond(root, order).map(|root| Place { root, within: None }));
         }
-        let located = self.locate_index(view, index).await?;
-        Ok(Some(Place { root, within: Some(located.items[at].position) }))
+        let located = self.locate_under(view, &shape, filter, number).await?;
+        Ok(Some(Place { root, within: Some(located.item().position) }))
     }
 
     /// Up to `limit` messages from `place` on, and where to go on.

@@ -105,6 +105,12 @@ verbs! {
     /// that is not the assistant's; [`crate::Error::ThreadClosed`] or [`crate::Error::ThreadSuspended`] unless the
     /// thread is active; [`crate::Error::VersionConflict`].
     rollback(Rollback) -> Thread;
+    /// Takes back the last undo, one at a time, until something else is written.
+    ///
+    /// # Errors
+    /// [`crate::Error::NothingToRedo`]; [`crate::Error::ThreadClosed`], [`crate::Error::ThreadSuspended`] unless it is
+    /// active; [`crate::Error::ApprovalRequired`] for an agent; [`crate::Error::VersionConflict`].
+    redo(Redo) -> Thread;
     /// Names the present version of a thread.
     ///
     /// # Errors

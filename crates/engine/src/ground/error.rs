@@ -3,7 +3,7 @@
 use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
     ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
-    ThreadName, Uuid, Validation, ValueKey, Version,
+    ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -62,8 +62,10 @@ pub enum Error {
         current: Version,
     },
     /// Another holder is the thread's exclusive writer.
-    #[error("{} is the exclusive writer of the thread until {}", by.holder, by.until)]
+    #[error("{} is the exclusive writer of thread {thread} until {}", by.holder, by.until)]
     WriterHeld {
+        /// The thread: that of the call, or one that the call changes with it, such as the thread of a subagent.
+        thread: ThreadId,
         /// The lease that is held.
         by: Lease,
     },
@@ -240,6 +242,9 @@ pub enum Error {
     /// There was no rollback or truncation.
     #[error("there is nothing to undo: the thread was not rolled back or truncated")]
     NothingToUndo,
+    /// No undo can be taken back: the thread has none, or something else was written since.
+    #[error("there is nothing to redo: the last change of this thread is not an undo")]
+    NothingToRedo,
     /// The message has no such attachment.
     #[error("the message has no attachment {attachment}")]
     AttachmentNotFound {
@@ -412,6 +417,7 @@ impl Error {
             Self::ObserverNotFound { .. } => ErrorCode::ObserverNotFound,
             Self::NotAllowed { .. } => ErrorCode::Forbidden,
             Self::NothingToUndo => ErrorCode::NothingToUndo,
+            Self::NothingToRedo => ErrorCode::NothingToRedo,
             Self::AttachmentNotFound { .. } => ErrorCode::AttachmentNotFound,
             Self::FileNotFound { .. } => ErrorCode::FileNotFound,
             Self::IsADirectory { .. } => ErrorCode::IsADirectory,
@@ -513,7 +519,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::VersionConflict { expected, current, .. } => Self::VersionConflict { expected, current },
-            StoreError::WriterHeld { by, .. } => Self::WriterHeld { by },
+            StoreError::WriterHeld { thread, by } => Self::WriterHeld { thread, by },
             StoreError::WriterLost { to, .. } => Self::WriterLost { to },
             StoreError::ThreadNotFound { thread } => Self::ThreadNotFound { thread: thread.into() },
             StoreError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
@@ -544,7 +550,7 @@ impl From<&Error> for Problem {
             _ => None,
         };
         let lease = match error {
-            Error::WriterHeld { by } => Some(by),
+            Error::WriterHeld { by, .. } => Some(by),
             Error::WriterLost { to } => to.as_ref(),
             _ => None,
         };
@@ -595,6 +601,7 @@ mod tests {
             (Error::FlushTimeout { target: Position(2), durable: Position(1), pending: 1 }, 503, "flush_timeout", 6),
             (Error::ThreadSuspended, 409, "thread_suspended", 5),
             (Error::NothingToUndo, 409, "nothing_to_undo", 5),
+            (Error::NothingToRedo, 409, "nothing_to_redo", 5),
             (Error::ReferenceGone { reference: id, what: "x".into() }, 410, "reference_gone", 3),
             (Error::ApprovalRequired { approval: id, capability: "deploy".into() }, 403, "approval_required", 4),
             (Error::CopyDiffers { what: "x".into() }, 409, "copy_differs", 5),
@@ -617,7 +624,7 @@ mod tests {
             until: Timestamp::from_micros(0),
         };
         for error in [
-            Error::WriterHeld { by },
+            Error::WriterHeld { thread: ThreadId::from_bits(7), by },
             Error::ThreadSuspended,
             Error::ArchivedForGood,
             Error::VersionConflict { expected: Position(3), current: Position(7) },
@@ -642,7 +649,8 @@ mod tests {
             holder: "ann".into(),
             until: Timestamp::from_micros(0),
         };
-        let problem = serde_json::to_value(Problem::from(Error::WriterHeld { by })).expect("json");
+        let problem = serde_json::to_value(Problem::from(Error::WriterHeld { thread: ThreadId::from_bits(7), by }))
+            .expect("json");
         assert_eq!((&problem["holder"], &problem["expiresAt"]), (&"ann".into(), &"1970-01-01T00:00:00.000000Z".into()));
         assert!(!problem.to_string().contains("4242"), "the token is the holder's own: {problem}");
     }

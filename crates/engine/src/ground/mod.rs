@@ -11,6 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod gate;
+pub(crate) mod index;
 pub(crate) mod part;
 pub(crate) mod plan;
 pub(crate) mod policy;

@@ -49,6 +49,16 @@ impl Shape {
         Self { slots: slots.collect() }
     }
 
+    /// The shape of slots that show so many messages each, given by rising root; the others show one.
+    pub(crate) fn of_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut sum = (0, 0);
+        let slots = counts.into_iter().map(|(root, shown)| {
+            sum = (sum.0 + shown.saturating_sub(1), sum.1 + 1u64.saturating_sub(shown));
+            Slot { root, inserted: sum.0, deleted: sum.1 }
+        });
+        Self { slots: slots.collect() }
+    }
+
     /// How many slots it holds.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()

@@ -279,33 +279,6 @@ impl Engine {
         Ok(Located { root, base, items, at })
     }
 
-    /// Finds a visible message by its index.
-    pub(crate) async fn locate_index(&self, view: &View, index: u64) -> Result<Located> {
-        let count = view.tally.messages();
-        if index >= count {
-            return Err(Error::IndexOutOfRange { index, count });
-        }
-        let (root, at) = if view.tally.is_plain() { (index, 0) } else { self.root_of(view, index).await? };
-        let base = self.base(view, root).await?;
-        let items = slot(base.position, &self.changes(view, root..root + 1).await?);
-        if at >= items.len() {
-            return Err(
-                StoreError::corrupt(format!("message {index} is miscounted; run `threadkeep store doctor`")).into()
-            );
-        }
-        Ok(Located { root, base, items, at })
-    }
-
-    /// The slot that shows the message with this index, and the message's place in it.
-    pub(crate) async fn root_of(&self, view: &View, index: u64) -> Result<(u64, usize)> {
-        Ok(self.shape(view).await?.root_of(index))
-    }
-
-    /// The index of a visible message.
-    pub(crate) async fn index_of(&self, view: &View, located: &Located) -> Result<u64> {
-        Ok(self.shape(view).await?.index_of(located.root) + located.at as u64)
-    }
-
     /// How insertions and deletions shift the messages of a view.
     pub(crate) async fn shape(&self, view: &View) -> Result<Arc<Shape>> {
         if view.tally.is_plain() {

@@ -201,7 +201,7 @@ impl ThreadChanges {
                 let view = engine.view(thread, head, Some(entry.position)).await?;
                 let id = MessageId { segment: entry.segment, position: entry.position };
                 let located = engine.locate(&view, id).await?;
-                let index = engine.index_of(&view, &located).await?;
+                let index = engine.place_of(&view, &located).await?;
                 vec![MessageChange::Added { index, message: engine.assemble(&located.base, located.item()).await? }]
             }
             ViewChange::Edits => {
@@ -209,7 +209,7 @@ impl ThreadChanges {
                 let view = engine.view(thread, head, Some(entry.position)).await?;
                 let located = engine.locate(&view, edited.target).await?;
                 vec![MessageChange::Edited {
-                    index: engine.index_of(&view, &located).await?,
+                    index: engine.place_of(&view, &located).await?,
                     message: engine.assemble(&located.base, located.item()).await?,
                     content: edited.content.is_some(),
                     metadata: edited.metadata.is_some(),
@@ -223,7 +223,7 @@ impl ThreadChanges {
                 let mut indexes = Vec::with_capacity(deleted.targets.len());
                 for target in deleted.targets {
                     let located = engine.locate(&view, target).await?;
-                    indexes.push(engine.index_of(&view, &located).await?);
+                    indexes.push(engine.place_of(&view, &located).await?);
                 }
                 // From the end, so that none moves before its turn.
                 indexes.sort_unstable_by(|one, other| other.cmp(one));

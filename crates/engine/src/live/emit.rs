@@ -1,6 +1,6 @@
-//! Custom events: sent to subscribers of a thread, and not logged.
+//! Events for subscribers of a thread: custom ones, which are not logged, and those that follow from the log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use threadkeep_calls::ThreadEvent;
@@ -9,19 +9,19 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::ground::policy::Verb;
-use crate::{Engine, Result};
+use crate::{Engine, HistoryEntry, Result, Subscription};
 
 /// Longest name of an event, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
-/// A custom event of a thread.
+/// An event of a thread: a custom one, or one of [`ThreadEvent`](threadkeep_calls::ThreadEvent).
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmittedEvent {
     /// The thread it was emitted to.
     pub thread: ThreadId,
     /// Its name: 1 to 100 bytes, lower_snake_case recommended.
     pub event: String,
-    /// The payload.
+    /// The payload; for an event that follows from the log, the body of its entry.
     pub data: Json,
     /// The actor that emitted it.
     pub actor: Actor,
@@ -29,7 +29,7 @@ pub struct EmittedEvent {
     pub time: Timestamp,
 }
 
-/// An event, or a gap, as a subscriber of custom events receives it.
+/// An event, or a gap, as a subscriber receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emitted {
     /// An event.
@@ -39,23 +39,68 @@ pub enum Emitted {
     Missed(u64),
 }
 
-/// The custom events of a thread, from now on. See [`Engine::emitted`].
+/// The events of a thread, from now on. See [`Engine::emitted`].
 pub struct Events {
     receiver: broadcast::Receiver<Arc<EmittedEvent>>,
+    /// The log, from which the other events follow; none where only custom events are wanted, or the thread is gone.
+    log: Option<Subscription>,
+    /// Events that follow from the last entry.
+    ready: VecDeque<Arc<EmittedEvent>>,
     /// Keeps the engine in being.
     _engine: Engine,
 }
 
 impl Events {
-    /// The next event, in the order in which they were emitted. Cancelling it loses nothing.
+    /// The next event: custom ones in the order in which they were emitted, those of the log in its order. Cancelling
+    /// it loses nothing.
     pub async fn next(&mut self) -> Emitted {
-        match self.receiver.recv().await {
-            Ok(event) => Emitted::Event(event),
-            Err(RecvError::Lagged(missed)) => Emitted::Missed(missed),
-            // The engine is kept in being, and its emitter with it.
-            Err(RecvError::Closed) => std::future::pending().await,
+        let mut failed = false;
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Emitted::Event(event);
+            }
+            let logged = async {
+                match &mut self.log {
+                    Some(log) => {
+                        // The store failed a moment ago: it is asked again at the next sign of life.
+                        if failed {
+                            log.news().await;
+                        }
+                        log.next().await
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                emitted = self.receiver.recv() => match emitted {
+                    Ok(event) => return Emitted::Event(event),
+                    Err(RecvError::Lagged(missed)) => return Emitted::Missed(missed),
+                    // The engine is kept in being, and its emitter with it.
+                    Err(RecvError::Closed) => return std::future::pending().await,
+                },
+                entry = logged => match entry {
+                    Ok(Some(entry)) => self.ready.extend(following(&entry)),
+                    Ok(None) => self.log = None,
+                    Err(_) => failed = true,
+                },
+            }
         }
     }
+}
+
+/// The events that follow from an entry. A damaged one has none: the doctor reports it.
+fn following(entry: &HistoryEntry) -> Vec<Arc<EmittedEvent>> {
+    let body = std::str::from_utf8(&entry.json).ok().and_then(|json| Json::parse("data", json).ok());
+    let (Ok(events), Some(data)) = (entry.events(), body) else { return Vec::new() };
+    let event = |event: ThreadEvent| EmittedEvent {
+        thread: entry.thread,
+        event: event.as_str().to_owned(),
+        data: data.clone(),
+        actor: (*entry.actor).clone(),
+        time: entry.time,
+    };
+    events.into_iter().map(|found| Arc::new(event(found))).collect()
 }
 
 /// Who listens, thread by thread.
@@ -69,7 +114,7 @@ impl Emitter {
 }
 
 impl Engine {
-    /// Sends an event to all subscribers of the thread's custom events ([`Engine::emitted`]), and returns their
+    /// Sends an event to all subscribers of the thread's events ([`Engine::emitted`]), and returns their
     /// number. It is not logged and has no version. It reaches subscribers of this engine and its clones; other
     /// processes need a server between them.
     ///
@@ -89,14 +134,6 @@ impl Engine {
         Ok(self.tell_listeners(thread, event, data))
     }
 
-    /// Tells subscribers about a commit, as an event with a name of its own.
-    pub(crate) fn announce(&self, thread: ThreadId, event: ThreadEvent, data: &serde_json::Value) {
-        // Committed data is valid JSON; if it were not, subscribers would get no event rather than a wrong one.
-        if let Ok(data) = Json::from_value("data", data) {
-            self.tell_listeners(thread, event.as_str().to_owned(), data);
-        }
-    }
-
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
         let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
         let mut listeners = self.shared.live().emitter.lock();
@@ -107,11 +144,22 @@ impl Engine {
         })
     }
 
-    /// Listens to the custom events of a thread, from now on.
+    /// Listens to the events of a thread, from now on: custom ones, and the six of
+    /// [`ThreadEvent`](threadkeep_calls::ThreadEvent), whichever process wrote their entries.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
+        let head = self.head(thread, Verb::Change).await?;
+        let log = self.subscribe(thread, head.version).await?;
+        Ok(Events { log: Some(log), ..self.emitted_alone(thread).await? })
+    }
+
+    /// Listens to the custom events of a thread alone, for those who read its log as well.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
+    pub async fn emitted_alone(&self, thread: ThreadId) -> Result<Events> {
         self.head(thread, Verb::Change).await?;
         let live = &self.shared.live();
         let mut listeners = live.emitter.lock();
@@ -119,6 +167,6 @@ impl Engine {
         listeners.retain(|_, sender| sender.receiver_count() > 0);
         let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
         let receiver = listeners.entry(thread).or_insert_with(new).subscribe();
-        Ok(Events { receiver, _engine: self.clone() })
+        Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
     }
 }

@@ -166,7 +166,7 @@ impl Engine {
             return Ok(Some(crate::messages::message(&entry, json)?));
         }
         let own = self.acting_as(Caller { account: thread.account.clone(), ..Caller::local() });
-        let page = Page::first().newest_first().include_silent().limit(1).as_of(thread.head.version);
+        let page = Page::first().newest_first().everything().limit(1).as_of(thread.head.version);
         Ok(own.messages(thread.id, page).await?.items.pop())
     }
 }

@@ -26,7 +26,7 @@ impl Tail {
     /// The next of them, and whether there are more. If it fails, it can be asked again.
     pub(crate) async fn read(&mut self, engine: &Engine, thread: ThreadId) -> Result<(Vec<MessageChange>, bool)> {
         let limit = BACK_AT_ONCE.min(engine.limits().page_max);
-        let found = engine.messages(thread, self.page.clone().include_silent().limit(limit)).await?;
+        let found = engine.messages(thread, self.page.clone().everything().limit(limit)).await?;
         let numbered = (self.index..).zip(found.items);
         let added: Vec<_> = numbered.map(|(index, message)| MessageChange::Added { index, message }).collect();
         self.index += added.len() as u64;
@@ -64,7 +64,7 @@ impl Engine {
             self.rewound_slot((before, now), root, shape_before.index_of(root), &mut messages).await?;
         }
         let index = shape_now.index_of(common);
-        let page = Page::first().offset(index).as_of(version);
+        let page = Page::first().everything().offset(index).as_of(version);
         Ok((messages, (now.tally.messages() > index).then_some(Tail { page, index })))
     }
 

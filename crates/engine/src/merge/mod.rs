@@ -4,6 +4,7 @@
 //! commit or none. A merge that is refused, fails its check or waits for an approval changes nothing but its own
 //! record.
 
+mod answers;
 mod base;
 mod files;
 mod plan;

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use threadkeep_calls::Decision;
 use threadkeep_model::{
-    BlobId, Choice, ConflictType, Decided, DecisionStrategy, DiffStats, Entry, FileCell, FileChange, FilePath,
-    FilesChanged, Invalid, Json, MergeConflict, MergePlan, MergeSource, MergeStatus, MergedFile, MergedValue, Resolved,
-    Take, Thread, ThreadId, ValidationResult, ValueChange, ValuesChanged, Version,
+    BlobId, Choice, Decided, DiffStats, Entry, FileCell, FileChange, FilePath, FilesChanged, Invalid, MergeConflict,
+    MergePlan, MergeSource, MergeStatus, MergedFile, MergedValue, Take, Thread, ThreadId, ValidationResult,
+    ValueChange, ValuesChanged, Version,
 };
 
+use super::answers::Answers;
 use super::files::Files;
 use super::scope::Scope;
 use super::values::Held;
-use crate::{Engine, Result, Standing, Verb};
+use crate::{Engine, Error, Result, Standing, Verb};
 
 /// The changes and conflicts of a merge.
 #[derive(Debug, Default)]
@@ -100,6 +101,7 @@ impl Engine {
         let scope = Scope::read(&plan.artifact_scope)?;
         let ours = self.view(target.id, &target.head, None).await?;
         let mut planned = Planned::default();
+        let mut answers = Answers::new(self.decisions(target.id, None).await?);
         let mut files = Files::new(self.tree_of(&ours).await?);
         let mut held = Held::new(if scope.has_values() { self.held_in(&ours, &scope).await? } else { BTreeMap::new() });
         for (source, at) in sources {
@@ -127,11 +129,16 @@ impl Engine {
                 held.merge(source.id, &before, &self.held_in(&theirs, &scope).await?, plan)?;
             }
             if standing == Standing::Owner {
-                let decided = self.compare_decisions(target, &source, (version, &base), plan).await?;
-                planned.conflicts.extend(decided.0);
-                planned.decided.extend(decided.1);
+                for theirs in self.answers_of(&source, version, &base).await? {
+                    planned.conflicts.extend(answers.merge(source.id, theirs, plan));
+                }
             }
             planned.sources.push(MergeSource { thread_id: source.id, version, base });
+        }
+        planned.decided = answers.adopted();
+        let max = self.shared.limits.decisions_max;
+        if answers.before + planned.decided.len() > max {
+            return Err(Error::DecisionsFull { max });
         }
         planned.tree = files.tree();
         let done = files.done();
@@ -167,57 +174,19 @@ impl Engine {
         }
     }
 
-    /// Questions that both sides answered differently, and the answers that are taken over.
-    async fn compare_decisions(
+    /// The answers of a source that no earlier merge compared.
+    async fn answers_of(
         &self,
-        target: &Thread,
         source: &Thread,
-        (version, base): (Version, &threadkeep_model::MergeBase),
-        plan: &MergePlan,
-    ) -> Result<(Vec<MergeConflict>, Vec<Decided>)> {
-        let ours: HashMap<String, Decision> =
-            self.decisions(target.id, None).await?.into_iter().map(|decision| (decision.key(), decision)).collect();
+        version: Version,
+        base: &threadkeep_model::MergeBase,
+    ) -> Result<Vec<Decision>> {
         let since = match base {
             threadkeep_model::MergeBase::Merge { thread_id, version, .. } if *thread_id == source.id => *version,
             _ => Version::START,
         };
-        let (mut conflicts, mut decided) = (Vec::new(), Vec::new());
-        for theirs in self.decisions(source.id, Some(version)).await? {
-            let Some(ours) = ours.get(&theirs.key()).filter(|ours| ours.answer.trim() != theirs.answer.trim()) else {
-                continue;
-            };
-            if theirs.version <= since {
-                continue;
-            }
-            let choice = plan.choices.iter().find(|choice| {
-                let named =
-                    choice.question.as_ref().map(|question| Decision { question: question.clone(), ..theirs.clone() });
-                named.is_some_and(|named| named.key() == theirs.key())
-            });
-            let (resolved, answer) = match choice.map(|choice| (choice.take, choice.content.clone())) {
-                Some((Some(Take::Theirs), _)) => (Some(Resolved::Theirs), Some(theirs.answer.clone())),
-                Some((_, Some(content))) => (Some(Resolved::Content), Some(content)),
-                Some(_) => (Some(Resolved::Ours), None),
-                None => match plan.conflict_strategy.decision {
-                    DecisionStrategy::Human => (None, None),
-                    DecisionStrategy::Ours => (Some(Resolved::Ours), None),
-                    DecisionStrategy::Theirs => (Some(Resolved::Theirs), Some(theirs.answer.clone())),
-                },
-            };
-            decided.extend(answer.map(|answer| Decided {
-                question: theirs.question.clone(),
-                answer,
-                reason: Some(format!("merged from {}", source.id)),
-            }));
-            conflicts.push(MergeConflict {
-                source: Some(source.id),
-                question: Some(theirs.question.clone()),
-                ours: Some(Json::string(&ours.answer)),
-                theirs: Some(Json::string(&theirs.answer)),
-                resolved,
-                ..MergeConflict::of(ConflictType::Decision)
-            });
-        }
-        Ok((conflicts, decided))
+        let mut answers = self.decisions(source.id, Some(version)).await?;
+        answers.retain(|decision| decision.version > since);
+        Ok(answers)
     }
 }

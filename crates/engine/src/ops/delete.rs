@@ -1,11 +1,13 @@
 //! `delete`, `delete-message`.
 
 use threadkeep_calls::{At, Delete, DeleteMessage, Deleted};
-use threadkeep_model::{Entry, Expect, MessagesDeleted, ThreadCommit, ThreadId};
+use threadkeep_model::{Content, Entry, Expect, MessageEdited, MessagesDeleted, Part, ThreadCommit, ThreadId};
 
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
+use crate::ground::view::{Located, View};
+use crate::ops::rollback::calls_of;
 use crate::{Engine, Error, Result};
 
 impl Carry for Delete {
@@ -46,16 +48,13 @@ impl Carry for DeleteMessage {
                 let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
                 let view = engine.view(thread.id, &thread.head, None).await?;
-                let found = async {
-                    let message = engine.message_id(self.message).await?;
-                    Ok((message, engine.locate(&view, message).await?.root))
-                };
-                let targets = match found.await {
-                    Ok((message, root)) => Some(MessagesDeleted { targets: vec![message], root }),
-                    Err(Error::MessageNotFound { .. }) => None,
+                let found = async { engine.locate(&view, engine.message_id(self.message).await?).await };
+                let entries = match found.await {
+                    Ok(located) => engine.deleted_with_results(&view, &located).await?,
+                    Err(Error::MessageNotFound { .. }) => Vec::new(),
                     Err(error) => return Err(error),
                 };
-                Ok(Plan::new(thread, targets.map(Entry::MessagesDeleted).into_iter().collect()))
+                Ok(Plan::new(thread, entries))
             })
             .await?;
         Ok(Deleted { deleted: !told.entries.is_empty() })
@@ -63,6 +62,28 @@ impl Carry for DeleteMessage {
 }
 
 impl Engine {
+    /// The entries that delete a message and the results of its calls. A message that says more than these results
+    /// keeps the rest.
+    async fn deleted_with_results(&self, view: &View, located: &Located) -> Result<Vec<Entry>> {
+        let deleted = |message, root| Entry::MessagesDeleted(MessagesDeleted { targets: vec![message], root });
+        let calls = calls_of(&self.assemble(&located.base, located.item()).await?.body()?);
+        let mut entries = vec![deleted(located.id_of(located.item()), located.root)];
+        for result in self.results_after(view, located, &calls).await? {
+            let root = self.locate(view, result.id).await?.root;
+            let is_result =
+                |part: &Part| matches!(part, Part::ToolResult { tool_use_id, .. } if calls.contains(tool_use_id));
+            let rest: Vec<Part> =
+                result.body()?.content.to_parts().into_iter().filter(|part| !is_result(part)).collect();
+            entries.push(if rest.is_empty() {
+                deleted(result.id, root)
+            } else {
+                let content = Some(Content::parts(&rest)?);
+                Entry::MessageEdited(MessageEdited { target: result.id, root, content, metadata: None })
+            });
+        }
+        Ok(entries)
+    }
+
     /// Deletes a thread and, with it, the threads of its subagents and of theirs, in one commit; false if there is
     /// none. Forks of it keep the shared history.
     ///
@@ -72,7 +93,7 @@ impl Engine {
         Ok(self.call(at, delete).await?.deleted)
     }
 
-    /// Deletes a message; false if the thread does not show it.
+    /// Deletes a message, and the results of the calls that it makes; false if the thread does not show it.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].

@@ -5,7 +5,7 @@ use threadkeep_model::{
     Account, AgentState, Entry, Forked, Invalid, Json, MessageId, NewEntry, NewSegment, Position, Record, Tally,
     Thread, ThreadCommit, ThreadId, Version, fork_title,
 };
-use threadkeep_store::StoreError;
+use threadkeep_store::{MessageFilter, StoreError};
 
 use super::cut::{Cut, link};
 use crate::ground::carry::Carry;
@@ -90,21 +90,23 @@ impl Engine {
             Point::Now | Point::Index(_) | Point::Message(_) => None,
         };
         let view = self.view(parent.id, &parent.head, version).await?;
-        let (cut, anchor) = match at {
-            Point::Index(index) => {
-                let located = self.locate_index(&view, index).await?;
-                (self.cut_after(&view, &located).await?, Some(located.base.position))
+        let named = match at {
+            Point::Index(index) => Some(self.locate_index(&view, index).await?),
+            Point::Message(message) => Some(self.locate(&view, message).await?),
+            Point::Now | Point::Version(_) => None,
+        };
+        let (cut, index, anchor) = match &named {
+            Some(located) => {
+                let index = self.last_index_at(&view, located).await?;
+                (self.cut_after(&view, located).await?, index, Some(located.base.position))
             }
-            Point::Message(message) => {
-                let located = self.locate(&view, message).await?;
-                (self.cut_after(&view, &located).await?, Some(located.base.position))
-            }
-            Point::Now | Point::Version(_) => {
-                let anchor = match view.tally.messages().checked_sub(1) {
-                    Some(last) => self.anchor(parent, &self.locate_index(&view, last).await?).await?,
+            None => {
+                let anchor = match self.locate_last(&view).await? {
+                    Some(last) => self.anchor(parent, &last).await?,
                     None => None,
                 };
-                (Cut { bounds: view.bounds, tally: view.tally, hidden: None }, anchor)
+                let index = self.count_under(&view, MessageFilter::SHOWN).await?.checked_sub(1);
+                (Cut { bounds: view.bounds, tally: view.tally, hidden: None }, index, anchor)
             }
         };
         let segment = match link(&view, cut.bounds) {
@@ -116,7 +118,6 @@ impl Engine {
             }
             None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
         };
-        let index = cut.count().checked_sub(1);
         let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.into_iter().chain(closed).collect();

@@ -6,6 +6,8 @@ use threadkeep_model::{
     ThreadId,
 };
 
+use threadkeep_store::MessageFilter;
+
 use super::text::checked_text;
 use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
@@ -76,10 +78,9 @@ impl Engine {
 
     /// The index and the position of the last message a thread shows.
     pub(crate) async fn last_place(&self, thread: &Thread) -> Result<(Option<u64>, Option<Position>)> {
-        let Some(index) = thread.head.tally.messages().checked_sub(1) else { return Ok((None, None)) };
         let view = self.view(thread.id, &thread.head, None).await?;
-        let located = self.locate_index(&view, index).await?;
-        Ok((Some(index), Some(located.base.position)))
+        let index = self.count_under(&view, MessageFilter::SHOWN).await?.checked_sub(1);
+        Ok((index, self.locate_last(&view).await?.map(|last| last.base.position)))
     }
 }
 

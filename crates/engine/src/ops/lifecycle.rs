@@ -3,7 +3,7 @@
 //! The states and transitions are in the model (`Lifecycle::after`). The changes that each state allows are in
 //! `gate`.
 
-use threadkeep_calls::{ChangeLifecycle, ThreadEvent};
+use threadkeep_calls::ChangeLifecycle;
 use threadkeep_model::{
     CheckpointSet, Entry, ExecutionEnded, ExecutionStatus, Lifecycle, LifecycleAction, LifecycleChanged, Thread,
     ThreadId,
@@ -28,17 +28,10 @@ impl Carry for ChangeLifecycle {
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
         let Self { action, reason } = self;
         let reason = reason.map(|reason| checked_text("reason", reason)).transpose()?;
-        let moved = match engine.move_on(thread, action, &reason, Closing::Calls).await {
-            Err(Error::WriterHeld { .. }) => engine.move_on(thread, action, &reason, Closing::Nothing).await?,
-            moved => moved?,
-        };
-        let to = moved.record.lifecycle;
-        let told = serde_json::json!({ "lifecycle": to.as_str(), "action": action.as_str(), "reason": reason });
-        engine.announce(thread, ThreadEvent::StatusChanged, &told);
-        if to == Lifecycle::Completed {
-            engine.announce(thread, ThreadEvent::Done, &told);
+        match engine.move_on(thread, action, &reason, Closing::Calls).await {
+            Err(Error::WriterHeld { .. }) => engine.move_on(thread, action, &reason, Closing::Nothing).await,
+            moved => moved,
         }
-        Ok(moved)
     }
 }
 

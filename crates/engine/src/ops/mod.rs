@@ -23,6 +23,7 @@ pub(crate) mod observe;
 pub(crate) mod owner;
 pub(crate) mod queue;
 pub(crate) mod read;
+pub(crate) mod redo;
 pub(crate) mod reference;
 pub(crate) mod rollback;
 pub(crate) mod spawn;

@@ -3,7 +3,7 @@
 use threadkeep_calls::{At, Deleted, EditQueued, ListQueue, Page, Queue, Queued, RemoveQueued};
 use threadkeep_model::{
     Content, Entry, Invalid, ItemKind, MessageBody, MessageDelivered, MessageId, MessageQueued, NewEntry, QueuedEdited,
-    QueuedId, QueuedRemoved, Thread, ThreadId,
+    QueuedId, QueuedRemoved, Role, Thread, ThreadId,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
@@ -18,6 +18,13 @@ impl Carry for Queue {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Queued> {
         let (message, blobs) = engine.prepare_one(self.message)?;
+        match message.role {
+            Role::User | Role::Assistant => {}
+            Role::Info | Role::Tool | Role::System => {
+                let rule = format!("is user or assistant; a message of the role {} cannot be queued", message.role);
+                return Err(Invalid::body("role", rule).into());
+            }
+        }
         engine.refuse_large(NewEntry::new(&queued_entry(&message)).bytes)?;
         let told = engine
             .tell(thread, || async {

@@ -81,6 +81,7 @@ impl Page {
         let page = asked.role.into_iter().fold(page, Page::role);
         let page = asked.max_depth.into_iter().fold(page, Page::max_depth);
         let page = asked.as_of.into_iter().fold(page, Page::as_of);
+        let page = if asked.counts() { page } else { page.uncounted() };
         if asked.include_silent { page.include_silent() } else { page }
     }
 }
@@ -94,8 +95,7 @@ impl Carry for ListMessages {
             engine.call(from, Mention::of(thread)).await?;
         }
         let page = engine.messages(thread, Page::of(&self)).await?;
-        let counted = self.role.is_none() && self.max_depth.is_none() && self.total.unwrap_or(true);
-        let total = counted.then_some(page.total);
+        let total = self.counts().then_some(page.total);
         let read = ShownMessages { items: page.items, next: page.next, total, version: page.version };
         Ok(Seen { read, standing })
     }

@@ -1,16 +1,17 @@
 //! `rollback`: back to an earlier version, and `undo`. Nothing is lost: undone entries stay readable as of their
-//! version.
+//! version. `redo` is next door, with the steps of undo.
 
 use threadkeep_calls::{ArtifactVersion, Rollback, RollbackTo, StepName};
 use threadkeep_model::{
-    AgentAssigned, AgentState, Entry, Invalid, MessageBody, NewSegment, Part, Position, Role, RolledBack, Segment,
-    Thread, ThreadChanged, ThreadId, Timestamp, Version,
+    AgentAssigned, AgentState, Entry, Invalid, Message, MessageBody, NewSegment, Part, Position, Role, RolledBack,
+    Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version, Walk,
 };
 
 use super::cut::link;
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
+use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
 
@@ -25,18 +26,47 @@ impl Carry for Rollback {
             engine.restore_file(thread, path, *version).await?;
             return engine.thread(thread).await;
         }
+        engine.go(thread, Way::To(&self.to)).await
+    }
+}
+
+/// The way that a thread goes.
+pub(super) enum Way<'a> {
+    /// There.
+    To(&'a RollbackTo),
+    /// Forward again.
+    Redo,
+}
+
+/// Where a thread goes.
+pub(super) struct Step {
+    /// The version it shows again.
+    pub(super) to: Version,
+    /// Whether it is an undo.
+    pub(super) undo: bool,
+    /// The version before the walk of undos and redos that it belongs to.
+    pub(super) from: Option<Version>,
+}
+
+impl Engine {
+    /// Opens a segment that shows the version to which `way` leads.
+    pub(super) async fn go(&self, thread: ThreadId, way: Way<'_>) -> Result<Thread> {
+        let engine = self;
         let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Work)?;
-                let to = engine.version_of(&thread, &self.to).await?;
+                let Step { to, undo, from } = match &way {
+                    Way::To(RollbackTo::Undo) => engine.undone(&thread).await?,
+                    Way::To(to) => Step { to: engine.version_of(&thread, to).await?, undo: false, from: None },
+                    Way::Redo => engine.redone(&thread).await?,
+                };
                 let view = engine.view(thread.id, &thread.head, Some(to)).await?;
                 let mut birth = view.tally;
                 // Written bytes stay counted: an undo can restore the content.
                 birth.work.written = thread.head.tally.work.written;
                 let segment = NewSegment { id: engine.new_segment(), link: link(&view, view.bounds), birth };
-                let undo = self.to == RollbackTo::Undo;
-                let mut entries = vec![Entry::RolledBack(RolledBack { to, undo })];
+                let mut entries = Vec::new();
                 let state = engine.state_in(&thread, &view).await?;
                 let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
                 if !leads_to_agents && state != AgentState::default() {
@@ -48,15 +78,15 @@ impl Carry for Rollback {
                     entries.extend(changed.map(Entry::ThreadChanged));
                 }
                 entries.extend(engine.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
+                let walk = from.map(|from| Walk { from, entries: entries.len() as u64 });
+                entries.insert(0, Entry::RolledBack(RolledBack { to, undo, walk }));
                 Ok(Plan::new(thread, entries).on(segment))
             })
             .await?;
         engine.shared.live().rewound.notify_one();
         Ok(told.thread)
     }
-}
 
-impl Engine {
     async fn version_of(&self, thread: &Thread, to: &RollbackTo) -> Result<Version> {
         match to {
             RollbackTo::Version(version) | RollbackTo::ArtifactVersion(ArtifactVersion { version, .. }) => Ok(*version),
@@ -67,14 +97,7 @@ impl Engine {
                 found.map(|checkpoint| checkpoint.version).ok_or(Error::CheckpointNotFound { name: name.clone() })
             }
             RollbackTo::Step(step) => self.version_after_step(thread, *step).await,
-            RollbackTo::Undo => {
-                // The newest segment begins with the entry that opened it, unless it is the thread's birth.
-                let newest = self.shared.stores.store.segments(thread.id, Position::END, 2).await?;
-                match &newest[..] {
-                    [opened, _] => Ok(opened.first.previous()),
-                    _ => Err(Error::NothingToUndo),
-                }
-            }
+            RollbackTo::Undo => self.undone(thread).await.map(|step| step.to),
         }
     }
 
@@ -92,14 +115,19 @@ impl Engine {
                 format!("message {} is of the role {}; a step is a message of the assistant", said.id, body.role);
             return Err(Invalid::body("step", rule).into());
         }
-        let calls: Vec<String> = calls_of(&body);
-        let first = self.index_of(&view, &located).await? + 1;
+        let results = self.results_after(&view, &located, &calls_of(&body)).await?;
+        Ok(results.iter().map(|result| result.id.position).fold(said.id.position, Position::max))
+    }
+
+    /// The messages with results of `calls`, which the message at `located` makes. They come right after it.
+    pub(super) async fn results_after(&self, view: &View, located: &Located, calls: &[String]) -> Result<Vec<Message>> {
+        let first = self.place_of(view, located).await? + 1;
         let last = view.tally.messages().min(first + RESULTS_LOOK_AHEAD);
-        let mut version = said.id.position;
+        let mut results = Vec::new();
         if calls.is_empty() || last == first {
-            return Ok(version);
+            return Ok(results);
         }
-        let mut after = self.last_of(&view, last, (last - first) as usize).await?;
+        let mut after = self.last_of(view, last, (last - first) as usize).await?;
         after.reverse();
         for message in after {
             let body = message.body()?;
@@ -107,10 +135,10 @@ impl Engine {
                 break;
             }
             if results_of(&body).iter().any(|answered| calls.contains(answered)) {
-                version = version.max(message.id.position);
+                results.push(message);
             }
         }
-        Ok(version)
+        Ok(results)
     }
 
     /// The version a thread was at, at `time`.
@@ -147,7 +175,7 @@ impl Engine {
 }
 
 /// The calls that a message makes.
-fn calls_of(body: &MessageBody) -> Vec<String> {
+pub(super) fn calls_of(body: &MessageBody) -> Vec<String> {
     let call = |part: Part| if let Part::ToolUse { id, .. } = part { Some(id) } else { None };
     body.content.to_parts().into_iter().filter_map(call).collect()
 }

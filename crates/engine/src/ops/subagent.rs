@@ -6,12 +6,10 @@
 use std::collections::HashSet;
 
 use threadkeep_calls as calls;
-use threadkeep_calls::{
-    GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent, ThreadEvent,
-};
+use threadkeep_calls::{GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent};
 use threadkeep_model::{
-    Attachment, Child, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment, Position,
-    Record, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    Attachment, Child, Content, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
+    Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
@@ -191,11 +189,13 @@ impl Carry for SetStatus {
                 let fields = FieldChanges([("status".to_owned(), Json::string(&status))].into());
                 let plan = Plan::new(own, vec![Entry::ThreadChanged(ThreadChanged { fields })]);
                 let Some(child) = engine.find_child(parent.id, thread).await? else { return Ok(plan) };
+                let is_new = child.status != status;
                 let child = Child { status: status.clone(), ..child }.checked()?;
-                Ok(plan.with(tell_other(&parent, &[Entry::ChildChanged(child)])?))
+                let message = if is_new { engine.status_message(&parent, &child).await? } else { None };
+                let told: Vec<Entry> = std::iter::once(Entry::ChildChanged(child)).chain(message).collect();
+                Ok(plan.with(tell_other(&parent, &told)?))
             })
             .await?;
-        engine.announce(thread, ThreadEvent::StatusChanged, &serde_json::json!({ "status": status }));
         Ok(StatusSet { set: true })
     }
 }
@@ -207,6 +207,32 @@ impl Engine {
         match self.expects_of(thread).filter(|expected| *expected != current) {
             Some(expected) => Err(Error::VersionConflict { expected, current }),
             None => Ok(()),
+        }
+    }
+
+    /// The message that tells a thread of the status of a subagent, marked by `status_kind` in its metadata. While
+    /// another writer holds the thread or a run is open, it waits in the queue; a thread that takes nothing more gets
+    /// none.
+    pub(crate) async fn status_message(&self, parent: &Thread, child: &Child) -> Result<Option<Entry>> {
+        if open_for(parent, Change::Content).is_err() || parent.record.terminated.is_some() {
+            return Ok(None);
+        }
+        let metadata = serde_json::json!({
+            "status_kind": "subagent_status",
+            "subagent_id": child.reference.to_string(),
+            "status": child.status,
+        });
+        let said = format!("Subagent {}: {}", child.name, child.status);
+        let message = MessageBody::with_content(Role::System, Content::text(&said));
+        let message = message.metadata(Json::from_value("metadata", &metadata)?).checked()?;
+        let lease = self.shared.stores.leases.lease(parent.id, self.shared.world.now()).await?;
+        if lease.is_none() && parent.record.execution.is_none() {
+            return Ok(Some(Entry::MessageAppended(message)));
+        }
+        match self.refuse_queueing(parent, true).await {
+            Ok(()) => Ok(Some(Entry::MessageQueued(MessageQueued { message: message.silent() }))),
+            Err(Error::QueueFull { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

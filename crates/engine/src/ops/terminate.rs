@@ -37,7 +37,9 @@ impl Engine {
                 match self.registered_child(thread).await?.filter(|_| is_new) {
                     Some((parent, child)) => {
                         let child = Child { status: "terminated".to_owned(), ..child };
-                        Ok(plan.with(tell_other(&parent, &[Entry::ChildChanged(child)])?))
+                        let message = self.status_message(&parent, &child).await?;
+                        let told: Vec<Entry> = std::iter::once(Entry::ChildChanged(child)).chain(message).collect();
+                        Ok(plan.with(tell_other(&parent, &told)?))
                     }
                     None => Ok(plan),
                 }

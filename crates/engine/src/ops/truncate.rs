@@ -8,7 +8,7 @@ use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
 use crate::open_calls::Interrupted;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Result};
 
 impl Carry for Truncate {
     type Made = Thread;
@@ -20,16 +20,16 @@ impl Carry for Truncate {
                 open_for(&thread, Change::Content)?;
                 let view = engine.view(thread.id, &thread.head, None).await?;
                 let index = match self.from {
-                    TruncateFrom::Index(index) => index,
+                    TruncateFrom::Index(index) => {
+                        engine.locate_index(&view, index).await?;
+                        index
+                    }
                     TruncateFrom::Message(name) => {
                         let located = engine.locate(&view, engine.message_id(name).await?).await?;
                         engine.index_of(&view, &located).await?
                     }
                 };
-                let count = view.tally.messages();
-                if index >= count {
-                    return Err(Error::IndexOutOfRange { index, count });
-                }
+                // Messages that lists leave out belong to the message they precede, and go with it.
                 let cut = match index.checked_sub(1) {
                     Some(kept) => engine.cut_after(&view, &engine.locate_index(&view, kept).await?).await?,
                     None => engine.cut_all(),
@@ -47,7 +47,7 @@ impl Carry for Truncate {
                     // Nothing leads from here to the thread's birth, which may be freed one day.
                     entries.push(Entry::AgentAssigned(AgentAssigned { state }));
                 }
-                let closed = engine.close_calls(&view, index, &[], Interrupted::Truncate).await?;
+                let closed = engine.close_calls(&view, cut.count(), &[], Interrupted::Truncate).await?;
                 entries.extend(cut.hidden.map(Entry::MessagesDeleted));
                 entries.extend(closed);
                 Ok(Plan::new(thread, entries).on(segment))

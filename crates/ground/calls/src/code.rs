@@ -150,6 +150,8 @@ codes! {
     NothingToCancel = "nothing_to_cancel": Conflict;
     /// There was no rollback or truncation.
     NothingToUndo = "nothing_to_undo": Conflict;
+    /// There is no undo to take back.
+    NothingToRedo = "nothing_to_redo": Conflict;
     /// A file was expected where a directory is.
     IsADirectory = "is_a_directory": Conflict;
     /// A directory was expected where a file is.

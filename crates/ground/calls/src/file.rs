@@ -6,6 +6,9 @@ use threadkeep_model::{Actor, BlobId, FilePath, Json, Timestamp, Version};
 /// The header with what the writer of a file says about it: a JSON object.
 pub const METADATA_HEADER: &str = "threadkeep-metadata";
 
+/// The header with a small picture of a file, as base64.
+pub const THUMBNAIL_HEADER: &str = "threadkeep-thumbnail";
+
 /// A file or a directory. A directory that is there only because of what is below it has no times and no version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -31,6 +31,7 @@ macro_rules! for_each_call {
             Handoff => Thread;
             Mention => Relationship;
             Rollback => Thread;
+            Redo => Thread;
             SetCheckpoint => Checkpoint;
             ListCheckpoints => Page<Checkpoint>;
             GetFamily => Family;

@@ -30,7 +30,7 @@ pub struct ListMessages {
     /// Messages of this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Messages at most this far below the conversation.
+    /// Messages at most this far below the conversation. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u8>,
     /// Whether silent messages are included.
@@ -42,7 +42,7 @@ pub struct ListMessages {
     /// A thread of the reader, which mentions this one by reading it. It needs a key that may write.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_thread")]
     pub from: Option<ThreadName>,
-    /// Whether to tell the total. Default: true, wherever it is known.
+    /// Whether to tell how many messages pass the filters. Default: true, unless a role is named without an offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<bool>,
 }
@@ -62,6 +62,11 @@ words! {
 }
 
 impl ListMessages {
+    /// Whether the answer tells the total. A total by role takes a look at every message: it is told to those who ask.
+    pub fn counts(&self) -> bool {
+        self.total.unwrap_or(self.role.is_none() || self.offset.is_some())
+    }
+
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("messages", "listMessages"), "/v1/threads/{thread}/messages", MESSAGES)
             .about("Lists the messages of a thread, now or as it was at a version.")

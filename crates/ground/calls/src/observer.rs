@@ -6,7 +6,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{
-    Actor, Entry, ExecutionStatus, FileChange, Invalid, Json, Lifecycle, ThreadId, ThreadName, Timestamp, Uuid, Version,
+    Actor, Entry, ExecutionStatus, FileChange, Invalid, Json, Kind, Lifecycle, ThreadId, ThreadName, Timestamp, Uuid,
+    Version,
 };
 
 use crate::ErrorCode;
@@ -56,6 +57,18 @@ impl ThreadEvent {
             Self::ApprovalRequested => "approval_requested",
             Self::Done => "done",
         }
+    }
+
+    /// Whether an entry of this kind may stand for an event.
+    pub fn may_follow(kind: Kind) -> bool {
+        matches!(
+            kind,
+            Kind::LifecycleChanged
+                | Kind::FilesChanged
+                | Kind::ApprovalRequested
+                | Kind::ExecutionEnded
+                | Kind::ThreadChanged
+        )
     }
 
     /// The events that an entry of the log stands for.

@@ -1,4 +1,4 @@
-//! Ways back in a history: rollback and truncate.
+//! Ways back and forth in a history: rollback, redo and truncate.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use threadkeep_model::{Invalid, MessageName, Timestamp, Version};
 use crate::call::Declaration;
 use crate::group::{MESSAGES, TREE};
 use crate::object::object;
-use crate::shape::{Carried, shaped};
+use crate::shape::{Carried, reads, shaped};
 use crate::{ArtifactVersion, ErrorCode};
 
 /// Where to go back to.
@@ -25,7 +25,7 @@ pub enum RollbackTo {
     ArtifactVersion(ArtifactVersion),
     /// Just after this step: a message of the assistant with the results of its calls.
     Step(StepName),
-    /// Before the last rollback or truncation.
+    /// Before the last rollback, truncation or undo; each further undo goes one step further back.
     Undo,
 }
 
@@ -221,6 +221,20 @@ pub enum TruncateFrom {
     Index(u64),
     /// From this message on, inclusive.
     Message(MessageName),
+}
+
+reads! {
+    /// Takes back the last undo. Each further redo goes one step further forward, until something else is written.
+    Redo = Declaration::post(("redo", "redoRollback"), "/v1/threads/{thread}/redo", TREE)
+        .about("Takes back the last undo, as long as nothing else was written since.")
+        .gives("The thread as it is now.")
+        .versioned()
+        .fails(&[
+            ErrorCode::NothingToRedo,
+            ErrorCode::ThreadClosed,
+            ErrorCode::ThreadSuspended,
+            ErrorCode::ApprovalRequired,
+        ]);
 }
 
 /// Drops all messages from a point on. Files and values stay.

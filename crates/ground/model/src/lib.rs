@@ -82,7 +82,7 @@ pub use facts::{
     FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged, Merged, MessageDelivered,
     MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited,
     QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
-    ValueChange, ValuesChanged, checked_agent, checked_reason,
+    ValueChange, ValuesChanged, Walk, checked_agent, checked_reason,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};

@@ -60,7 +60,7 @@ fn full(kind: Kind) -> Entry {
         }),
         Kind::MessagesDeleted => Entry::MessagesDeleted(MessagesDeleted { targets: vec![id, id], root: 7 }),
         Kind::Truncated => Entry::Truncated(Truncated { from_index: 3 }),
-        Kind::RolledBack => Entry::RolledBack(RolledBack { to: Position(12), undo: true }),
+        Kind::RolledBack => Entry::RolledBack(RolledBack { to: Position(12), undo: true, walk: None }),
         Kind::ThreadChanged => {
             let fields: FieldChanges =
                 serde_json::from_str(r#"{"draft":null,"metadata":{"k":1.50},"title":"T"}"#).expect("fields");

@@ -48,8 +48,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemList, ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError,
-    StoredEntry,
+    ItemList, ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store,
+    StoreError, StoredEntry,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, mpsc, watch};
@@ -271,6 +271,10 @@ impl Store for PostgresStore {
 
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         reading!(self, |client, shared| read::messages(&client, &shared.actors, &query))
+    }
+
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        reading!(self, |client, shared| read::left_out(&client, &query))
     }
 
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {

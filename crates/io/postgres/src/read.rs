@@ -9,8 +9,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry,
-    Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, LeftOutQuery, MessageFilter, MessageQuery, Order, Result, SegmentRow,
+    StoreError, StoredEntry, Tombstone,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -117,6 +117,29 @@ pub(crate) async fn messages(client: &Object, actors: &Actors, query: &MessageQu
         params.push(role);
     }
     actors.entries(client, &rows(client, &sql, &params).await?).await
+}
+
+/// Without a role this reads the index of messages that lists leave out: the first condition is that index's own.
+pub(crate) async fn left_out(client: &Object, query: &LeftOutQuery) -> Result<Vec<u64>> {
+    let hidden = "SELECT ordinals FROM entries WHERE (silent OR depth > 0) AND segment = $1 AND ordinals > $2
+                  AND ordinals <= $3 AND role IS NOT NULL AND NOT (depth <= $4 AND (NOT silent OR $5)) ORDER BY ordinals";
+    let of_role = "SELECT ordinals FROM entries WHERE segment = $1 AND ordinals > $2 AND ordinals <= $3
+                   AND role IS NOT NULL AND NOT (depth <= $4 AND (NOT silent OR $5) AND role = $6) ORDER BY ordinals";
+    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+    let (first, end) = (bound(query.ordinals.start), bound(query.ordinals.end));
+    let MessageFilter { role, max_depth, include_silent } = query.filter;
+    let (segment, depth, role) =
+        (segment_key(query.segment), i16::from(max_depth), role.map(|role| i16::from(role.code())));
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segment, &first, &end, &depth, &include_silent];
+    let sql = match &role {
+        None => hidden,
+        Some(role) => {
+            params.push(role);
+            of_role
+        }
+    };
+    // The tally of a message counts the message itself: its ordinal is one less.
+    Ok(rows(client, sql, &params).await?.iter().map(|row| row.get::<_, i64>(0) as u64 - 1).collect())
 }
 
 pub(crate) async fn changes(client: &Object, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {

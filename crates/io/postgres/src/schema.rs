@@ -16,7 +16,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("schema.sql"),
     include_str!("items.sql"),
     include_str!("lists.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("shelves.sql"),
     include_str!("keys.sql"),
     include_str!("sums.sql"),
+    include_str!("hidden.sql"),
 ];
 
 /// The version that made the rows for lists.

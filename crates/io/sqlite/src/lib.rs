@@ -40,7 +40,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, KeyQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError, StoredEntry, private,
+    ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError,
+    StoredEntry, private,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -369,6 +370,10 @@ impl Store for SqliteStore {
 
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         self.read(|connection, actors| read::messages(connection, actors, &query))
+    }
+
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        self.read(|connection, _| read::left_out(connection, &query))
     }
 
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {

@@ -10,8 +10,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, MessageQuery, Order, Result,
-    SegmentRow, StoreError, StoredEntry, Tombstone,
+    ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, LeftOutQuery, MessageFilter,
+    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone,
 };
 
 use crate::codec::{
@@ -183,6 +183,24 @@ fn messages_between(
         Some(role) => {
             let params = params![segment, first, end, depth, silent, limit(most), role.code()];
             some_rows(connection, &sql, 0, params, read)
+        }
+    }
+}
+
+/// Without a role this reads the index of messages that lists leave out: the first condition is that index's own.
+pub(crate) fn left_out(connection: &Connection, query: &LeftOutQuery) -> Result<Vec<u64>> {
+    let hidden = "SELECT ordinal FROM messages WHERE (silent OR depth > 0) AND segment = ?1 AND ordinal >= ?2
+                  AND ordinal < ?3 AND NOT (depth <= ?4 AND silent <= ?5) ORDER BY ordinal";
+    let of_role = "SELECT ordinal FROM messages WHERE segment = ?1 AND ordinal >= ?2 AND ordinal < ?3
+                   AND NOT (depth <= ?4 AND silent <= ?5 AND role = ?6) ORDER BY ordinal";
+    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+    let (segment, first, end) = (segment_key(query.segment), bound(query.ordinals.start), bound(query.ordinals.end));
+    let MessageFilter { role, max_depth, include_silent } = query.filter;
+    let read = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(|ordinal| ordinal as u64).map_err(from_sqlite);
+    match role {
+        None => rows(connection, hidden, params![segment, first, end, max_depth, include_silent], read),
+        Some(role) => {
+            rows(connection, of_role, params![segment, first, end, max_depth, include_silent, role.code()], read)
         }
     }
 }

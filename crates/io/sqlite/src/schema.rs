@@ -19,8 +19,8 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 11] =
-    [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS, terms::MOMENTS, SUMS];
+const MIGRATIONS: [&str; 12] =
+    [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS, terms::MOMENTS, SUMS, HIDDEN];
 
 /// The version that made the rows for lists.
 const LISTS: usize = 4;
@@ -266,6 +266,11 @@ ALTER TABLE idempotency ADD COLUMN made BLOB;
 const SUMS: &str = "
 ALTER TABLE entries ADD COLUMN sum INTEGER;
 ALTER TABLE blob_chunks ADD COLUMN sum INTEGER;
+";
+
+/// The messages that lists leave out by default: an index counts without them.
+const HIDDEN: &str = "
+CREATE INDEX messages_hidden ON messages (segment, ordinal) WHERE silent OR depth > 0;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -41,7 +41,9 @@ pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
 pub use memory::MemoryStore;
-pub use query::{ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, MessageFilter, MessageQuery, Order};
+pub use query::{
+    ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, LeftOutQuery, MessageFilter, MessageQuery, Order,
+};
 pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{Behind, ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
@@ -105,6 +107,10 @@ pub trait Store: Send + Sync {
 
     /// Appended messages of one segment, by their ordinals.
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
+
+    /// The ordinals of appended messages of one segment that `filter` leaves out, rising. It costs what it finds,
+    /// unless the filter names a role.
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>>;
 
     /// Edits, deletions and insertions in one segment, by what they change, then by position.
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>>;

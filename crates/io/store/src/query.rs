@@ -42,6 +42,17 @@ pub struct MessageQuery {
     pub limit: usize,
 }
 
+/// Appended messages of one segment that a filter leaves out.
+#[derive(Debug, Clone)]
+pub struct LeftOutQuery {
+    /// The segment to read.
+    pub segment: SegmentId,
+    /// The ordinals to look at.
+    pub ordinals: Range<u64>,
+    /// The filter.
+    pub filter: MessageFilter,
+}
+
 /// A filter for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageFilter {
@@ -56,6 +67,9 @@ pub struct MessageFilter {
 impl MessageFilter {
     /// A filter that every message passes.
     pub const ALL: MessageFilter = MessageFilter { role: None, max_depth: u8::MAX, include_silent: true };
+
+    /// The filter of the default list: no silent messages, and none at a depth. Indexes count what passes it.
+    pub const SHOWN: MessageFilter = MessageFilter { role: None, max_depth: 0, include_silent: false };
 
     /// Whether a message passes.
     pub fn passes(&self, role: Role, silent: bool, depth: u8) -> bool {

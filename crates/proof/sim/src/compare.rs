@@ -9,7 +9,7 @@ use crate::run::{Follower, Reading, Run};
 impl Run {
     pub(crate) async fn begin_reading(&mut self, thread: ThreadId) {
         let newest_first = self.chance.one_in(2);
-        let page = Page::first().include_silent().limit(2);
+        let page = Page::first().everything().limit(2);
         let page = if newest_first { page.newest_first() } else { page };
         let page = self.engine.messages(thread, page).await.expect("a page");
         let mut left: Vec<_> = self.model.thread(thread).now.shown().into_iter().map(told).collect();
@@ -27,7 +27,7 @@ impl Run {
     pub(crate) async fn read_on(&mut self) {
         let context = self.context();
         for mut reading in std::mem::take(&mut self.readings) {
-            let page = Page::after(&reading.cursor).include_silent().limit(3);
+            let page = Page::after(&reading.cursor).everything().limit(3);
             let page = self.engine.messages(reading.thread, page).await.expect("the next page");
             let wanted = reading.left.len().min(3);
             let items: Vec<_> = page.items.iter().map(shown).collect();
@@ -69,7 +69,7 @@ impl Run {
             waiting.iter().map(|item| item.queued_message.content.to_text().into_owned()).collect();
         assert_eq!(waiting, known.queue, "{context}: the queue");
         let limit = 1 + self.chance.below(5) as usize;
-        let page = || Page::first().include_silent().limit(limit);
+        let page = || Page::first().everything().limit(limit);
         let items = self.all(thread, page()).await;
         let expected: Vec<_> = known.now.shown().into_iter().cloned().collect();
         check(&context, &items, &expected);
@@ -116,8 +116,7 @@ impl Run {
         let first = self.engine.messages(thread, page.clone()).await.expect("a page");
         let (mut items, mut next) = (first.items, first.next);
         while let Some(cursor) = next {
-            let page =
-                self.engine.messages(thread, Page::after(cursor).include_silent().limit(3)).await.expect("a page");
+            let page = self.engine.messages(thread, Page::after(cursor).everything().limit(3)).await.expect("a page");
             items.extend(page.items);
             next = page.next;
         }

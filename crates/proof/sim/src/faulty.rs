@@ -10,7 +10,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
-    ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, UploadId,
+    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, UploadId,
 };
 
 use crate::Chance;
@@ -111,6 +111,9 @@ impl Store for Faulty {
     }
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         self.inner.store.messages(query)
+    }
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        self.inner.store.left_out(query)
     }
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
         self.inner.store.changes(query)

@@ -24,6 +24,8 @@ pub struct Item {
     pub version: u64,
     /// Whether it was deleted.
     pub deleted: bool,
+    /// Whether the default list leaves it out.
+    pub silent: bool,
     /// Agent and skills when it was said.
     pub worker: Worker,
     /// Files and values when it was said.
@@ -170,8 +172,10 @@ pub struct ModelThread {
     pub times: BTreeMap<u64, Timestamp>,
     /// Names for versions.
     pub checkpoints: BTreeMap<String, u64>,
-    /// The version before the last rollback or truncation.
-    pub undo: Option<u64>,
+    /// The versions before each rollback, truncation, undo and redo, rising.
+    pub openings: Vec<u64>,
+    /// The walk of undos and redos it is on: the version where that began, and the one that is shown.
+    pub walk: Option<(u64, u64)>,
     /// The queued messages, in order.
     pub queue: Vec<String>,
     /// The thread it was spawned from, and its version after its first entries.
@@ -210,10 +214,20 @@ impl State {
         self.view.iter().filter(|item| !item.deleted).collect()
     }
 
-    /// The rest if the conversation ends after the message with this index: first everything up to the end of that
+    /// The messages of the default list, in order: their places are their indexes.
+    pub fn listed(&self) -> Vec<&Item> {
+        self.view.iter().filter(|item| !item.deleted && !item.silent).collect()
+    }
+
+    /// How many messages of the default list come before this one.
+    pub fn index_of(&self, id: MessageId) -> usize {
+        let before = self.view.iter().take_while(|item| item.id != id);
+        before.filter(|item| !item.deleted && !item.silent).count()
+    }
+
+    /// The rest if the conversation ends after this message: first everything up to the end of that
     /// message's slot, then, where the slot goes on behind it, the same with the rest of the slot deleted.
-    pub fn cut_after(&self, index: usize) -> (Vec<Item>, Option<Vec<Item>>) {
-        let kept = self.shown()[index].id;
+    pub fn cut_after(&self, kept: MessageId) -> (Vec<Item>, Option<Vec<Item>>) {
         let at = self.view.iter().position(|item| item.id == kept).expect("a shown message is in the view");
         let root = self.view[at].root;
         let end = self.view.iter().position(|item| item.id == root).expect("a root is in the view");
@@ -239,7 +253,8 @@ impl ModelThread {
             history: Vec::new(),
             times: BTreeMap::from([(birth, time)]),
             checkpoints: BTreeMap::new(),
-            undo: None,
+            openings: Vec::new(),
+            walk: None,
             queue: Vec::new(),
             spawned: None,
         }
@@ -260,6 +275,9 @@ impl ModelThread {
     }
 
     fn note(&mut self, kind: Kind, time: Timestamp) {
+        if kind.class() != threadkeep_model::Class::Record {
+            self.walk = None;
+        }
         self.version += 1;
         self.history.push((self.version, kind));
         self.times.insert(self.version, time);

@@ -2,8 +2,8 @@
 
 use threadkeep::{
     ActivateSkill, Append, Assign, At, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event,
-    EventKind, Fork, ForkPoint, Json, MessageBody, MessageId, Position, Rollback, RollbackTo, SetCheckpoint, Skill,
-    StoreError, ThreadId, Truncate, TruncateFrom, Update,
+    EventKind, Fork, ForkPoint, Json, MessageBody, MessageId, Position, Redo, Rollback, RollbackTo, SetCheckpoint,
+    Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
@@ -106,9 +106,10 @@ impl Run {
     }
 
     pub(crate) async fn append(&mut self, thread: ThreadId) {
-        let texts: Vec<String> = (0..=self.chance.below(3)).map(|_| self.words()).collect();
+        let mut texts: Vec<String> = (0..=self.chance.below(3)).map(|_| self.words()).collect();
+        texts.iter_mut().filter(|_| self.chance.one_in(4)).for_each(|text| text.insert(0, SILENT));
         let version = self.model.thread(thread).version;
-        let append = Append::batch(texts.iter().map(|text| MessageBody::user(text)));
+        let append = Append::batch(texts.iter().map(|text| body(text, MessageBody::user)));
         let mut at = At::of(thread);
         match self.chance.below(4) {
             0 => at = at.expecting(Position(version)),
@@ -143,10 +144,11 @@ impl Run {
         }
     }
 
+    /// A message, with its index.
     pub(crate) fn some_message(&mut self, thread: ThreadId) -> Option<(usize, Item)> {
-        let shown: Vec<Item> = self.model.thread(thread).now.shown().into_iter().cloned().collect();
-        let index = self.chance.below(shown.len() as u64) as usize;
-        shown.get(index).map(|item| (index, item.clone()))
+        let now = self.model.thread(thread).now.clone();
+        let at = self.chance.below(now.shown().len() as u64) as usize;
+        now.shown().get(at).map(|item| (now.index_of(item.id), (*item).clone()))
     }
 
     pub(crate) async fn edit(&mut self, thread: ThreadId) {
@@ -194,8 +196,11 @@ impl Run {
 
     pub(crate) async fn insert(&mut self, thread: ThreadId) {
         let Some((_, target)) = self.some_message(thread) else { return };
-        let text = self.words();
-        let message = MessageBody::assistant(&text);
+        let mut text = self.words();
+        if self.chance.one_in(4) {
+            text.insert(0, SILENT);
+        }
+        let message = body(&text, MessageBody::assistant);
         let result = self.engine.append(thread, Append::before(message, target.id)).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
@@ -219,7 +224,7 @@ impl Run {
             assert!(matches!(refused, Err(Error::IndexOutOfRange { .. })), "{}", self.context());
             return;
         };
-        let from = if self.chance.one_in(2) {
+        let from = if self.chance.one_in(2) && !target.silent {
             TruncateFrom::Index(index as u64)
         } else {
             TruncateFrom::Message(target.id.into())
@@ -229,8 +234,10 @@ impl Run {
             return;
         }
         let known = self.model.thread(thread);
-        known.undo = Some(known.version);
-        let (view, hidden) = index.checked_sub(1).map_or_else(Default::default, |kept| known.now.cut_after(kept));
+        known.openings.push(known.version);
+        let kept = index.checked_sub(1).map(|kept| known.now.listed()[kept].id);
+        let (view, hidden) = kept.map_or_else(Default::default, |kept| known.now.cut_after(kept));
+        known.walk = None;
         known.now.view = view;
         self.log_two(thread, hidden).await;
     }
@@ -254,9 +261,11 @@ impl Run {
             }
             by => {
                 let Some((index, target)) = self.some_message(thread) else { return };
-                let point = if by == 2 { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id.into()) };
+                let by_index = by == 2 && !target.silent;
+                let point =
+                    if by_index { ForkPoint::Index(index as u64) } else { ForkPoint::Message(target.id.into()) };
                 let root = known.now.view.iter().find(|item| item.id == target.root).expect("a root is in the view");
-                (point, known.now.cut_after(index), Some(target.root), (root.worker.clone(), root.held.clone()))
+                (point, known.now.cut_after(target.id), Some(target.root), (root.worker.clone(), root.held.clone()))
             }
         };
         let result = self.engine.fork(thread, Fork { at, title: None }).await;
@@ -273,7 +282,7 @@ impl Run {
         let parent = self.engine.thread(thread).await.expect("the parent");
         assert_eq!(child.created, parent.head.updated, "{}: times never go back along a lineage", self.context());
         let (view, hidden) = view;
-        let shown = hidden.as_ref().unwrap_or(&view).iter().filter(|item| !item.deleted).count() as u64;
+        let shown = hidden.as_ref().unwrap_or(&view).iter().filter(|item| !item.deleted && !item.silent).count() as u64;
         assert_eq!(child.record.fork_point_index, shown.checked_sub(1), "{}", self.context());
         assert_eq!(child.record.origin_thread_id, Some(thread));
         // The entry that hides messages after the cut is the child's first; everything before is its birth.
@@ -292,7 +301,8 @@ impl Run {
     pub(crate) async fn rollback(&mut self, thread: ThreadId) {
         let known = self.model.thread(thread).clone();
         let version = known.birth + self.chance.below(known.version - known.birth + 1);
-        let (to, version) = match self.chance.below(4) {
+        let shown = known.walk.map_or(known.version, |(_, shown)| shown);
+        let (to, version) = match self.chance.below(5) {
             0 => (RollbackTo::Version(Position(version)), version),
             1 => {
                 let time = known.times[&version];
@@ -302,8 +312,9 @@ impl Run {
                 Some((name, version)) if *version >= known.birth => (RollbackTo::Checkpoint(name.clone()), *version),
                 _ => return,
             },
-            _ => match known.undo {
-                Some(version) => (RollbackTo::Undo, version),
+            3 => return self.redo(thread).await,
+            _ => match known.openings.iter().rev().find(|before| **before < shown) {
+                Some(version) => (RollbackTo::Undo, *version),
                 None => {
                     let refused = self.engine.rollback(thread, RollbackTo::Undo).await;
                     assert!(matches!(refused, Err(Error::NothingToUndo)), "{}", self.context());
@@ -311,14 +322,37 @@ impl Run {
                 }
             },
         };
+        let undo = to == RollbackTo::Undo;
         let result = self.engine.rollback(thread, Rollback { to }).await;
-        if !self.settled(Some(thread), result).await.happened() {
-            return;
+        if self.settled(Some(thread), result).await.happened() {
+            let from = known.walk.map_or(known.version, |(from, _)| from);
+            self.went(thread, version, undo.then_some(from)).await;
         }
+    }
+
+    /// Goes one step forward again, if the thread is on a walk that went back.
+    async fn redo(&mut self, thread: ThreadId) {
+        let known = self.model.thread(thread).clone();
+        let next = known.walk.filter(|(from, shown)| shown < from).and_then(|(from, shown)| {
+            known.openings.iter().find(|before| **before > shown).map(|version| (from, *version))
+        });
+        let result = self.engine.redo(thread, Redo {}).await;
+        let Some((from, version)) = next else {
+            assert!(matches!(result, Err(Error::NothingToRedo)), "{}: {result:?}", self.context());
+            return;
+        };
+        if self.settled(Some(thread), result).await.happened() {
+            self.went(thread, version, Some(from)).await;
+        }
+    }
+
+    /// A thread shows `version` again; `walk` is where its undos and redos began.
+    async fn went(&mut self, thread: ThreadId, version: u64, walk: Option<u64>) {
         let known = self.model.thread(thread);
-        known.undo = Some(known.version);
+        known.openings.push(known.version);
         known.now = known.then[&version].clone();
         self.log_rest(thread).await;
+        self.model.thread(thread).walk = walk.map(|from| (from, version));
     }
 
     pub(crate) async fn checkpoint(&mut self, thread: ThreadId) {
@@ -360,5 +394,14 @@ impl Run {
 
 fn item(id: MessageId, root: MessageId, text: &str, now: &State) -> Item {
     let (text, worker, held) = (text.to_owned(), now.worker.clone(), now.held.clone());
-    Item { id, root, text, metadata: None, version: id.position.0, deleted: false, worker, held }
+    let silent = text.starts_with(SILENT);
+    Item { id, root, text, metadata: None, version: id.position.0, deleted: false, silent, worker, held }
+}
+
+/// Begins the text of a message that is silent.
+const SILENT: char = '~';
+
+/// The message with this text.
+fn body(text: &str, of: impl Fn(&str) -> MessageBody) -> MessageBody {
+    if text.starts_with(SILENT) { of(text).silent() } else { of(text) }
 }

@@ -61,7 +61,7 @@ async fn read(engine: &Engine, thread: ThreadId) -> Result<serde_json::Value, Fa
     let mut messages: Vec<Message> = Vec::new();
     let mut page = Page::first();
     loop {
-        let found = engine.messages(thread, page.include_silent().limit(engine.limits().page_max)).await?;
+        let found = engine.messages(thread, page.everything().limit(engine.limits().page_max)).await?;
         messages.extend(found.items);
         match found.next {
             Some(cursor) => page = Page::after(cursor),

@@ -112,7 +112,8 @@ Examples:
   threadkeep rollback 4e36 --checkpoint before-the-refactoring
   threadkeep rollback 4e36 --step 3         after the fourth message, which is the assistant's
   threadkeep rollback 4e36 --artifact-version /notes/plan.md@12    one file only
-  threadkeep rollback 4e36 --undo           take back the last rollback or truncation")]
+  threadkeep rollback 4e36 --undo           take back the last rollback or truncation, then the one before it
+  threadkeep redo 4e36                      take back the undo")]
 pub(crate) struct Rollback {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
@@ -131,7 +132,7 @@ pub(crate) struct Rollback {
     /// One file only, to what it was at a version: everything else stays
     #[arg(long, value_name = "PATH@VERSION", group = "to", value_parser = artifact_version)]
     artifact_version: Option<calls::ArtifactVersion>,
-    /// To before the last rollback or truncation
+    /// To before the last rollback, truncation or undo; each further undo goes one step further back
     #[arg(long, group = "to")]
     undo: bool,
     #[command(flatten)]

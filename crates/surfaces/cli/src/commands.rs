@@ -148,6 +148,7 @@ commands! {
         Checkpoint(branch::Checkpoint),
         Checkpoints(branch::Checkpoints),
         Truncate(branch::Truncate),
+        Redo(work::Redo),
         Spawn(branch::Spawn),
         Handoff(relate::Handoff),
         Summary(relate::Summary),

@@ -106,7 +106,7 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         }
         "store_damaged" => Some(hints.command("store doctor")),
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
-        "version_in_future" | "before_birth" | "nothing_to_undo" => about("thread history"),
+        "version_in_future" | "before_birth" | "nothing_to_undo" | "nothing_to_redo" => about("thread history"),
         "checkpoint_not_found" => about("thread checkpoints"),
         "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
             about("files").map(|command| format!("{command} --recursive"))

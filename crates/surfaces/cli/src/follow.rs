@@ -283,8 +283,9 @@ fn in_words(fact: Entry) -> String {
             targets => counted(targets.len() as u64, "message", "messages"),
         },
         Entry::Truncated(Truncated { from_index }) => format!("from index {from_index} on"),
-        Entry::RolledBack(RolledBack { to, undo }) => {
-            format!("to version {to}{}", if undo { " (undo)" } else { "" })
+        Entry::RolledBack(RolledBack { to, undo, walk }) => {
+            let how = if undo { " (undo)" } else { walk.map_or("", |_| " (redo)") };
+            format!("to version {to}{how}")
         }
         Entry::ThreadChanged(ThreadChanged { fields }) => {
             fields.0.keys().map(|field| visible(field)).collect::<Vec<_>>().join(", ")

@@ -40,7 +40,7 @@ pub(crate) struct Show {
     /// Only messages of this role: user, assistant, info, tool or system
     #[arg(long)]
     role: Option<Role>,
-    /// Only messages down to this depth
+    /// Messages down to this depth [default: 0]
     #[arg(long, value_name = "N")]
     max_depth: Option<u8>,
     /// Silent messages too
@@ -84,7 +84,7 @@ impl Show {
         let limit = if self.all { Some(Limits::default().page_max) } else { self.limit };
         let mut which = self.which(limit);
         let MessagePage { mut page, version } = context.client.messages(thread.id, &which).await?;
-        let total = self.total(context, &thread, page.total).await?;
+        let total = page.total.unwrap_or(thread.message_count);
         begin(context, &thread, version.unwrap_or(thread.v), total)?;
         let mut shown = 0;
         loop {
@@ -117,28 +117,16 @@ impl Show {
             include_silent: self.include_silent,
             as_of: self.as_of,
             from: None,
-            total: None,
+            total: Some(true),
         }
-    }
-
-    /// How many messages there are in all, without filters.
-    async fn total(&self, context: &Context, thread: &Thread, told: Option<u64>) -> Result<u64, Failure> {
-        if let Some(total) = told {
-            return Ok(total);
-        }
-        let which = ListMessages { limit: Some(1), as_of: self.as_of, ..ListMessages::default() };
-        let page = context.client.messages(thread.id, &which).await?.page;
-        Ok(page.total.unwrap_or(thread.message_count))
     }
 
     fn end(&self, context: &mut Context, next: Option<&str>, total: u64, shown: u64) -> Result<(), Failure> {
         if context.json {
             context.out.bytes(b"],\"nextCursor\":")?;
             context.out.json_part(&next)?;
-            if self.role.is_none() && self.max_depth.is_none() {
-                context.out.bytes(b",\"total\":")?;
-                context.out.json_part(&total)?;
-            }
+            context.out.bytes(b",\"total\":")?;
+            context.out.json_part(&total)?;
             return context.out.line("}}");
         }
         if let Some(cursor) = next {

@@ -24,7 +24,7 @@ const OLDER: [(&str, &str); 9] = [
     (
         "thread",
         "update archive unarchive delete=rm rm change-owner=owner done suspend resume lifecycle terminate assign skill \
-         history events emit watch checkpoint checkpoints truncate spawn handoff summary mention relationships \
+         history events emit watch checkpoint checkpoints truncate redo spawn handoff summary mention relationships \
          reference references read-reference observe observers unobserve merges decide decisions",
     ),
     ("store", "doctor backup restore export import copy gc health sign-in"),

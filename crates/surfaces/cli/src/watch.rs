@@ -152,6 +152,7 @@ async fn read(client: &Client, thread: ThreadId) -> Result<Snapshot<'static>, cl
         order: Some(Order::Descending),
         limit: Some(1),
         include_silent: true,
+        max_depth: Some(u8::MAX),
         as_of: Some(thread.v),
         ..ListMessages::default()
     };

@@ -199,6 +199,9 @@ plain! {
     /// End the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more
     Terminate: Terminate under Change {}
 
+    /// Take back the last undo; each further redo goes one step further forward, until something else is written
+    Redo: Redo under Change {}
+
     /// Show the conversation as a model is given it: no call without its result
     ModelMessages: GetModelMessages under Read {
         /// As the thread was at this version

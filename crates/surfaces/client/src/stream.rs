@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use threadkeep_calls::{HistoryEntry, Problem, Status};
+use threadkeep_calls::{HistoryEntry, Problem, Status, ThreadEvent};
 use threadkeep_model::{Actor, Position, ThreadId, ThreadName, Timestamp, Version};
 use threadkeep_outgoing::{Pauses, piece};
 
@@ -300,7 +300,7 @@ impl Stream {
             }
         }
         let Event { id, kind, data } = event;
-        let news = self.read_news(kind, data)?;
+        let news = self.read_news(kind, data, id.is_some())?;
         if let Some(open) = &mut self.open {
             open.had_news = true;
         }
@@ -316,7 +316,7 @@ impl Stream {
         Error::NotUnderstood { server, what }
     }
 
-    fn read_news(&self, kind: String, data: String) -> Result<News, Error> {
+    fn read_news(&self, kind: String, data: String, has_place: bool) -> Result<News, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Thread {
@@ -330,7 +330,10 @@ impl Stream {
         }
         let odd = |error: serde_json::Error| self.odd(&kind, &error);
         Ok(match kind.as_str() {
-            "emitted" => News::Emitted(serde_json::from_str(&data).map_err(odd)?),
+            // An event that follows from an entry comes beside it, by its own name.
+            name if name == "emitted" || !has_place && name.parse::<ThreadEvent>().is_ok() => {
+                News::Emitted(serde_json::from_str(&data).map_err(odd)?)
+            }
             "missed" => News::Missed(serde_json::from_str::<Missed>(&data).map_err(odd)?.events),
             "thread_created" => {
                 let Thread { thread_id, time } = serde_json::from_str(&data).map_err(odd)?;

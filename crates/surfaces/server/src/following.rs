@@ -1,13 +1,13 @@
 //! The source of a stream: one thread's history, or the entries of many threads.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
 use threadkeep::model::BlobId;
 use threadkeep::{
     Actor, Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
-    Json, MessageId, Standing, StoreError, Subscription, ThreadId, Timestamp, Verb, Version,
+    Json, MessageId, Standing, StoreError, Subscription, ThreadEvent, ThreadId, Timestamp, Verb, Version,
 };
 use threadkeep_calls as api;
 
@@ -28,8 +28,14 @@ impl Following {
     /// Waits for the next event; none once there is nothing to follow. Cancelling it loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<Told>, Error> {
         match self {
-            Self::Thread(thread) => thread.next().await,
-            Self::Threads(threads) => threads.next().await,
+            Self::Thread(thread) => match thread.ready.pop_front() {
+                Some(told) => Ok(Some(told)),
+                None => thread.next().await,
+            },
+            Self::Threads(threads) => match threads.ready.pop_front() {
+                Some(told) => Ok(Some(told)),
+                None => threads.next().await,
+            },
         }
     }
 
@@ -82,6 +88,8 @@ pub(crate) struct Thread {
     /// Events that were not logged, so far.
     heard: u64,
     shared: Arc<Shared>,
+    /// The events of the last entry.
+    ready: VecDeque<Told>,
 }
 
 impl Thread {
@@ -93,11 +101,11 @@ impl Thread {
         shared: Arc<Shared>,
     ) -> Result<Self, Error> {
         let emitted = match standing {
-            Standing::Owner => Some(engine.emitted(id).await?),
+            Standing::Owner => Some(engine.emitted_alone(id).await?),
             Standing::Visitor => None,
         };
         let history = engine.subscribe(id, after).await?;
-        Ok(Self { engine: engine.clone(), id, standing, history, emitted, heard: 0, shared })
+        Ok(Self { engine: engine.clone(), id, standing, history, emitted, heard: 0, shared, ready: VecDeque::new() })
     }
 
     async fn next(&mut self) -> Result<Option<Told>, Error> {
@@ -122,11 +130,36 @@ impl Thread {
             if let Some(shown) = shown(&entry, self.standing, &self.engine)? {
                 let account = self.engine.caller().account.clone();
                 let seen = Seen { place: entry.place, thread: self.id, standing: self.standing, account };
+                self.ready = happened(&entry, &shown)?;
                 let make = || Ok(Told::new(Some(&entry.version.to_string()), entry.kind.as_str(), &one_line(&shown)?));
                 return self.shared.event(seen, make).map(Some);
             }
         }
     }
+}
+
+/// An event that follows from an entry, as it is sent beside it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Happened<'a> {
+    thread_id: ThreadId,
+    version: Version,
+    kind: &'static str,
+    event: &'static str,
+    time: Timestamp,
+    actor: &'a Actor,
+    data: &'a serde_json::value::RawValue,
+}
+
+/// The events that an entry stands for. They have no place of their own, and so no id.
+fn happened(entry: &HistoryEntry, shown: &api::HistoryEntry<'_>) -> Result<VecDeque<Told>, Error> {
+    let told = |event: ThreadEvent| {
+        let (kind, time, actor) = (event.as_str(), shown.time, &shown.actor);
+        let (thread_id, version, data) = (shown.thread_id, shown.version, &*shown.data);
+        let happened = Happened { thread_id, version, kind, event: kind, time, actor, data };
+        Ok(Told::new(None, kind, &one_line(&happened)?))
+    };
+    entry.events()?.into_iter().map(told).collect()
 }
 
 /// An event that is not logged, as it is sent: its data is unchanged.
@@ -171,12 +204,14 @@ pub(crate) struct Threads {
     feed: FeedReader,
     /// The item that was taken from the feed and is not sent yet.
     pending: Option<FeedItem>,
+    /// The events of the last entry.
+    ready: VecDeque<Told>,
 }
 
 impl Threads {
     pub(crate) async fn follow(engine: &Engine, which: Which, after: FeedCursor) -> Result<Self, Error> {
         let feed = engine.feed(after).await?;
-        Ok(Self { engine: engine.clone(), which, feed, pending: None })
+        Ok(Self { engine: engine.clone(), which, feed, pending: None, ready: VecDeque::new() })
     }
 
     /// The next event; none once no thread is left that the reader may follow.
@@ -220,6 +255,7 @@ impl Threads {
                 };
                 let Some(entry) = found else { return Ok(None) };
                 let Some(shown) = shown(&entry, standing, &self.engine)? else { return Ok(None) };
+                self.ready = happened(&entry, &shown)?;
                 (entry.kind.as_str().to_owned(), one_line(&shown)?)
             }
             FeedNews::Began(segment) => match self.engine.seen(item.thread, Verb::Stream).await {

@@ -7,6 +7,8 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_core::Stream;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -64,6 +66,8 @@ pub(crate) struct Content {
     pub(crate) mime_type: Option<String>,
     /// The writer's metadata.
     pub(crate) metadata: Option<Json>,
+    /// A small picture of it.
+    pub(crate) thumbnail: Option<Bytes>,
     announced: Option<u64>,
     chunks: Chunks,
 }
@@ -80,8 +84,11 @@ impl FromRequest<App> for Content {
         };
         let mime_type = said(header::CONTENT_TYPE.as_str())?;
         let metadata = said(api::METADATA_HEADER)?.map(|text| Json::parse("Threadkeep-Metadata", &text)).transpose()?;
+        let picture = |text: String| STANDARD.decode(text.trim()).map(Bytes::from);
+        let no_picture = |_| Invalid::parameter("Threadkeep-Thumbnail", "is a small picture as base64");
+        let thumbnail = said(api::THUMBNAIL_HEADER)?.map(picture).transpose().map_err(no_picture)?;
         let announced = announced(headers);
-        Ok(Self { mime_type, metadata, announced, chunks: Chunks::of(request.into_body(), &app.settings) })
+        Ok(Self { mime_type, metadata, thumbnail, announced, chunks: Chunks::of(request.into_body(), &app.settings) })
     }
 }
 

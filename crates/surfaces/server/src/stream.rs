@@ -43,7 +43,9 @@ pub(crate) fn routes() -> Routes {
                 ("streamThread", "/v1/threads/{thread}/stream"),
                 "Follows a thread as server-sent events: its history, then live; it does not end by itself.",
                 sse,
-                Gives::events("`id:` is the version, `event:` the kind, `data:` an entry."),
+                Gives::events(
+                    "`id:` is the version, `event:` the kind, `data:` an entry. Events such as `status_changed` come beside their entry, without an id.",
+                ),
             ),
             table::get(
                 ("openSocket", "/v1/threads/{thread}/ws"),

@@ -151,9 +151,22 @@ impl Fact for Truncated {}
 pub struct RolledBack {
     /// The version the thread shows again.
     pub to: Version,
-    /// Whether this took back an earlier rollback or truncation.
+    /// Whether this took back an earlier rollback, truncation or undo.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
+    /// Where the walk of undos and redos is that this belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk: Option<Walk>,
+}
+
+/// Undos and redos that follow each other, with nothing else written in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Walk {
+    /// The version before the first undo: redo leads back to it in the end.
+    pub from: Version,
+    /// How many entries the same commit wrote after this one.
+    pub entries: u64,
 }
 
 impl Fact for RolledBack {}

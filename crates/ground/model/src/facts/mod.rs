@@ -15,7 +15,7 @@ pub use authority::{
     ApprovalAnswered, ApprovalAsked, ApprovalState, Delegation, DelegationRevoked, Fallback, REASON_BYTES_MAX,
     checked_agent, checked_reason,
 };
-pub use conversation::{Event, EventKind, Inserted, MessageEdited, MessagesDeleted, RolledBack, Truncated};
+pub use conversation::{Event, EventKind, Inserted, MessageEdited, MessagesDeleted, RolledBack, Truncated, Walk};
 pub use files::{FileChange, FilesChanged, ValueChange, ValuesChanged};
 pub use merged::Merged;
 pub use queue::{MessageDelivered, MessageQueued, QueuedEdited, QueuedRemoved};

@@ -9,7 +9,7 @@ use threadkeep_model::{
 
 use super::Hands;
 use super::hands::{deleted, edited, said, said_by, text};
-use crate::{ChangeQuery, EntryQuery, MessageFilter, MessageQuery, Order, StoreError};
+use crate::{ChangeQuery, EntryQuery, LeftOutQuery, MessageFilter, MessageQuery, Order, StoreError};
 
 pub async fn appended_entries_get_positions_ordinals_and_tallies(hands: Hands) {
     let thread = hands.thread(&[]).await;
@@ -203,6 +203,15 @@ pub async fn messages_are_read_by_ordinal_and_filtered(hands: Hands) {
     assert_eq!(read(0..9, MessageFilter { role: Some(Role::Assistant), ..all }, Order::Descending, 9).await, "cb");
     assert_eq!(read(7..9, all, Order::Ascending, 9).await, "");
     assert_eq!(read(2..2, all, Order::Ascending, 9).await, "");
+    let left_out = async |ordinals: std::ops::Range<u64>, filter| {
+        hands.stores.store.left_out(LeftOutQuery { segment, ordinals, filter }).await.expect("a read")
+    };
+    assert_eq!(left_out(0..9, all).await, [0u64; 0]);
+    assert_eq!(left_out(0..9, MessageFilter::SHOWN).await, [2, 3]);
+    assert_eq!(left_out(3..9, MessageFilter::SHOWN).await, [3]);
+    assert_eq!(left_out(0..9, MessageFilter { max_depth: 1, ..all }).await, [3]);
+    assert_eq!(left_out(0..9, MessageFilter { role: Some(Role::User), ..all }).await, [1, 2, 3]);
+    assert_eq!(left_out(2..2, MessageFilter::SHOWN).await, [0u64; 0]);
 }
 
 pub async fn changes_are_read_by_what_they_change_and_by_position(hands: Hands) {
@@ -236,7 +245,7 @@ pub async fn a_branch_opens_a_segment_and_raises_era_and_fence(hands: Hands) {
     let kept = hands.entry(before.segment, Position(1)).await.expect("an entry");
     let link = Some(Link { parent: before.segment, bounds: Bounds::all(Position(1)) });
     let branch = NewSegment { id: hands.segment_id(), link, birth: kept.tally };
-    let said_so = NewEntry::new(&Entry::RolledBack(RolledBack { to: Position(1), undo: false }));
+    let said_so = NewEntry::new(&Entry::RolledBack(RolledBack { to: Position(1), undo: false, walk: None }));
     let write = Write {
         thread,
         expect: Expect::default(),

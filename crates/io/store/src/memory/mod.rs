@@ -22,8 +22,8 @@ use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
     FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk, Leases,
-    ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Store, StoreError, StoredEntry,
-    Timers, Tombstone, Upkeep, UploadId,
+    LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Store, StoreError,
+    StoredEntry, Timers, Tombstone, Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -174,6 +174,18 @@ impl Store for MemoryStore {
                 query.filter.passes(*role, *silent, *depth).then(|| entry.clone())
             });
             Ok(in_order(rows, query.order, query.limit))
+        })
+    }
+
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        self.read(|state| {
+            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
+            if query.ordinals.is_empty() {
+                return Ok(Vec::new());
+            }
+            let rows = segment.messages.range(query.ordinals);
+            let left_out = rows.filter(|(_, (_, role, silent, depth))| !query.filter.passes(*role, *silent, *depth));
+            Ok(left_out.map(|(ordinal, _)| *ordinal).collect())
         })
     }
 

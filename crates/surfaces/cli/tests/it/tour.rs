@@ -76,7 +76,7 @@ fn tour(keep: &Keep) {
     let thread = keep.ok(&["create", "Work", "--project-id", "p", "--message", "a"]);
     let message = keep.say(&thread, "b");
     let other = keep.ok(&["handoff", &thread, "Go on"]);
-    let commands: [&[&str]; 36] = [
+    let commands: [&[&str]; 37] = [
         &["sign-in"],
         &["backup", "all.db"],
         &["list"],
@@ -95,6 +95,7 @@ fn tour(keep: &Keep) {
         &["delete-message", &thread, &message],
         &["truncate", &thread, "--from-index", "1"],
         &["rollback", &thread, "--undo"],
+        &["redo", &thread],
         &["archive", &other],
         &["unarchive", &other],
         &["assign", &thread, "writer"],

@@ -404,6 +404,9 @@ fn work(house: &House) -> Vec<Sample> {
     let worker = id(&house.ada("subagent", Some(&thread), json!({"name": "worker"})));
     house.ada("append", Some(&worker), said("work"));
     let gone = house.talk();
+    let undone = house.talk();
+    house.ada("truncate", Some(&undone), json!({"fromIndex": 0}));
+    house.ada("rollback", Some(&undone), json!({"undo": true}));
     vec![
         read("queued", &thread, json!({})),
         on("queue", &thread, said("x"), said("y")),
@@ -436,6 +439,7 @@ fn work(house: &House) -> Vec<Sample> {
         read("archive", &thread, json!({})),
         read("unarchive", &thread, json!({})),
         read("terminate", &gone, json!({})),
+        read("redo", &undone, json!({})),
     ]
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn routes() -> Routes {
             ]),
             table::put(
                 ("writeFile", ONE),
-                "Writes a file, whole: a new one, or a new version of one that is there.",
+                "Writes a file, whole: a new one, or a new version of one that is there. `Threadkeep-Thumbnail` brings a small picture of it, as base64.",
                 write,
                 Gives::created::<api::FileRecord>("The new file.").versioned(),
             )
@@ -288,10 +288,10 @@ async fn write(
     if more <= limits.file_bytes_max as u64 && used.saturating_add(more) > limits.files_bytes_max {
         return Err(Error::QuotaExceeded { used, more, max: limits.files_bytes_max }.into());
     }
-    let (mime_type, metadata) = (sent.mime_type.take(), sent.metadata.take());
+    let (mime_type, metadata, thumbnail) = (sent.mime_type.take(), sent.metadata.take(), sent.thumbnail.take());
     let content = sent.upload(engine).await?;
     let About { width, height } = about;
-    let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail: None };
+    let file = NewFile { path, content, mime_type, metadata, width, height, thumbnail };
     let over = if known.is_any() { Over::Nothing } else { Over::Anything };
     let written = engine.write_files(conditions.at(thread.id), WriteFiles { files: vec![file], over }).await?;
     let missing = || Invalid::body("files", "must name at least one path");

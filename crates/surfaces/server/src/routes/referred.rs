@@ -97,8 +97,7 @@ async fn messages(access: Access, Path(id): Path<String>, Query(which): Query<Li
         Standing::Visitor => api::Message::for_visitors,
     };
     let items = page.items.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-    let counted = which.role.is_none() && which.max_depth.is_none() && which.total.unwrap_or(true);
-    let total = counted.then_some(page.total);
+    let total = which.counts().then_some(page.total);
     Ok(at_version(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
 }
 

@@ -102,8 +102,10 @@ fn an_approval_that_nobody_answers_is_told_to_those_who_follow() {
     let thread = human.thread(&["a"]);
     let mut stream = human.stream(&format!("/v1/threads/{thread}/stream?after=1"), "");
     ask(&human, &thread, json!({ "timeout": "PT0.2S", "fallback": "skip" }));
-    let events: Vec<String> = stream.take(2).into_iter().map(|event| event.kind).collect();
-    assert_eq!(events, ["approval_requested", "approval_answered"]);
+    let events: Vec<(String, bool)> =
+        stream.take(3).into_iter().map(|event| (event.kind, event.id.is_some())).collect();
+    let expected = [("approval_requested", true), ("approval_requested", false), ("approval_answered", true)];
+    assert_eq!(events, expected.map(|(kind, has_id)| (kind.to_owned(), has_id)), "the entry, its event, the answer");
 }
 
 #[test]

@@ -454,3 +454,17 @@ fn a_lease_guards_files_and_values_too() {
     files.client.send("PUT", &value, &token, Some("1")).ok(200);
     files.client.delete(&value).refused(409, "writer_held");
 }
+
+#[test]
+fn a_thumbnail_can_come_with_its_file() {
+    let server = Server::start();
+    let ann = server.admin();
+    let file = format!("/v1/threads/{}/files/clip.mp4", ann.thread(&[]));
+    ann.send("PUT", &file, "Threadkeep-Thumbnail: c21hbGw=\r\n", Some("film")).ok(201);
+    let small = ann.get(&format!("{file}?thumbnail"));
+    assert_eq!((small.status, small.body.as_str()), (200, "small"));
+    let refused = ann.send("PUT", &file, "Threadkeep-Thumbnail: no picture\r\n", Some("film"));
+    assert_eq!(refused.refused(400, "invalid_parameter")["field"], "Threadkeep-Thumbnail");
+    ann.put(&file, serde_json::json!("new")).ok(200);
+    ann.get(&format!("{file}?thumbnail")).refused(404, "no_thumbnail");
+}

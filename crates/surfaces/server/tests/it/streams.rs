@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Event, Server, connect};
 
@@ -223,5 +223,39 @@ fn who_began_with_the_latest_and_was_cut_off_before_anything_came_misses_nothing
         ann.say(&thread, "meanwhile");
         let mut again = ann.stream(&path, &format!("Last-Event-ID: {began}\r\n"));
         assert_eq!(texts(&again.take(1)), ["meanwhile"]);
+    }
+}
+
+#[test]
+fn the_six_events_come_by_name_beside_their_entries() {
+    let server = Server::start();
+    let ann = server.admin();
+    let thread = ann.thread(&["a"]);
+    let at = format!("/v1/threads/{thread}");
+    for content in [1, 2] {
+        ann.put(&format!("{at}/files/f"), json!(content));
+    }
+    ann.post(&format!("{at}/transfer"), json!({ "direction": "request_approval", "scope": ["deploy"] })).ok(201);
+    let run = ann.post(&format!("{at}/executions"), json!({})).ok(201)["executionId"].clone();
+    let run = run.as_str().expect("an id");
+    ann.post(&format!("{at}/executions/{run}/end"), json!({ "status": "failed" })).ok(200);
+    ann.post(&format!("{at}/lifecycle"), json!({ "action": "done" })).ok(200);
+    let six =
+        ["artifact_created", "artifact_updated", "approval_requested", "error_occurred", "status_changed", "done"];
+    for path in [format!("{at}/stream"), format!("/v1/stream?threads={thread}")] {
+        let mut stream = ann.stream(&path, "");
+        let (mut before, mut events) = (Value::Null, Vec::new());
+        while events.len() < six.len() {
+            let event = stream.next().expect("an event");
+            let data = event.data;
+            if event.id.is_some() {
+                before = data;
+                continue;
+            }
+            assert_eq!((&data["version"], &data["data"]), (&before["version"], &before["data"]), "beside its entry");
+            assert_eq!((&data["event"], &data["threadId"]), (&json!(event.kind), &json!(thread)));
+            events.push(event.kind);
+        }
+        assert_eq!(events, six, "{path}");
     }
 }

@@ -17,7 +17,9 @@ on_every_store!(
     archive_hides_and_unarchive_brings_back,
     a_subagent_is_registered_with_its_parent_in_one_commit,
     a_subagent_reports_to_its_parent,
+    a_parent_reads_how_its_subagent_is,
     without_a_parent_nothing_is_told,
+    a_deletion_names_the_subagent_that_is_being_written,
     deleting_a_thread_deletes_its_subagents_and_theirs,
     deleting_a_subagent_takes_it_out_of_the_registry,
     what_breaks_a_rule_is_refused,
@@ -194,11 +196,41 @@ async fn a_subagent_reports_to_its_parent(keep: Keep) {
     assert_eq!(children(&keep, parent).await[0].status, "running");
     assert_eq!(thread(&keep, child).await.record.status.as_deref(), Some("running"));
     keep.engine.begin(parent, Begin::default()).await.expect("an execution");
-    assert_eq!(keep.shows(parent).await, "a half of it");
+    assert_eq!(keep.shows(parent).await, "a Subagent critic: running half of it");
     for blank in ["", " \n", "\0"] {
         keep.engine.notify_parent(child, notify(blank)).await.expect_err("blank");
         keep.engine.set_status(child, SetStatus { status: blank.into() }).await.expect_err("blank");
     }
+}
+
+async fn a_parent_reads_how_its_subagent_is(keep: Keep) {
+    let parent = keep.thread(&["plan"]).await;
+    let critic = threadkeep::Subagent { name: "critic".into(), ..Default::default() };
+    let child = keep.engine.subagent(parent, critic).await.expect("a subagent").thread.id;
+    let status = |status: &str| threadkeep::SetStatus { status: status.into() };
+    keep.engine.set_status(child, status("working")).await.expect("a status");
+    keep.engine.set_status(child, status("working")).await.expect("the same status");
+    let shown = keep.engine.messages(parent, threadkeep::Page::first()).await.expect("a page").items;
+    let told = shown.last().expect("a message").body().expect("a body");
+    let metadata = told.metadata.expect("metadata").to_value();
+    assert_eq!((shown.len(), told.role), (2, threadkeep::Role::System));
+    let marks = ["status_kind", "subagent_id", "status"].map(|name| metadata[name].as_str().map(str::to_owned));
+    assert_eq!(marks, ["subagent_status".to_owned(), child.to_string(), "working".to_owned()].map(Some));
+    keep.engine.take_writer(parent, threadkeep::TakeWriter::default()).await.expect("a lease");
+    keep.engine.call(child, threadkeep::Terminate {}).await.expect("no lease of the parent stops it");
+    let waiting = keep.engine.queued(parent).await.expect("the queue");
+    let told = &waiting.last().expect("a message").queued_message;
+    assert!(told.silent && told.content.to_text().ends_with("terminated"), "it waits until the writer is done");
+}
+
+async fn a_deletion_names_the_subagent_that_is_being_written(keep: Keep) {
+    let parent = keep.thread(&["plan"]).await;
+    let critic = threadkeep::Subagent { name: "critic".into(), ..Default::default() };
+    let child = keep.engine.subagent(parent, critic).await.expect("a subagent").thread.id;
+    keep.engine.take_writer(child, threadkeep::TakeWriter::default()).await.expect("a lease");
+    let refused = keep.engine.delete(parent, threadkeep::Delete::default()).await.expect_err("it is being written");
+    assert_eq!(refused.code(), "writer_held");
+    assert!(refused.to_string().contains(&child.to_string()), "{refused}");
 }
 
 async fn without_a_parent_nothing_is_told(keep: Keep) {

@@ -15,6 +15,7 @@ on_every_store!(
     the_next_begin_closes_what_a_crash_left_open,
     nothing_is_added_where_no_call_is_open,
     the_model_is_given_results_right_after_their_calls,
+    deleting_a_call_deletes_its_results,
 );
 
 fn call(ids: &[&str]) -> MessageBody {
@@ -30,6 +31,31 @@ fn call(ids: &[&str]) -> MessageBody {
 fn result(id: &str) -> MessageBody {
     let part = Part::ToolResult { tool_use_id: id.into(), content: "ok".into(), is_error: false };
     MessageBody::with_content(Role::Tool, Content::parts(&[part]).expect("content"))
+}
+
+async fn deleting_a_call_deletes_its_results(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let mixed = [
+        Part::ToolResult { tool_use_id: "two".into(), content: "ok".into(), is_error: false },
+        Part::Text { text: "and more".into() },
+    ];
+    let mixed = MessageBody::with_content(Role::Tool, Content::parts(&mixed).expect("content"));
+    let mut ids = Vec::new();
+    for said in [call(&["one", "two"]), result("one"), mixed, call(&["three"]), result("three")] {
+        ids.push(keep.engine.append(thread, said).await.expect("an append")[0].id);
+    }
+    let delete = |message: threadkeep::MessageId| threadkeep::DeleteMessage { message: message.into() };
+    let before = keep.engine.thread(thread).await.expect("a thread").head.version;
+    assert!(keep.engine.delete_message(thread, delete(ids[0])).await.expect("a deletion"));
+    let left = keep.engine.messages(thread, Page::first()).await.expect("a page").items;
+    let left: Vec<_> = left.iter().map(|message| message.id).collect();
+    assert_eq!(left[1..], ids[2..], "the call and its result are gone, and other calls stay");
+    let rest = keep.engine.message(thread, ids[2], None).await.expect("a message").text().expect("text");
+    assert_eq!(rest, "and more");
+    assert!(keep.engine.delete_message(thread, delete(ids[4])).await.expect("a deletion"), "a result goes alone");
+    let back = keep.engine.rollback(thread, RollbackTo::Version(before)).await;
+    back.expect("a rollback");
+    assert_eq!(keep.engine.messages(thread, Page::first()).await.expect("a page").total, 6);
 }
 
 fn part(part: Part) -> String {

@@ -137,7 +137,8 @@ pub(crate) async fn furnished(engine: &Engine) -> Vec<ThreadId> {
         engine.append(origin, MessageBody::user("p")).await.expect("an append");
         let orphan = engine.fork(origin, Fork::at_index(1)).await.expect("a fork").id;
         engine.append(origin, MessageBody::user(&format!("{words}, seen by nobody"))).await.expect("an append");
-        engine.delete(origin, Delete::default()).await.expect("a deletion");
+        let human = engine.acting_as(Caller { actor: Caller::local().actor, ..engine.caller().clone() });
+        human.delete(origin, Delete::default()).await.expect("a deletion");
         let empty = engine.create(Create { fields: FieldChanges::default(), messages: Vec::new() }).await;
         threads.extend([thread, fork, orphan, empty.expect("a thread").id]);
     }

@@ -4,7 +4,12 @@ use threadkeep::{Account, Caller, Emitted, Json, LiveSettings, Position, ThreadE
 
 use crate::{Keep, on_every_store};
 
-on_every_store!(events_reach_those_who_listen_and_are_not_logged, events_are_checked, who_misses_some_is_told);
+on_every_store!(
+    events_reach_those_who_listen_and_are_not_logged,
+    the_six_events_come_by_name,
+    events_are_checked,
+    who_misses_some_is_told,
+);
 
 fn json(text: &str) -> Json {
     Json::parse("data", text).expect("json")
@@ -32,6 +37,28 @@ async fn events_reach_those_who_listen_and_are_not_logged(keep: Keep) {
     assert_eq!(keep.engine.thread(thread).await.expect("a thread").head.version, Position(1));
     drop((one, two));
     assert_eq!(keep.engine.emit(thread, "ok", json("[]")).await.expect("an event"), 0);
+}
+
+async fn the_six_events_come_by_name(keep: Keep) {
+    use threadkeep::{Capability, End, ExecutionStatus, LifecycleAction, NewFile, Transfer};
+    let thread = keep.thread(&["a"]).await;
+    let mut events = keep.engine.emitted(thread).await.expect("events");
+    for content in ["one", "two"] {
+        let file = NewFile::new("f", content).expect("a file");
+        keep.engine.write_file(thread, file).await.expect("a file");
+    }
+    let asked = Transfer::request_approval([Capability::Deploy]);
+    keep.engine.transfer(thread, asked).await.expect("asked");
+    let run = keep.engine.begin(thread, threadkeep::Begin::default()).await.expect("a run").execution;
+    keep.engine.end(thread, End::of(run, ExecutionStatus::Failed)).await.expect("the end");
+    keep.engine.lifecycle(thread, LifecycleAction::Done).await.expect("done");
+    let mut names = Vec::new();
+    for _ in 0..6 {
+        names.push(event(&events.next().await).0.to_owned());
+    }
+    let expected =
+        ["artifact_created", "artifact_updated", "approval_requested", "error_occurred", "status_changed", "done"];
+    assert_eq!(names, expected);
 }
 
 async fn events_are_checked(keep: Keep) {

@@ -9,7 +9,7 @@ use threadkeep::{
     Capability, Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteMessage, DeleteValue, Deny,
     EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff, IdempotencyKey, Inject,
     InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
-    NotifyParent, Observe, Position, Queue, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
+    NotifyParent, Observe, Position, Queue, Redo, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
     RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Spawn, Step, Subagent, Terminate, ThreadId, Transfer,
     Truncate, Unarchive, Unobserve, Update, Uuid, Version,
 };
@@ -183,6 +183,8 @@ async fn conversation(walk: &mut Walk<'_>) {
     walk.goes(thread, thread, Mention::of(other), Mention { comment: because("x"), ..Mention::of(other) }).await;
     let back = |to: u64| Rollback::from(RollbackTo::Version(Position(to)));
     walk.goes(thread, thread, back(2), back(1)).await;
+    keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
+    walk.without_parameters(thread, Redo {}).await;
     walk.goes(thread, thread, SetCheckpoint::named("here"), SetCheckpoint::named("there")).await;
     walk.goes(thread, thread, Decide::new("a?", "b"), Decide::new("a?", "c")).await;
     walk.goes(thread, thread, Assign::to("coder"), Assign::to("writer")).await;

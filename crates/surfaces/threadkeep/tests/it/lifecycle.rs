@@ -253,7 +253,7 @@ async fn the_life_of_a_thread_is_heard_and_listed_and_rebuilt(keep: Keep) {
     let done = keep.engine.lifecycle(thread, change).await.expect("the end");
     for name in ["status_changed", "done"] {
         let Emitted::Event(event) = events.next().await else { panic!("nothing was missed") };
-        let said = r#"{"lifecycle":"completed","action":"done","reason":"the tests pass"}"#;
+        let said = r#"{"from":"active","to":"completed","reason":"the tests pass"}"#;
         assert_eq!(event.event, name);
         let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).expect("json");
         assert_eq!(value(event.data.as_str()), value(said));

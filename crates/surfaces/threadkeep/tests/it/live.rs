@@ -44,7 +44,9 @@ async fn a_second_read_writer_is_refused_and_told_who_holds_it(keep: Keep) {
     for other in [&keep.engine, &unhurried(&keep)] {
         let refused = other.exclusive(thread, asking("bob")).await.expect_err("it is held");
         assert_eq!(refused.code(), "writer_held");
-        assert!(matches!(refused, Error::WriterHeld { by } if by.holder == "ann" && by.until >= writer.lease().until));
+        assert!(
+            matches!(refused, Error::WriterHeld { by, .. } if by.holder == "ann" && by.until >= writer.lease().until)
+        );
         let refused = other.append(thread, MessageBody::user("x")).await.expect_err("it is held");
         assert_eq!(refused.code(), "writer_held");
     }

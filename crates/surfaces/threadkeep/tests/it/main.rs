@@ -12,6 +12,7 @@ mod envelope;
 mod files;
 mod follow;
 mod fork;
+mod index;
 mod inject;
 mod kv;
 mod lifecycle;
@@ -72,7 +73,7 @@ impl Keep {
 
     /// What a thread shows, oldest first, joined by spaces.
     pub(crate) async fn shows(&self, thread: ThreadId) -> String {
-        self.shows_page(thread, Page::first().include_silent().limit(1_000)).await
+        self.shows_page(thread, Page::first().everything().limit(1_000)).await
     }
 
     pub(crate) async fn shows_page(&self, thread: ThreadId, page: Page) -> String {
@@ -82,7 +83,7 @@ impl Keep {
 
     /// The ids of what a thread shows, oldest first.
     pub(crate) async fn ids(&self, thread: ThreadId) -> Vec<threadkeep::MessageId> {
-        let page = self.engine.messages(thread, Page::first().include_silent().limit(1_000)).await.expect("a page");
+        let page = self.engine.messages(thread, Page::first().everything().limit(1_000)).await.expect("a page");
         page.items.iter().map(|message| message.id).collect()
     }
 }

@@ -27,6 +27,7 @@ on_every_store!(
     a_scope_bounds_what_is_merged,
     values_are_merged_and_their_conflicts_are_of_state,
     decisions_that_differ_are_a_conflict_until_somebody_chooses,
+    sources_are_compared_with_each_other_and_what_is_uncontested_is_adopted,
     a_dry_run_says_what_would_happen_and_changes_nothing,
     a_merge_waits_for_its_approval_and_happens_with_it,
     an_agent_merges_only_where_it_may,
@@ -379,10 +380,37 @@ async fn decisions_that_differ_are_a_conflict_until_somebody_chooses(keep: Keep)
     let plan = MergePlan { conflict_strategy: strategy, ..MergePlan::default() };
     let done = merge(&keep, target, planned(plan, source)).await;
     assert_eq!(done.status, MergeStatus::Merged);
-    assert_eq!(answers().await, ["PostgreSQL"], "what only the source decided stays with it");
+    assert_eq!(answers().await, ["blue", "PostgreSQL"], "what only the source decided is adopted");
     keep.engine.decide(target, Decide::new("Which store?", "both")).await.expect("a decision");
     let done = merge(&keep, target, Merge::from(source)).await;
     assert_eq!(done.status, MergeStatus::Merged, "what was merged before is not asked again");
+}
+
+async fn sources_are_compared_with_each_other_and_what_is_uncontested_is_adopted(keep: Keep) {
+    let (target, source) = pair(&keep).await;
+    let other = keep.engine.fork(target, Fork::default()).await.expect("a fork").id;
+    for (thread, question, answer) in [
+        (source, "Colour?", "blue"),
+        (other, "colour?", "red"),
+        (source, "Shape?", "round"),
+        (other, "Shape?", " round "),
+        (other, "Size?", "large"),
+    ] {
+        keep.engine.decide(thread, Decide::new(question, answer)).await.expect("a decision");
+    }
+    let both = || Merge { sources: vec![source.into(), other.into()], ..Merge::from(source) };
+    let answers = async || {
+        let decisions = keep.engine.decisions(target, None).await.expect("decisions");
+        decisions.iter().map(|decision| decision.answer.clone()).collect::<Vec<_>>()
+    };
+    let done = merge(&keep, target, both()).await;
+    let told: Vec<_> = done.conflicts.iter().map(|conflict| (conflict.kind, conflict.source)).collect();
+    assert_eq!((done.status, told), (MergeStatus::Conflicted, vec![(ConflictType::Decision, Some(other))]));
+    assert!(answers().await.is_empty(), "a conflict adopts nothing");
+    keep.engine.decide(other, Decide::new("Colour?", "blue")).await.expect("a decision");
+    let done = merge(&keep, target, both()).await;
+    assert_eq!((done.status, done.conflicts.len()), (MergeStatus::Merged, 0));
+    assert_eq!(answers().await, ["blue", "round", "large"]);
 }
 
 async fn a_dry_run_says_what_would_happen_and_changes_nothing(keep: Keep) {

@@ -9,6 +9,7 @@ use threadkeep::{
 use crate::{Keep, on_every_store};
 
 on_every_store!(
+    only_users_and_assistants_are_queued,
     what_waits_is_listed_edited_removed_and_delivered_in_order,
     a_message_keeps_its_name_and_number_when_it_is_delivered,
     a_sixth_message_is_refused_and_silent_ones_have_their_own_bound,
@@ -45,6 +46,17 @@ async fn begin(keep: &Keep, thread: ThreadId) -> Progressed {
 
 fn said(progressed: &Progressed) -> String {
     progressed.messages.iter().map(|message| message.text().expect("text")).collect::<Vec<_>>().join(" ")
+}
+
+async fn only_users_and_assistants_are_queued(keep: Keep) {
+    use threadkeep::{Content, Role};
+    let thread = keep.thread(&[]).await;
+    for (role, passes) in
+        [(Role::User, true), (Role::Assistant, true), (Role::Info, false), (Role::Tool, false), (Role::System, false)]
+    {
+        let queued = keep.engine.queue(thread, MessageBody::with_content(role, Content::text("x"))).await;
+        assert_eq!(queued.map(drop).map_err(|error| error.code()), if passes { Ok(()) } else { Err("invalid_body") });
+    }
 }
 
 async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) {

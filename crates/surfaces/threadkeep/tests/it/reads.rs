@@ -9,8 +9,8 @@ use threadkeep::{
     SqliteStore, Stores, SystemWorld, Thread, ThreadId,
 };
 use threadkeep_store::{
-    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery, ListQuery,
-    MessageQuery, Remembered, Result, Store, StoredEntry,
+    BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
+    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoredEntry,
 };
 
 /// Counts what is asked of a store.
@@ -59,6 +59,9 @@ impl Store for Counting {
     }
     fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         self.ask().entries(query)
+    }
+    fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        self.ask().left_out(query)
     }
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         self.ask().messages(query)

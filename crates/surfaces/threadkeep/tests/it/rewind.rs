@@ -1,12 +1,15 @@
 //! Rollback, undo, truncation, checkpoints: nothing is lost.
 
-use threadkeep::{Error, Fork, MessageBody, Page, Position, RollbackTo, SetCheckpoint, Truncate, TruncateFrom, Update};
+use threadkeep::{
+    Error, Fork, MessageBody, Page, Position, Redo, RollbackTo, SetCheckpoint, Truncate, TruncateFrom, Update,
+};
 
 use crate::{Keep, on_every_store};
 
 on_every_store!(
     a_rollback_shows_again_what_was_and_its_version_goes_on,
-    undo_restores_and_can_be_undone,
+    undo_steps_back_and_redo_forward,
+    what_is_written_ends_the_way_forward,
     a_rollback_by_time_and_by_name,
     a_truncation_drops_messages_and_can_be_undone,
     an_append_after_a_rollback_is_a_branch_of_its_own,
@@ -26,15 +29,53 @@ async fn a_rollback_shows_again_what_was_and_its_version_goes_on(keep: Keep) {
     assert_eq!(keep.engine.thread(thread).await.expect("the thread").head.tally.messages(), 1);
 }
 
-async fn undo_restores_and_can_be_undone(keep: Keep) {
+async fn undo_steps_back_and_redo_forward(keep: Keep) {
+    let thread = keep.thread(&["a", "b", "c"]).await;
+    let undo = async || keep.engine.rollback(thread, RollbackTo::Undo).await;
+    let redo = async || keep.engine.redo(thread, Redo {}).await;
+    assert!(matches!(undo().await, Err(Error::NothingToUndo)));
+    assert!(matches!(redo().await, Err(Error::NothingToRedo)));
+    keep.engine.rollback(thread, RollbackTo::Version(Position(2))).await.expect("a rollback");
+    assert!(matches!(redo().await, Err(Error::NothingToRedo)));
+    keep.engine.append(thread, MessageBody::user("d")).await.expect("an append");
+    keep.engine.truncate(thread, Truncate::from_index(1)).await.expect("a truncation");
+    assert_eq!(keep.shows(thread).await, "a");
+    for round in 0..2 {
+        for shows in ["a b d", "a b c"] {
+            undo().await.expect("an undo");
+            assert_eq!(keep.shows(thread).await, shows, "{round}");
+        }
+        assert!(matches!(undo().await, Err(Error::NothingToUndo)));
+        keep.engine.update(thread, Update::new().title("x")).await.expect("the record is no part of it");
+        for shows in ["a b d", "a"] {
+            redo().await.expect("a redo");
+            assert_eq!(keep.shows(thread).await, shows, "{round}");
+        }
+        assert!(matches!(redo().await, Err(Error::NothingToRedo)));
+    }
+}
+
+async fn what_is_written_ends_the_way_forward(keep: Keep) {
     let thread = keep.thread(&["a", "b"]).await;
     let undo = async || keep.engine.rollback(thread, RollbackTo::Undo).await;
-    assert!(matches!(undo().await, Err(Error::NothingToUndo)));
     keep.engine.rollback(thread, RollbackTo::Version(Position(1))).await.expect("a rollback");
-    undo().await.expect("undo");
-    assert_eq!(keep.shows(thread).await, "a b");
-    undo().await.expect("undo of the undo");
+    undo().await.expect("an undo");
+    keep.engine.append(thread, MessageBody::user("c")).await.expect("an append");
+    assert!(matches!(keep.engine.redo(thread, Redo {}).await, Err(Error::NothingToRedo)));
+    // From now on the undo is a step like any other.
+    for shows in ["a", "a b"] {
+        undo().await.expect("an undo");
+        assert_eq!(keep.shows(thread).await, shows);
+    }
+    assert!(matches!(undo().await, Err(Error::NothingToUndo)));
+    keep.engine.redo(thread, Redo {}).await.expect("a redo");
     assert_eq!(keep.shows(thread).await, "a");
+    keep.engine.redo(thread, Redo {}).await.expect("a redo");
+    assert_eq!(keep.shows(thread).await, "a b c");
+    let value = threadkeep::SetValue::new("k", threadkeep::Json::string("v")).expect("a value");
+    undo().await.expect("an undo");
+    keep.engine.set_value(thread, value).await.expect("a value");
+    assert!(matches!(keep.engine.redo(thread, Redo {}).await, Err(Error::NothingToRedo)), "values count, too");
 }
 
 async fn a_rollback_by_time_and_by_name(keep: Keep) {

@@ -94,7 +94,7 @@ async fn what_waits_who_works_and_who_helps_moves_along(keep: Keep) {
     let child = Subagent { name: "critic".into(), ..Subagent::default() };
     let child = keep.engine.subagent(thread, child).await.expect("a subagent").thread.id;
     keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo");
-    keep.engine.rollback(thread, RollbackTo::Undo).await.expect("an undo of the undo");
+    keep.engine.redo(thread, threadkeep::Redo {}).await.expect("a redo");
     let items = exported(&keep.engine, Selection::All).await;
     for other in [Keep::memory(), Keep::sqlite(), Keep::postgres()] {
         assert_eq!(import(&other.engine, items.clone()).await.expect("an import"), 2);

@@ -25,7 +25,7 @@ async fn say(engine: &Engine, thread: ThreadId, text: &str) -> Result<(), Error>
 }
 
 fn is_held_by<T>(result: Result<T, Error>, holder: &str) -> bool {
-    matches!(result, Err(Error::WriterHeld { by }) if by.holder == holder)
+    matches!(result, Err(Error::WriterHeld { by, .. }) if by.holder == holder)
 }
 
 async fn the_holder_writes_and_others_are_told_who_holds_it(keep: Keep) {

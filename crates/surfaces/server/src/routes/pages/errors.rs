@@ -78,6 +78,7 @@ pages! {
     ExecutionOver "execution_over";
     NothingToCancel "nothing_to_cancel";
     NothingToUndo "nothing_to_undo";
+    NothingToRedo "nothing_to_redo";
     IsADirectory "is_a_directory";
     NotADirectory "not_a_directory";
     DirectoryNotEmpty "directory_not_empty";
