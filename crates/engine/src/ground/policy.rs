@@ -61,7 +61,7 @@ pub fn standing(caller: &Account, owner: &Account, visibility: Visibility, verb:
 /// Takes out of `thread` where it was forked from, unless that thread is among those that the caller may know of.
 pub(crate) fn conceal_origin(thread: &mut Thread, known: &HashMap<ThreadId, Standing>) {
     if thread.record.origin_thread_id.is_some_and(|origin| !known.contains_key(&origin)) {
-        (thread.record.origin_thread_id, thread.record.fork_point_index) = (None, None);
+        thread.record.origin_thread_id = None;
     }
 }
 
