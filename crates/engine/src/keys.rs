@@ -93,7 +93,7 @@ impl Engine {
         let id = format!("{:016x}", chance() as u64);
         let secret = format!("{PREFIX}{id}_{:032x}{:032x}", chance(), chance());
         let NewKey { account, actor, scope, expires } = new;
-        let created = self.shared.world.now();
+        let created = self.shared.now();
         let key = Key { id, account, actor, scope, created, expires, revoked: None };
         self.keep_key(&key, hash(&secret)).await?;
         Ok((key, secret))
@@ -132,7 +132,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn key_holds(&self, id: &str) -> Result<bool> {
-        Ok(self.find_key(id).await?.is_some_and(|(key, _)| key.holds(self.shared.world.now())))
+        Ok(self.find_key(id).await?.is_some_and(|(key, _)| key.holds(self.shared.now())))
     }
 
     /// Up to `limit` keys after this id, in the order of their ids, those that were revoked included.
@@ -154,7 +154,7 @@ impl Engine {
         if key.revoked.is_some() {
             return Ok(false);
         }
-        key.revoked = Some(self.shared.world.now());
+        key.revoked = Some(self.shared.now());
         self.keep_key(&key, hash).await?;
         Ok(true)
     }
@@ -164,7 +164,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn has_keys(&self) -> Result<bool> {
-        let now = self.shared.world.now();
+        let now = self.shared.now();
         let mut after = None;
         loop {
             let some = self.keys(after.take(), 100).await?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_store::Stores;
 
+use crate::feed::SharedFeed;
 use crate::live::{Live, LiveSettings};
 use crate::search::Library;
 use crate::{Engine, Limits, World};
@@ -32,6 +33,11 @@ impl Engine {
     }
 
     fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: LiveSettings) -> Self {
-        Self::with_rooms(stores, world, limits, vec![Box::new(Live::new(live)), Box::new(Library::default())])
+        Self::with_rooms(
+            stores,
+            world,
+            limits,
+            vec![Box::new(Live::new(live)), Box::new(Library::default()), Box::new(SharedFeed::default())],
+        )
     }
 }

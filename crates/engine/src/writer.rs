@@ -69,7 +69,7 @@ impl Engine {
             return Err(Invalid::parameter("holder", rule).into());
         }
         self.head(thread, Verb::Change).await?;
-        let ask = LeaseAsk { holder, ttl_micros, now: self.shared.world.now() };
+        let ask = LeaseAsk { holder, ttl_micros, now: self.shared.now() };
         Ok(self.shared.stores.leases.take(thread, ask).await?)
     }
 
@@ -81,7 +81,7 @@ impl Engine {
     pub async fn renew_writer(&self, thread: ThreadId, token: u64, ttl: Option<Duration>) -> Result<Lease> {
         let ttl_micros = micros(ttl)?;
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.now()).await?)
     }
 
     /// Ends a lease early. Says whether it was still held.
@@ -90,7 +90,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn release_writer(&self, thread: ThreadId, token: u64) -> Result<bool> {
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.release(thread, token, self.shared.now()).await?)
     }
 
     /// The token of the lease that a call is about.
@@ -105,7 +105,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn writer(&self, thread: ThreadId) -> Result<Option<Lease>> {
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.lease(thread, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.lease(thread, self.shared.now()).await?)
     }
 
     /// The same engine, writing to `thread` under the lease with this token. Once the lease has ended, all it writes

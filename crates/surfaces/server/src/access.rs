@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
-use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World};
+use threadkeep::{Caller, Engine, Error, Key, Scope, Standing, Thread, ThreadName, Verb};
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 
 use crate::answer::Refused;
@@ -150,7 +150,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
     };
     // A key that ended is refused; it is no guess, and does not count as one.
     if let Some(key) = found {
-        return if key.holds(SystemWorld.now()) { Ok(Some(key)) } else { Err(unauthorized()) };
+        return if key.holds(app.engine.now()) { Ok(Some(key)) } else { Err(unauthorized()) };
     }
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {
@@ -165,7 +165,7 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Key>, Refused> {
 /// The key of a browser that is signed in.
 async fn in_session(parts: &Parts, app: &App) -> Option<Key> {
     let key = app.sessions.find(sessions::carried(parts)?, Instant::now())?;
-    (key.holds(SystemWorld.now()) && app.keys.still_holds(&key).await).then_some(key)
+    (key.holds(app.engine.now()) && app.keys.still_holds(&key).await).then_some(key)
 }
 
 /// A browser, signed in or not.

@@ -61,7 +61,7 @@ impl Keys {
             return Ok(Some(local_key()));
         }
         if let Some(tokens) = known.tokens.as_ref().filter(|_| Tokens::is_token(secret)) {
-            return Ok(tokens.read(secret, SystemWorld.now()));
+            return Ok(tokens.read(secret, known.engine.now()));
         }
         let lately = self.lately().get(&hash).filter(|(_, at)| at.elapsed() < KNOWN_FOR).map(|(key, _)| key.clone());
         if let Some(key) = lately {
@@ -87,7 +87,7 @@ impl Keys {
             return true;
         }
         if key.id.starts_with(crate::jwt::TOKEN_ID) {
-            return key.holds(SystemWorld.now());
+            return key.holds(self.0.engine.now());
         }
         let looked = self.looked().get(&key.id).copied();
         if let Some((holds, at)) = looked

@@ -7,7 +7,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{SystemWorld, World};
 use threadkeep_calls as api;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
@@ -48,7 +47,7 @@ pub(crate) fn routes() -> Routes {
 
 async fn draw(State(app): State<App>, access: Access, Body(Nothing {}): Body<Nothing>) -> Answer {
     let ttl = i64::try_from(LINK_TTL.as_micros()).unwrap_or(i64::MAX);
-    let expires_at = SystemWorld.now().plus_micros(ttl);
+    let expires_at = app.engine.now().plus_micros(ttl);
     let path = app.sessions.draw_link(access.key, Instant::now());
     let url = format!("{}{path}", app.settings.public_url.as_deref().unwrap_or_default());
     Ok(created(&api::SignIn { url, expires_at }))
@@ -64,7 +63,7 @@ struct With {
 
 async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
     let now = Instant::now();
-    let key = app.sessions.redeem(&with.code, now).filter(|key| key.holds(SystemWorld.now()));
+    let key = app.sessions.redeem(&with.code, now).filter(|key| key.holds(app.engine.now()));
     let key = key.ok_or_else(|| {
         let detail = "this link was used already, is too old, or was drawn before the server started";
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
