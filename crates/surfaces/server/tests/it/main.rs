@@ -14,6 +14,7 @@ mod public;
 mod routes;
 mod search;
 mod shared;
+mod storm;
 mod streams;
 mod support;
 mod terminate;
