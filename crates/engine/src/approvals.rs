@@ -159,7 +159,7 @@ impl Engine {
                     return Ok(page);
                 }
                 after = Some((item.made, item.key.clone()));
-                if item.due.is_some_and(|due| due <= self.shared.world.now()) {
+                if item.due.is_some_and(|due| due <= self.shared.now()) {
                     self.time_out(thread, &item.key).await?;
                 }
                 let head = match heads.get(&thread) {
@@ -207,7 +207,7 @@ impl Engine {
     pub async fn approval(&self, id: Uuid) -> Result<Approval> {
         let missing = || Error::ApprovalNotFound { approval: id };
         let (thread, item) = self.own_item(ItemKind::Approval, id).await?.ok_or_else(missing)?;
-        let item = if item.due.is_some_and(|due| due <= self.shared.world.now()) {
+        let item = if item.due.is_some_and(|due| due <= self.shared.now()) {
             self.time_out(thread.id, &item.key).await?;
             self.approval_item(thread.id, &item.key).await?.ok_or_else(missing)?
         } else {
@@ -257,7 +257,7 @@ impl Engine {
                 if !approval.holds {
                     return Err(Error::ApprovalUndone { approval: id });
                 }
-                let now = system.shared.world.now();
+                let now = system.shared.now();
                 if approval.state != ApprovalState::Pending || item.due.is_none_or(|due| due > now) {
                     return Err(answered_already(&approval));
                 }
@@ -341,7 +341,7 @@ impl Engine {
         let holds = self.is_in_view(head, item.born).await?;
         match self.decode(&item.entry).await? {
             Entry::ApprovalRequested(asked) => {
-                let overdue = asked.timeout_at.is_some_and(|at| at <= self.shared.world.now());
+                let overdue = asked.timeout_at.is_some_and(|at| at <= self.shared.now());
                 Ok(Held { overdue, holds, ..Held::pending(thread, asked) })
             }
             Entry::ApprovalAnswered(answered) => {

@@ -100,7 +100,7 @@ impl Engine {
 
     /// Whether a human lets the caller do this on `thread` without asking.
     pub(crate) async fn is_delegated(&self, thread: &Thread, capability: &Capability) -> Result<bool> {
-        let (agent, now) = (&self.caller.actor.name, self.shared.world.now());
+        let (agent, now) = (&self.caller.actor.name, self.shared.now());
         let given = self.holding_delegations(thread).await?;
         Ok(given.iter().any(|given| given.delegation.covers(agent, capability, now)))
     }
@@ -108,7 +108,7 @@ impl Engine {
     async fn read_delegation(&self, thread: &Thread, item: &Item) -> Result<Given> {
         match self.decode(&item.entry).await? {
             Entry::Delegated(delegation) => {
-                let lasts = delegation.until.is_none_or(|until| self.shared.world.now() < until);
+                let lasts = delegation.until.is_none_or(|until| self.shared.now() < until);
                 // The present owner did not allow the delegations of a former owner.
                 let given_here = *item.entry.account == thread.account;
                 let holds = lasts && given_here && self.is_in_view(&thread.head, item.born).await?;

@@ -68,7 +68,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
-        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.world.now() };
+        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
         let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
         self.sweep_index(&progress).await?;
         Ok(report)

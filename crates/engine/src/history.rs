@@ -11,10 +11,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_calls::ThreadEvent;
 use threadkeep_model::{
-    Account, Actor, Bounds, Class, Code, Derived, Entry, Head, Invalid, Kind, MessageId, Position, SegmentId, ThreadId,
-    Timestamp, Version,
+    Account, Actor, Bounds, Class, Derived, Entry, Head, Kind, MessageId, Position, SegmentId, ThreadId, Timestamp,
+    Version,
 };
-use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, Order, Signal, StoreError, StoredEntry};
+use threadkeep_store::{EntryQuery, Order, Signal, StoreError, StoredEntry};
 
 use crate::ground::policy::{Standing, Verb};
 use crate::{Engine, Error, Result};
@@ -157,61 +157,6 @@ impl Subscription {
 
     /// The version of the last entry it gave: where to resume.
     pub fn version(&self) -> Version {
-        self.after
-    }
-}
-
-/// Follows everything that happens in the store, in the order of commits.
-pub struct FeedReader {
-    engine: Engine,
-    after: FeedCursor,
-    signal: Signal,
-    ready: VecDeque<FeedItem>,
-    reads: u64,
-}
-
-impl FeedReader {
-    /// Waits for the next entry: each comes once, in order. Cancelling it loses nothing.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn next(&mut self) -> Result<FeedItem> {
-        loop {
-            match self.next_so_far().await? {
-                Some(item) => return Ok(item),
-                None => self.news().await,
-            }
-        }
-    }
-
-    /// The next entry if it is already committed; none at the end of the log.
-    ///
-    /// # Errors
-    /// If the store cannot be read now; nothing is lost by asking again.
-    pub async fn next_so_far(&mut self) -> Result<Option<FeedItem>> {
-        if self.ready.is_empty() {
-            self.ready = self.engine.shared.stores.feed.feed(self.after, CATCH_UP_AT_ONCE).await?.into();
-            self.reads += 1;
-        }
-        let next = self.ready.pop_front();
-        if let Some(item) = &next {
-            self.after = item.cursor;
-        }
-        Ok(next)
-    }
-
-    /// How often it read from the store: what it gives was read by then.
-    pub fn reads(&self) -> u64 {
-        self.reads
-    }
-
-    /// Resolves when there may be more. It is a hint: call [`FeedReader::next_so_far`] to read the entries.
-    pub async fn news(&mut self) {
-        self.signal.wait().await;
-    }
-
-    /// The place of the last item it gave: where to resume.
-    pub fn cursor(&self) -> FeedCursor {
         self.after
     }
 }
@@ -393,7 +338,7 @@ impl Engine {
         })
     }
 
-    async fn historic(&self, thread: ThreadId, entry: StoredEntry) -> Result<HistoryEntry> {
+    pub(crate) async fn historic(&self, thread: ThreadId, entry: StoredEntry) -> Result<HistoryEntry> {
         let json = self.body(&entry).await?;
         Ok(HistoryEntry {
             thread,
@@ -422,26 +367,5 @@ impl Engine {
         }
         let (engine, ready) = (self.clone(), VecDeque::new());
         Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false, standing, reads: 0 })
-    }
-
-    /// Follows every entry of every account in the store after `after`: catches up, then live.
-    ///
-    /// # Errors
-    /// A cursor in the future.
-    pub async fn feed(&self, after: FeedCursor) -> Result<FeedReader> {
-        let signal = self.shared.stores.feed.signals().any();
-        if after > self.feed_latest().await? {
-            let rule = "lies in the future of this store; begin without one";
-            return Err(Invalid::new(Code::InvalidCursor, "cursor", rule).into());
-        }
-        Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new(), reads: 0 })
-    }
-
-    /// The place of the last entry in the store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn feed_latest(&self) -> Result<FeedCursor> {
-        Ok(self.shared.stores.feed.latest().await?)
     }
 }

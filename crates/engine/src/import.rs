@@ -144,7 +144,7 @@ impl Importer {
 
     /// Sees to it that the store frees nothing, however long nothing is written.
     pub(crate) async fn hold(&mut self) -> Result<()> {
-        let soon = self.engine.shared.world.now().plus_micros(ImportBatch::KEPT_MICROS / 2);
+        let soon = self.engine.shared.now().plus_micros(ImportBatch::KEPT_MICROS / 2);
         if self.held_until.is_none_or(|until| until < soon) { self.flush(false).await } else { Ok(()) }
     }
 
@@ -210,7 +210,7 @@ impl Importer {
     async fn flush(&mut self, finished: bool) -> Result<()> {
         let mut batch = std::mem::take(&mut self.batch);
         batch.finished = finished;
-        batch.now = self.engine.shared.world.now();
+        batch.now = self.engine.shared.now();
         self.held_until = Some(batch.kept_until());
         self.bodies.clear();
         self.blob_bytes = 0;

@@ -106,7 +106,7 @@ impl Engine {
         let id = format!("{:016x}", chance() as u64);
         let secret = format!("{PREFIX}{id}_{:032x}{:032x}", chance(), chance());
         let NewKey { account, actor, scope, expires } = new;
-        let created = self.shared.world.now();
+        let created = self.shared.now();
         let key = Key { id, account, actor, scope, created, expires, revoked: None };
         self.keep_key(&key, hash(&secret)).await?;
         Ok((key, secret))
@@ -150,7 +150,7 @@ impl Engine {
         let Some((mut key, hash)) = self.look_up(id).await? else { return Ok(false) };
         let holds = key.revoked.is_none();
         if holds {
-            key.revoked = Some(self.shared.world.now());
+            key.revoked = Some(self.shared.now());
             self.keep_key(&key, hash).await?;
         }
         // Invariant: what a key opened ends before its revocation is answered.
@@ -163,7 +163,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn has_keys(&self) -> Result<bool> {
-        let now = self.shared.world.now();
+        let now = self.shared.now();
         let mut after = None;
         loop {
             let some = self.keys(after.take(), 100).await?;

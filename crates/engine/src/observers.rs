@@ -21,6 +21,7 @@ use threadkeep_store::{
 use tokio::sync::Notify;
 
 use crate::ground::engine::Shared;
+use crate::search::BEHIND_COUNTED_MAX;
 use crate::{Engine, Error, Result};
 
 /// Entries read at once.
@@ -173,6 +174,20 @@ impl Engine {
         }
     }
 
+    /// How far the delivery to observers is behind the log: entries counted up to 1,000, and the seconds since the oldest of
+    /// them; none behind if there is no observer. A server notes every few seconds how far it is.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn observers_behind(&self) -> Result<(u64, u64)> {
+        if !any_observer(self).await? {
+            return Ok((0, 0));
+        }
+        let Some(place) = place(self).await? else { return Ok((0, 0)) };
+        let behind = self.shared.stores.feed.behind(FeedCursor(place.cursor), BEHIND_COUNTED_MAX).await?;
+        Ok((behind.items, behind.seconds(self.now())))
+    }
+
     /// Where an event is injected into the thread that observes: once, however often it is tried.
     async fn deliver_to_thread(&self, delivery: &Delivery) -> Result<()> {
         let actor = Actor { kind: ActorKind::System, name: "observe".to_owned() };
@@ -252,7 +267,7 @@ impl Follower {
             return Ok(Some(read));
         }
         let place = place(engine).await?;
-        let now = engine.shared.world.now();
+        let now = engine.shared.now();
         if place.as_ref().is_some_and(|place| place.holder != self.holder && place.until > now) {
             (self.read, self.kept, self.idle) = (None, None, None);
             return Ok(None);
@@ -272,7 +287,7 @@ impl Follower {
 
     /// Says in the store how far everything was delivered, and that this process goes on.
     async fn keep(&mut self, engine: &Engine, read: FeedCursor) -> Result<()> {
-        let now = engine.shared.world.now();
+        let now = engine.shared.now();
         let until = now.plus_micros(CLAIM.as_micros() as i64);
         let place = Place { cursor: self.under_way.delivered(read).0, holder: self.holder, until };
         let json = serde_json::to_string(&place).map_err(|error| StoreError::corrupt(error.to_string()))?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_store::Stores;
 
+use crate::feed::SharedFeed;
 use crate::live::{Live, LiveSettings};
 use crate::opened::InUse;
 use crate::search::Library;
@@ -37,7 +38,12 @@ impl Engine {
             stores,
             world,
             limits,
-            vec![Box::new(Live::new(live)), Box::new(Library::default()), Box::new(InUse::default())],
+            vec![
+                Box::new(Live::new(live)),
+                Box::new(Library::default()),
+                Box::new(InUse::default()),
+                Box::new(SharedFeed::default()),
+            ],
         )
     }
 }

@@ -92,7 +92,7 @@ impl Engine {
         let account = self.caller.account.clone();
         let json = serde_json::to_string(&details).map_err(|error| StoreError::corrupt(error.to_string()))?;
         let kind = RegistryKind::Project;
-        let document = Registered { kind, id: place(&account, &id), account, json, created: self.shared.world.now() };
+        let document = Registered { kind, id: place(&account, &id), account, json, created: self.shared.now() };
         let created = document.created;
         self.shared.stores.registry.register(document).await?;
         Ok(self.project(&id).await?.unwrap_or_else(|| details.of(id, created)))

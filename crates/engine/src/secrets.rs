@@ -20,7 +20,7 @@ impl Engine {
         let chance = || self.shared.world.chance();
         let secret = format!("{:032x}{:032x}", chance(), chance());
         let (id, account) = (name.to_owned(), Account::local());
-        let created = self.shared.world.now();
+        let created = self.shared.now();
         let document = Registered { kind: RegistryKind::Secret, id, account, json: secret.clone(), created };
         registry.register(document).await?;
         // If another process made one at the same moment, the one that the store kept counts.

@@ -246,10 +246,12 @@ impl From<&HitMessage> for calls::SearchMessage {
 impl IndexStatus {
     /// The state of the index as the wire shows it, and whether it follows the log by itself.
     pub fn shown(self, following: bool) -> calls::SearchStatus {
-        let Self { caught_up, behind, messages, embedded, bytes, text_bytes, volumes, model, dimensions } = self;
+        let Self { caught_up, behind, lag_seconds, messages, embedded, bytes, text_bytes, volumes, model, dimensions } =
+            self;
         calls::SearchStatus {
             caught_up,
             behind,
+            lag_seconds,
             following,
             messages,
             embedded,

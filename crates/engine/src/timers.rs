@@ -54,7 +54,7 @@ impl Engine {
                 again = Instant::now() + LOOK_AGAIN;
             }
             let next = match engine.fire_due(&mut passed).await {
-                Ok(Some(next)) => time_until(engine.shared.world.now(), next).min(LOOK_AGAIN),
+                Ok(Some(next)) => time_until(engine.shared.now(), next).min(LOOK_AGAIN),
                 Ok(None) => LOOK_AGAIN,
                 Err(_) => AFTER_FAILURE,
             };
@@ -71,7 +71,7 @@ impl Engine {
 
     /// Fires due timers that were not skipped before. Returns when the next one is due.
     async fn fire_due(&self, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
-        let now = self.shared.world.now();
+        let now = self.shared.now();
         let timers = &self.shared.stores.timers;
         let mut after = None;
         loop {

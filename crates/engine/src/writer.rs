@@ -67,7 +67,7 @@ impl Engine {
         let holder = identity("holder", holder, Lease::HOLDER_BYTES_MAX)?;
         self.head(thread, Verb::Change).await?;
         let token = LeaseToken::from_chance(self.shared.world.chance() as u64);
-        let ask = LeaseAsk { token, holder, ttl_micros, now: self.shared.world.now() };
+        let ask = LeaseAsk { token, holder, ttl_micros, now: self.shared.now() };
         Ok(self.shared.stores.leases.take(thread, ask).await?)
     }
 
@@ -79,7 +79,7 @@ impl Engine {
     pub async fn renew_writer(&self, thread: ThreadId, token: LeaseToken, ttl: Option<Duration>) -> Result<Lease> {
         let ttl_micros = micros(ttl)?;
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.now()).await?)
     }
 
     /// Ends a lease early. Says whether it was still held.
@@ -88,7 +88,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn release_writer(&self, thread: ThreadId, token: LeaseToken) -> Result<bool> {
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.release(thread, token, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.release(thread, token, self.shared.now()).await?)
     }
 
     /// The token of the lease that a call is about.
@@ -103,7 +103,7 @@ impl Engine {
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
     pub async fn writer(&self, thread: ThreadId) -> Result<Option<Lease>> {
         self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.lease(thread, self.shared.world.now()).await?)
+        Ok(self.shared.stores.leases.lease(thread, self.shared.now()).await?)
     }
 
     /// The same engine, writing to `thread` under the lease with this token. Once the lease has ended, all it writes

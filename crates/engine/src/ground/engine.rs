@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_model::{
     BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit,
-    ThreadId, ThreadName,
+    ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
@@ -61,6 +61,12 @@ pub(crate) struct Shared {
 pub(crate) type Rooms = Vec<Box<dyn Any + Send + Sync>>;
 
 impl Shared {
+    /// The time by which everything is judged that is due or expires, and which entries carry: that of the store, where it
+    /// has a clock of its own.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.stores.timers.now(self.world.now())
+    }
+
     /// The state of the room of this type.
     pub(crate) fn room<T: Any>(&self) -> &T {
         let room = self.rooms.iter().find_map(|room| room.downcast_ref());
@@ -155,6 +161,12 @@ impl Engine {
         &self.caller
     }
 
+    /// The time by which everything is judged that is due or expires. On a store that several machines share it is the
+    /// store's, whatever the clock of this machine says.
+    pub fn now(&self) -> Timestamp {
+        self.shared.now()
+    }
+
     /// The sizes it accepts.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
@@ -239,7 +251,7 @@ impl Engine {
     pub(crate) fn commit(&self, threads: Vec<ThreadCommit>) -> Commit {
         let mut commit = Commit {
             caller: (*self.caller).clone(),
-            time: self.shared.world.now(),
+            time: self.shared.now(),
             threads,
             blobs: Vec::new(),
             idempotency: self.idempotency().cloned(),

@@ -191,7 +191,7 @@ impl Engine {
         threads.extend(plan.others.iter().cloned());
         let births = plan.others.iter().filter_map(|other| match other {
             ThreadCommit::Create(birth) => {
-                let head = threadkeep_model::born(birth, self.shared.world.now()).head;
+                let head = threadkeep_model::born(birth, self.shared.now()).head;
                 let (id, account, record) = (birth.thread, birth.account.clone(), birth.record.clone());
                 Some(Thread { id, account, created: head.updated, head, record })
             }
@@ -282,7 +282,7 @@ impl Engine {
     pub(crate) async fn repeated(&self, thread: ThreadId) -> Result<Option<Committed>> {
         let Some(idempotency) = self.idempotency() else { return Ok(None) };
         let (account, key) = (self.caller.account.clone(), idempotency.key.clone());
-        let query = KeyQuery { account, thread, key, now: self.shared.world.now() };
+        let query = KeyQuery { account, thread, key, now: self.shared.now() };
         match self.shared.stores.store.remembered(query).await {
             Ok(Some(remembered)) => Ok(Some(remembered.answer(&idempotency.hash)?)),
             Ok(None) | Err(StoreError::ThreadNotFound { .. }) => Ok(None),

@@ -4,7 +4,7 @@ use threadkeep_model::Timestamp;
 
 /// Where time and chance come from.
 pub trait World: Send + Sync {
-    /// The time now.
+    /// The time of this machine. What is due or expires goes by [`Engine::now`](crate::Engine::now).
     fn now(&self) -> Timestamp;
 
     /// 128 random bits.

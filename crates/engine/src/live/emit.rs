@@ -135,7 +135,7 @@ impl Engine {
     }
 
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
-        let (actor, time) = (self.caller.actor.clone(), self.shared.world.now());
+        let (actor, time) = (self.caller.actor.clone(), self.shared.now());
         let mut listeners = self.shared.live().emitter.lock();
         let Some(sender) = listeners.get(&thread) else { return 0 };
         sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })).unwrap_or_else(|_| {

@@ -76,7 +76,7 @@ impl Carry for Step {
                 let thread = engine.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
                 let id = running(&thread, self.execution)?;
-                let until = engine.shared.world.now().plus_micros(ttl);
+                let until = engine.shared.now().plus_micros(ttl);
                 let mut entries = vec![Entry::ExecutionStepped(ExecutionStepped { id, until })];
                 entries.extend(said.bodies.iter().cloned().map(Entry::MessageAppended));
                 entries.extend(Engine::deliver(&engine.waiting(&thread).await?));
@@ -106,7 +106,7 @@ impl Carry for Cancel {
 
 impl Engine {
     fn new_execution(&self, thread: &Thread, ttl: i64) -> Execution {
-        let now = self.shared.world.now();
+        let now = self.shared.now();
         Execution {
             id: Uuid::from_chance(self.shared.world.chance()),
             by: self.caller.actor.name.clone(),

@@ -50,7 +50,7 @@ impl Carry for Subagent {
                 let id = ThreadId::from_chance(engine.shared.world.chance());
                 let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
                 let account = engine.caller.account.clone();
-                let child = registered(&self, id, engine.shared.world.now()).checked()?;
+                let child = registered(&self, id, engine.shared.now()).checked()?;
                 let record = begin_with(&parent, &child, self.agent_id.clone()).checked()?;
                 let entries = first.clone();
                 let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };

@@ -31,7 +31,7 @@ impl Engine {
                 let own = self.thread(thread).await?;
                 let works = own.record.execution.is_some() && closes_calls;
                 let closed = if works { self.closed_calls(&own, &[], Interrupted::Cancel).await? } else { None };
-                let (waiting, now) = (self.waiting(&own).await?, self.shared.world.now());
+                let (waiting, now) = (self.waiting(&own).await?, self.shared.now());
                 let is_new = own.record.terminated.is_none();
                 let plan = decide(own, &waiting, closed, now)?;
                 match self.registered_child(thread).await?.filter(|_| is_new) {

@@ -23,7 +23,7 @@ impl Carry for Transfer {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Transferred> {
         let transfer = checked(self)?;
-        let (id, now) = (Uuid::from_chance(engine.shared.world.chance()), engine.shared.world.now());
+        let (id, now) = (Uuid::from_chance(engine.shared.world.chance()), engine.shared.now());
         let told = engine
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
@@ -76,9 +76,8 @@ fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalA
 impl Engine {
     /// The request made when the caller needs `scope` and has no authority for it.
     pub(crate) fn asked_for(&self, scope: Vec<Capability>) -> ApprovalAsked {
-        let world = &self.shared.world;
-        let id = Uuid::from_chance(world.chance());
-        asked(&Transfer::request_approval(scope), id, &self.caller.actor, world.now())
+        let id = Uuid::from_chance(self.shared.world.chance());
+        asked(&Transfer::request_approval(scope), id, &self.caller.actor, self.shared.now())
     }
 }
 

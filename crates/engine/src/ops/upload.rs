@@ -206,7 +206,7 @@ impl Upload {
             Some(held) => Arc::clone(held),
             None => {
                 let blobs = Arc::clone(&self.engine.shared.stores.blobs);
-                let upload = blobs.begin_upload(self.engine.shared.world.now()).await?;
+                let upload = blobs.begin_upload(self.engine.shared.now()).await?;
                 Arc::clone(self.held.insert(Arc::new(Held { blobs, upload, ended: AtomicBool::new(false) })))
             }
         };

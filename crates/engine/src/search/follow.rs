@@ -30,7 +30,7 @@ const TIDY_SHARE: u32 = 20;
 /// How often the feed is read again for entries it does not show yet. It waits a while each time.
 const HELD_UP_MAX: usize = 10;
 /// How far behind is counted exactly.
-const BEHIND_COUNTED_MAX: usize = 1_000;
+pub(crate) const BEHIND_COUNTED_MAX: usize = 1_000;
 
 /// The state of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct IndexStatus {
     pub caught_up: bool,
     /// How many entries of the log were not read yet; 1,000 means that many or more.
     pub behind: u64,
+    /// How many seconds ago the oldest of them happened; 0 if there is none.
+    pub lag_seconds: u64,
     /// Messages of this account in the index.
     pub messages: u64,
     /// Messages among them that have vectors of the present embedder.
@@ -211,13 +213,14 @@ impl Engine {
         let (_, note) = self.edition().await?;
         // An index beside another store, such as one that was restored, is begun anew.
         let cursor = if self.is_ours(&note).await? { note.cursor } else { 0 };
-        let behind = self.shared.stores.feed.feed(FeedCursor(cursor), BEHIND_COUNTED_MAX).await?.len() as u64;
+        let behind = self.shared.stores.feed.behind(FeedCursor(cursor), BEHIND_COUNTED_MAX).await?;
         let rows = self.shared.stores.shelves.volumes(account).await?;
         let embedder = self.embedder();
         let model = embedder.model();
         Ok(IndexStatus {
-            caught_up: behind == 0,
-            behind,
+            caught_up: behind.items == 0,
+            behind: behind.items,
+            lag_seconds: behind.seconds(self.now()),
             messages: rows.iter().map(|row| row.documents).sum(),
             embedded: rows.iter().filter(|row| row.model == model.id).map(|row| row.documents).sum(),
             bytes: rows.iter().map(|row| row.bytes).sum(),

@@ -29,6 +29,7 @@ use threadkeep_model::Invalid;
 use tokio::runtime::Handle;
 
 pub use ask::{Hit, HitMessage, Search};
+pub(crate) use follow::BEHIND_COUNTED_MAX;
 pub use follow::IndexStatus;
 pub(crate) use library::Library;
 

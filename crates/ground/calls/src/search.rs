@@ -216,6 +216,8 @@ pub struct SearchStatus {
     pub caught_up: bool,
     /// How many entries of the log were not looked at yet; 1,000 stands for that many or more.
     pub behind: u64,
+    /// How many seconds ago the oldest of them happened; 0 if there is none.
+    pub lag_seconds: u64,
     /// Whether it follows the log by itself; if not, it is brought up to date by a backfill.
     pub following: bool,
     /// Messages of this account in the index.

@@ -135,10 +135,11 @@ impl Snapshot {
     }
 }
 
-pub(crate) async fn latest(client: &Object) -> Result<FeedCursor> {
-    let found = rows(client, &format!("SELECT {LATEST}"), &[]).await?;
-    let row = found.first().ok_or_else(|| StoreError::corrupt("the feed has no base"))?;
-    Ok(FeedCursor(get::<i64>(row, 0)? as u64))
+/// The last place that the feed shows. What happened above it may still get something in front.
+pub(crate) async fn latest(client: &Object, shared: &Shared) -> Result<FeedCursor> {
+    let asking = Asking::of_pool(client).await.map_err(from_postgres)?;
+    let reach = asking.reach(client, shared.upkeep_lock).await?;
+    Ok(FeedCursor(reach.latest.min(reach.horizon - 1).max(0) as u64))
 }
 
 pub(crate) async fn feed(client: &Object, shared: &Shared, after: FeedCursor, most: usize) -> Result<Vec<FeedItem>> {

@@ -324,7 +324,7 @@ impl Feed for PostgresStore {
     }
 
     fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
-        reading!(self, |client, shared| feed::latest(&client))
+        reading!(self, |client, shared| feed::latest(&client, &shared))
     }
 
     fn behind(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Behind>> {

@@ -188,7 +188,7 @@ pub trait Feed: Send + Sync {
     /// ordered yet, because other commits are under way, come with a later read, and [`Signals::any`] is told then.
     fn feed(&self, after: FeedCursor, limit: usize) -> BoxFuture<'_, Result<Vec<FeedItem>>>;
 
-    /// The cursor of what happened last.
+    /// The cursor of what happened last: everything that happens from now on comes after it.
     fn latest(&self) -> BoxFuture<'_, Result<FeedCursor>>;
 
     /// How much happened after `after`, counted up to `limit`: what [`Feed::feed`] does not show yet included.

@@ -87,6 +87,14 @@ pub struct Behind {
     pub since: Option<Timestamp>,
 }
 
+impl Behind {
+    /// How many seconds ago the oldest item happened, where it is `now`; 0 if there is none.
+    pub fn seconds(&self, now: Timestamp) -> u64 {
+        let micros = self.since.map_or(0, |since| now.as_micros().saturating_sub(since.as_micros()));
+        u64::try_from(micros / 1_000_000).unwrap_or(0)
+    }
+}
+
 /// Something that happened in the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedItem {

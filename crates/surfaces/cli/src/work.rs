@@ -182,7 +182,14 @@ impl EditQueued {
 
 plain! {
     /// List the queued messages, in the order of their delivery
-    ListQueued: ListQueue under Read {} => (context, _, _, waiting) {
+    ListQueued: ListQueue under Read {
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    } => (context, _, _, waiting) {
         list(context, &waiting.items)
     }
 

@@ -8,9 +8,7 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header;
 use axum::http::request::Parts;
-use threadkeep::{
-    ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World,
-};
+use threadkeep::{ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, Thread, ThreadName, Verb};
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 use tokio::sync::SetOnce;
 
@@ -187,7 +185,7 @@ async fn key_of(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
     };
     // A key that ended is refused; it is no guess, and does not count as one.
     if let Some(opened) = found {
-        return if opened.key.holds(SystemWorld.now()) { Ok(Some(opened)) } else { Err(unauthorized()) };
+        return if opened.key.holds(app.engine.now()) { Ok(Some(opened)) } else { Err(unauthorized()) };
     }
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     match app.guard.wrong(peer, Instant::now()) {

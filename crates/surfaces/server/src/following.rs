@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use threadkeep::model::BlobId;
 use threadkeep::{
-    Actor, Emitted, EmittedEvent, Engine, Error, Events, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
-    Json, MessageId, Standing, StoreError, Subscription, ThreadEvent, ThreadId, Timestamp, Verb, Version,
+    Actor, Emitted, EmittedEvent, Engine, Error, Events, Fed, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
+    Json, MessageId, Standing, StoreError, Subscription, ThreadEvent, ThreadId, Timestamp, Verb, Version, standing,
 };
 use threadkeep_calls as api;
 
-use crate::told::{Seen, Shared, Told};
+use crate::told::{Seen, Shared, Stream, Told};
 
 /// Threads of a project that a stream remembers, so that it can tell when one is deleted.
 const MEMBERS_MAX: usize = 100_000;
@@ -129,7 +129,8 @@ impl Thread {
             };
             if let Some(shown) = shown(&entry, self.standing, &self.engine)? {
                 let account = self.engine.caller().account.clone();
-                let seen = Seen { place: entry.place, thread: self.id, standing: self.standing, account };
+                let (thread, standing, of) = (self.id, self.standing, Stream::One);
+                let seen = Seen { place: entry.place, thread, standing, account, of };
                 self.ready = happened(&entry, &shown)?;
                 let make = || Ok(Told::new(Some(&entry.version.to_string()), entry.kind.as_str(), &one_line(&shown)?));
                 return self.shared.event(seen, make).map(Some);
@@ -203,15 +204,21 @@ pub(crate) struct Threads {
     which: Which,
     feed: FeedReader,
     /// The item that was taken from the feed and is not sent yet.
-    pending: Option<FeedItem>,
+    pending: Option<Arc<Fed>>,
+    shared: Arc<Shared>,
     /// The events of the last entry.
     ready: VecDeque<Told>,
 }
 
 impl Threads {
-    pub(crate) async fn follow(engine: &Engine, which: Which, after: FeedCursor) -> Result<Self, Error> {
+    pub(crate) async fn follow(
+        engine: &Engine,
+        which: Which,
+        after: FeedCursor,
+        shared: Arc<Shared>,
+    ) -> Result<Self, Error> {
         let feed = engine.feed(after).await?;
-        Ok(Self { engine: engine.clone(), which, feed, pending: None, ready: VecDeque::new() })
+        Ok(Self { engine: engine.clone(), which, feed, pending: None, shared, ready: VecDeque::new() })
     }
 
     /// The next event; none once no thread is left that the reader may follow.
@@ -220,13 +227,13 @@ impl Threads {
             if matches!(&self.which, Which::These(threads) if threads.is_empty()) {
                 return Ok(None);
             }
-            let item = match self.pending.take() {
-                Some(item) => item,
-                None => self.feed.next().await?,
+            let fed = match self.pending.take() {
+                Some(fed) => fed,
+                None => self.feed.next_fed().await?,
             };
             // The future may be dropped at the next await.
-            self.pending = Some(item.clone());
-            let told = self.tell(&item).await?;
+            self.pending = Some(Arc::clone(&fed));
+            let told = self.tell(&fed).await?;
             self.pending = None;
             if told.is_some() {
                 return Ok(told);
@@ -234,46 +241,49 @@ impl Threads {
         }
     }
 
-    async fn tell(&mut self, item: &FeedItem) -> Result<Option<Told>, Error> {
-        if !self.is_wanted(item).await? {
+    async fn tell(&mut self, fed: &Fed) -> Result<Option<Told>, Error> {
+        let Fed { item, thread } = fed;
+        let account = &self.engine.caller().account;
+        let thread = thread.as_deref().and_then(|thread| {
+            let standing = standing(account, &thread.account, thread.record.visibility, Verb::Stream)?;
+            Some((thread, standing))
+        });
+        if !self.which.wants(item, thread) {
             return Ok(None);
         }
         let id = cursor(item.cursor);
-        let (kind, data) = match &item.news {
-            FeedNews::Entry(entry) => {
-                let place = MessageId { segment: entry.segment, position: entry.position };
-                let standing = match self.engine.standing(item.thread, Verb::Stream).await {
-                    Ok(standing) => standing,
-                    Err(Error::ThreadNotFound { .. }) => return self.lost(item).await,
-                    Err(error) => return Err(error),
-                };
-                // The feed may name a large body by its hash; the history has it whole.
-                let found = match self.engine.history(item.thread, place.position.previous(), 1).await {
-                    Ok(found) => found.into_iter().find(|entry| entry.place == place),
-                    Err(Error::ThreadNotFound { .. }) => None,
-                    Err(error) => return Err(error),
-                };
-                let Some(entry) = found else { return Ok(None) };
+        let (kind, data) = match (&item.news, thread) {
+            (FeedNews::Entry(stored), Some((_, standing))) => {
+                // The thread is as it was when the entry was read. It may have been unpublished since.
+                if standing == Standing::Visitor && self.engine.standing(item.thread, Verb::Stream).await.is_err() {
+                    return self.lost(item).await;
+                }
+                let place = MessageId { segment: stored.segment, position: stored.position };
+                let seen = Seen { place, thread: item.thread, standing, account: account.clone(), of: Stream::Many };
+                if !ThreadEvent::may_follow(stored.kind)
+                    && let Some(told) = self.shared.known(&seen)
+                {
+                    return Ok(Some(told));
+                }
+                let entry = self.engine.fed_entry(item.thread, stored).await?;
                 let Some(shown) = shown(&entry, standing, &self.engine)? else { return Ok(None) };
                 self.ready = happened(&entry, &shown)?;
-                (entry.kind.as_str().to_owned(), one_line(&shown)?)
+                let make = || Ok(Told::new(Some(&id), entry.kind.as_str(), &one_line(&shown)?));
+                return self.shared.event(seen, make).map(Some);
             }
-            FeedNews::Began(segment) => match self.engine.seen(item.thread, Verb::Stream).await {
-                // Other branches begin with an entry that says so.
-                Ok((thread, _)) if thread.created < segment.created => return Ok(None),
-                Ok((thread, _)) => {
-                    ("thread_created".to_owned(), one_line(&crate::stream::created(thread.id, thread.created))?)
-                }
-                Err(Error::ThreadNotFound { .. }) => return Ok(None),
-                Err(error) => return Err(error),
-            },
-            FeedNews::Deleted => {
+            (FeedNews::Began(segment), Some((thread, _))) if thread.created >= segment.created => {
+                ("thread_created", one_line(&crate::stream::created(thread.id, thread.created))?)
+            }
+            (FeedNews::Entry(_), None) => return self.lost(item).await,
+            // Other branches begin with an entry that says so.
+            (FeedNews::Began(_), _) => return Ok(None),
+            (FeedNews::Deleted, _) => {
                 let told = serde_json::json!({ "threadId": item.thread, "kind": "thread_deleted" });
                 self.leave(item.thread);
-                ("thread_deleted".to_owned(), one_line(&told)?)
+                ("thread_deleted", one_line(&told)?)
             }
         };
-        Ok(Some(Told::new(Some(&id), &kind, &data)))
+        Ok(Some(Told::new(Some(&id), kind, &data)))
     }
 
     /// A thread that was named, and that the reader may no longer follow: it is told once.
@@ -292,22 +302,24 @@ impl Threads {
             threads.remove(&thread);
         }
     }
+}
 
-    async fn is_wanted(&mut self, item: &FeedItem) -> Result<bool, Error> {
-        match &mut self.which {
-            Which::These(threads) => Ok(threads.contains(&item.thread)),
-            Which::Project(project, members) => match self.engine.thread(item.thread).await {
-                Ok(thread) => {
+impl Which {
+    /// Whether an item is of these threads, where `thread` is its thread if the reader sees it.
+    fn wants(&mut self, item: &FeedItem, thread: Option<(&threadkeep::Thread, Standing)>) -> bool {
+        match self {
+            Self::These(threads) => threads.contains(&item.thread),
+            Self::Project(project, members) => match thread {
+                Some((thread, Standing::Owner)) => {
                     let is_member = thread.record.project_id.as_ref() == Some(project);
                     if is_member && members.len() < MEMBERS_MAX {
                         members.insert(thread.id);
                     }
-                    Ok(is_member)
+                    is_member
                 }
-                Err(Error::ThreadNotFound { .. }) => {
-                    Ok(matches!(item.news, FeedNews::Deleted) && members.remove(&item.thread))
+                Some((_, Standing::Visitor)) | None => {
+                    matches!(item.news, FeedNews::Deleted) && members.remove(&item.thread)
                 }
-                Err(error) => Err(error),
             },
         }
     }

@@ -48,7 +48,7 @@ impl Keys {
             return Ok(Some(Opened::by(local_key())));
         }
         if let Some(tokens) = known.tokens.as_ref().filter(|_| Tokens::is_token(secret)) {
-            return Ok(tokens.read(secret, SystemWorld.now()).map(Opened::by));
+            return Ok(tokens.read(secret, known.engine.now()).map(Opened::by));
         }
         known.engine.open_with(secret).await
     }
@@ -60,7 +60,7 @@ impl Keys {
             true => self.0.engine.open_again(&key.id).await?,
             false => Some(Opened::by(key.clone())),
         };
-        Ok(opened.filter(|opened| opened.key.holds(SystemWorld.now())))
+        Ok(opened.filter(|opened| opened.key.holds(self.0.engine.now())))
     }
 }
 

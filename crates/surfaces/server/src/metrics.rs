@@ -115,17 +115,25 @@ impl Metrics {
 pub(crate) fn index(index: &IndexStatus) -> String {
     let gauges = [
         ("behind_entries", "Entries of the log that the index did not look at yet, counted up to 1,000.", index.behind),
+        ("lag_seconds", "Age of the oldest entry that the index did not look at yet.", index.lag_seconds),
         ("messages", "Messages in the index.", index.messages),
         ("embedded_messages", "Messages in the index with vectors of the present embedder.", index.embedded),
         ("bytes", "Bytes of the index.", index.bytes),
         ("volumes", "Volumes in which the index lies.", index.volumes),
     ];
-    let mut text = String::new();
-    for (name, help, value) in gauges {
-        let name = format!("threadkeep_search_index_{name}");
-        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"));
-    }
-    text
+    gauges.map(|(name, help, value)| gauge(&format!("search_index_{name}"), help, value)).concat()
+}
+
+/// How far the delivery to observers is behind the log.
+pub(crate) fn observers((entries, seconds): (u64, u64)) -> String {
+    let behind = "Entries of the log that were not delivered to observers yet, counted up to 1,000.";
+    let lag = "Age of the oldest entry that was not delivered to observers yet.";
+    [gauge("observers_behind_entries", behind, entries), gauge("observers_lag_seconds", lag, seconds)].concat()
+}
+
+fn gauge(name: &str, help: &str, value: u64) -> String {
+    let name = format!("threadkeep_{name}");
+    format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
 }
 
 /// Memory that the process holds, where the system says so.

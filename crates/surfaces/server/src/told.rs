@@ -41,6 +41,16 @@ pub(crate) struct Seen {
     pub(crate) thread: ThreadId,
     pub(crate) standing: Standing,
     pub(crate) account: Account,
+    pub(crate) of: Stream,
+}
+
+/// The kind of stream, which decides what the id of an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Of one thread: a version.
+    One,
+    /// Of many threads: a place in the feed.
+    Many,
 }
 
 /// The newest events, so that an entry is written as JSON once, however many streams follow its thread.
@@ -59,11 +69,15 @@ const EVENTS_MAX: usize = 256;
 const BYTES_MAX: usize = 1 << 20;
 
 impl Shared {
+    /// The event for an entry that another stream made.
+    pub(crate) fn known(&self, seen: &Seen) -> Option<Told> {
+        let newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        newest.events.iter().rev().find(|(key, _)| key == seen).map(|(_, told)| told.clone())
+    }
+
     /// The event for an entry: the one that another stream made, or a new one.
     pub(crate) fn event(&self, seen: Seen, make: impl FnOnce() -> Result<Told, Error>) -> Result<Told, Error> {
-        let found =
-            |newest: &Newest| newest.events.iter().rev().find(|(key, _)| *key == seen).map(|(_, told)| told.clone());
-        if let Some(told) = found(&self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(told) = self.known(&seen) {
             return Ok(told);
         }
         let told = make()?;
@@ -93,7 +107,7 @@ mod tests {
     fn seen(position: u64, account: &str, standing: Standing) -> Seen {
         let thread = ThreadId::from_chance(1);
         let place = MessageId { segment: threadkeep::model::SegmentId::from_chance(1), position: Position(position) };
-        Seen { place, thread, standing, account: Account::new(account).expect("an account") }
+        Seen { place, thread, standing, account: Account::new(account).expect("an account"), of: Stream::One }
     }
 
     #[test]

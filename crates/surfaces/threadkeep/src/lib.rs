@@ -113,7 +113,7 @@ pub use threadkeep_calls::{
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
-    DoctorReport, Engine, Error, ExportItem, Exporter, Family, FeedReader, FileContent, FileIs, FileRecord,
+    DoctorReport, Engine, Error, ExportItem, Exporter, Family, Fed, FeedReader, FileContent, FileIs, FileRecord,
     FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits, List, Logged,
     MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page, Progressed,
     ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread, Subscription,

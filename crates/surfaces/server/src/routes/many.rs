@@ -69,6 +69,6 @@ async fn stream(
         Some("latest") => access.engine.feed_latest().await?,
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
-    let threads = Threads::follow(&access.engine, which, after).await?;
+    let threads = Threads::follow(&access.engine, which, after, app.shared.clone()).await?;
     Ok(events(&app, Following::Threads(threads), &cursor(after), Some(access.opened)))
 }

@@ -1,17 +1,23 @@
 //! Questions of the operator: is the server alive, is it ready, what does it count.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
+use threadkeep::Error;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-use crate::answer::{Answer, json};
+use crate::answer::{Answer, Refused, json};
 use crate::app::App;
 use crate::metrics;
 use crate::table::{self, Gives, Routes};
+
+/// How long the store may take for a question of the operator.
+const ANSWERED_WITHIN: Duration = Duration::from_millis(800);
 
 pub(crate) fn routes() -> Routes {
     Routes::new(
@@ -57,16 +63,28 @@ async fn ready(State(app): State<App>) -> Answer {
     if *app.stopping.borrow() {
         return Err(Problem::new(Status::Unavailable, ErrorCode::Unavailable, "the server is stopping").into());
     }
-    app.engine.feed_latest().await?;
+    within(app.engine.feed_latest()).await?;
     Ok(json(&Health { status: "ready" }))
+}
+
+/// What the store answers, if it answers soon: the operator wants to know whether it does.
+async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Refused> {
+    match tokio::time::timeout(ANSWERED_WITHIN, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => {
+            let detail = format!("the store did not answer within {} ms", ANSWERED_WITHIN.as_millis());
+            Err(Problem::new(Status::Unavailable, ErrorCode::Unavailable, detail).into())
+        }
+    }
 }
 
 async fn count(State(app): State<App>) -> Answer {
     let mut text = app.metrics.text(app.log.dropped());
     // The other counts are given also while the store is away.
-    if let Ok(index) = app.engine.index_status_of_all().await {
-        text.push_str(&metrics::index(&index));
-    }
+    let (index, observers) =
+        tokio::join!(within(app.engine.index_status_of_all()), within(app.engine.observers_behind()));
+    text.extend(index.ok().map(|index| metrics::index(&index)));
+    text.extend(observers.ok().map(metrics::observers));
     let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

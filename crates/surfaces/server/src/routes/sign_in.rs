@@ -7,7 +7,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadkeep::{SystemWorld, World};
 use threadkeep_calls as api;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
@@ -48,7 +47,7 @@ pub(crate) fn routes() -> Routes {
 
 async fn draw(State(app): State<App>, access: Access, Body(Nothing {}): Body<Nothing>) -> Answer {
     let ttl = i64::try_from(LINK_TTL.as_micros()).unwrap_or(i64::MAX);
-    let expires_at = SystemWorld.now().plus_micros(ttl);
+    let expires_at = app.engine.now().plus_micros(ttl);
     let path = app.sessions.draw_link(access.opened.key, Instant::now());
     let url = format!("{}{path}", app.settings.public_url.as_deref().unwrap_or_default());
     Ok(created(&api::SignIn { url, expires_at }))

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use axum::extract::State;
-use threadkeep::{Invalid, SystemWorld, World};
+use threadkeep::Invalid;
 use threadkeep_calls::{NewTicket, Ticket};
 
 use crate::access::{Access, is_stream};
@@ -31,7 +31,7 @@ async fn draw(State(app): State<App>, access: Access, Body(asked): Body<NewTicke
         return Err(Invalid::body("path", rule).into());
     }
     let ttl = i64::try_from(TICKET_TTL.as_micros()).unwrap_or(i64::MAX);
-    let expires_at = SystemWorld.now().plus_micros(ttl);
+    let expires_at = app.engine.now().plus_micros(ttl);
     let ticket = app.tickets.draw(path.clone(), access.opened.key, Instant::now());
     Ok(created(&Ticket { ticket, path, expires_at }))
 }

@@ -7,7 +7,7 @@ mod post;
 use std::time::Duration;
 
 use ring::hmac;
-use threadkeep::{BoxFuture, Courier, Delivery, Engine, SystemWorld, World};
+use threadkeep::{BoxFuture, Courier, Delivery, Engine};
 use threadkeep_calls as api;
 use threadkeep_outgoing::{Failed, Limits, Outgoing, Reach};
 
@@ -59,7 +59,7 @@ impl Webhooks {
             if tried > 0 {
                 tokio::time::sleep(self.settings.pause.saturating_mul(1 << (tried - 1))).await;
             }
-            let seconds = SystemWorld.now().as_micros().div_euclid(1_000_000);
+            let seconds = self.engine.now().as_micros().div_euclid(1_000_000);
             let signature = sign(&secret, seconds, &body);
             let posted = tokio::time::timeout(timeout, post(&self.outgoing, url, &body, &signature)).await;
             match posted.unwrap_or_else(|_| Err(Failed::after(format!("no answer within {timeout:?}")))) {

@@ -18,6 +18,7 @@ mod revoked;
 mod routes;
 mod search;
 mod shared;
+mod storm;
 mod streams;
 mod support;
 mod terminate;
