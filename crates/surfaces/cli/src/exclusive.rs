@@ -47,13 +47,14 @@ impl Exclusively {
         let take = TakeWriter { ttl: self.ttl.map(milliseconds), holder: Some(default_holder(context)) };
         let token = client.call(thread, take).await?.token.unwrap_or_default();
         let ttl = self.ttl.unwrap_or(Duration::from_micros(Lease::TTL_MICROS.unsigned_abs()));
-        let (stop, stopped) = oneshot::channel();
-        let renewal = Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl };
+        let ((stop, stopped), (ends, ended), json) = (oneshot::channel(), oneshot::channel(), context.json);
+        let renewal =
+            Renewal { client: client.apart().retrying(Retry::never()), thread, token, ttl, json, _ends: ends };
         // A thread of its own: renewals must not wait for the reader of our output.
         std::thread::Builder::new().name("threadkeep-renew".into()).spawn(move || renewal.run(stopped)).map_err(
             |error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start a thread: {error}")),
         )?;
-        Ok(Some(Exclusive { client, thread, token, _stop: stop }))
+        Ok(Some(Exclusive { client, thread, token, stop, ended, json }))
     }
 }
 
@@ -70,7 +71,10 @@ pub(crate) struct Exclusive {
     client: Client,
     thread: ThreadId,
     token: u64,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    /// Resolves when the renewals have ended.
+    ended: oneshot::Receiver<()>,
+    json: bool,
 }
 
 impl Exclusive {
@@ -85,12 +89,14 @@ impl Exclusive {
             done = work => done,
             code = interrupted() => Err(Failure::Interrupted(code)),
         };
-        let Self { client, thread, token, _stop } = self;
-        drop(_stop);
+        let Self { client, thread, token, stop, ended, json } = self;
+        drop(stop);
+        // The error of the command comes last on stderr: nothing may be said beside it.
+        drop(ended.await);
         let released = client.call(At::of(thread).under(token), ReleaseWriter {});
         let released = tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), released).await;
         let is_gone = |error: &Error| error.is_refused_as("thread_not_found");
-        if !released.is_ok_and(|released| released.as_ref().map_or_else(is_gone, |_| true)) {
+        if !released.is_ok_and(|released| released.as_ref().map_or_else(is_gone, |_| true)) && !json {
             note("the store is away: the writer's lease ends by itself");
         }
         done
@@ -103,6 +109,9 @@ struct Renewal {
     thread: ThreadId,
     token: u64,
     ttl: Duration,
+    /// Whether programs read along: then only the command itself reports an error.
+    json: bool,
+    _ends: oneshot::Sender<()>,
 }
 
 impl Renewal {
@@ -126,6 +135,7 @@ impl Renewal {
             pause = match self.client.call(At::of(self.thread).under(self.token), renew).await {
                 Ok(_) => self.ttl / RENEWALS,
                 Err(error) if error.is_away() => Duration::from_millis(RENEW_AGAIN_MS),
+                Err(_) if self.json => return,
                 Err(error) => return note(&format!("{error}; what comes next is refused")),
             };
         }

@@ -140,7 +140,7 @@ pub fn a_holder_that_was_paused_for_too_long_is_refused(keep: &Keep, rounds: usi
         assert_eq!(late.next_line(), None, "nothing more is acknowledged");
         let (status, stderr) = late.end();
         assert_eq!(status.code(), Some(5), "{stderr}");
-        let error: Value = serde_json::from_str(stderr.lines().last().expect("an error")).expect("JSON");
+        let error: Value = serde_json::from_str(&stderr).unwrap_or_else(|_| panic!("not one line of JSON: {stderr}"));
         assert_eq!(error["code"], "writer_lost", "{stderr}");
         assert!(error["holder"].as_str().is_some_and(|holder| holder.starts_with("other (process ")), "{error}");
         let detail = error["detail"].as_str().expect("a sentence");
