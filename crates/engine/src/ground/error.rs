@@ -471,6 +471,10 @@ impl Error {
             }
             Self::Store(StoreError::Newer { .. }) => Some("use the program version that wrote it, or a newer one"),
             Self::Store(StoreError::Corrupt { .. }) => Some("run `threadkeep doctor`"),
+            Self::Store(StoreError::Unauthorized { .. }) => Some(
+                "check the user and the password of the store: in PGPASSWORD, or in its address \
+                 (--store postgres://user:password@host/database)",
+            ),
             _ => None,
         }
     }

@@ -100,7 +100,10 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
     let about = |command: &str| named.map(|thread| hints.command(&format!("{command} {}", thread.short())));
     let better = match problem.code.as_ref() {
         "thread_not_found" => Some(hints.command("list")),
-        "unauthorized" => Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned()),
+        // A server speaks of its header. A store that refuses its password has a hint of its own.
+        "unauthorized" if problem.hint.as_deref().is_none_or(|hint| hint.contains("Authorization: Bearer")) => {
+            Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned())
+        }
         "store_damaged" => Some(hints.command("doctor")),
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
         "version_in_future" | "before_birth" | "nothing_to_undo" => about("history"),

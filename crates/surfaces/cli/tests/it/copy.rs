@@ -155,7 +155,7 @@ fn a_copy_that_was_changed_behind_its_back_is_noticed() {
     let sql = "UPDATE blob_chunks SET bytes = CAST(replace(bytes, 'large', 'LARGE') AS BLOB)";
     assert_eq!(file.execute(sql, []).expect("SQL"), 1);
     drop(file);
-    copy(&keep, "keep.db", "copy.db", &[]).refused(5, &["has the hash", "hint: copy into an empty store"]);
+    copy(&keep, "keep.db", "copy.db", &[]).refused(5, &["is not what was written", "hint: copy into an empty store"]);
 }
 
 #[test]

@@ -320,6 +320,7 @@ fn refused(url: &str, password: &str, code: &str, exit: i32, words: &[&str]) {
         assert!(!told.contains(password) && !error.contains(password), "{told}{error}");
         let error: Value = serde_json::from_str(&error).expect("one line of JSON");
         assert_eq!(error["code"], code, "{error}");
+        assert!(!told.contains("THREADKEEP_KEY"), "a store takes no key: {told}");
     }
 }
 
@@ -333,7 +334,9 @@ fn servers_that_refuse_say_why_and_no_password_is_ever_shown() {
     let secret = "Geh3im%40nis";
 
     let wrong = format!("postgres://threadkeep:{secret}@{host}/postgres");
-    refused(&wrong, "Geh3im", "unauthorized", 4, &["does not let user 'threadkeep' in"]);
+    let says =
+        ["does not let user 'threadkeep' in", host, "hint: check the user and the password of the store", "PGPASSWORD"];
+    refused(&wrong, "Geh3im", "unauthorized", 4, &says);
     refused(
         &format!("postgres://threadkeep@{host}/postgres"),
         password,
