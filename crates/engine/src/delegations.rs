@@ -37,7 +37,8 @@ impl Carry for ListDelegations {
     type Made = Page<Delegation>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Delegation>> {
-        Ok(Page::all(engine.delegations(thread).await?))
+        let delegations = engine.delegations(thread).await?;
+        engine.part(thread, delegations, (self.limit, self.cursor), |item| format!("delegation {}", item.id))
     }
 }
 

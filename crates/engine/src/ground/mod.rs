@@ -10,6 +10,7 @@ pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod gate;
+pub(crate) mod part;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod shape;

@@ -103,7 +103,8 @@ impl Carry for ListMerges {
     type Made = Page<MergeTold>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<MergeTold>> {
-        Ok(Page::all(engine.merges(thread).await?))
+        let merges = engine.merges(thread).await?;
+        engine.part(thread, merges, (self.limit, self.cursor), |item| format!("merge {:?}", item.merge_id))
     }
 }
 

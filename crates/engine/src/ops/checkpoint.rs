@@ -37,7 +37,8 @@ impl Carry for ListCheckpoints {
     type Made = Page<Checkpoint>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Checkpoint>> {
-        Ok(Page::all(engine.checkpoints(thread).await?))
+        let checkpoints = engine.checkpoints(thread).await?;
+        engine.part(thread, checkpoints, (self.limit, self.cursor), |item| format!("checkpoint {}", item.name))
     }
 }
 

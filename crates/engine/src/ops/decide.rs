@@ -69,7 +69,8 @@ impl Carry for ListDecisions {
     type Made = Page<Decision>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Decision>> {
-        Ok(Page::all(engine.decisions(thread, self.as_of).await?))
+        let decisions = engine.decisions(thread, self.as_of).await?;
+        engine.part(thread, decisions, (self.limit, self.cursor), |item| format!("decision {}", item.question))
     }
 }
 

@@ -50,7 +50,8 @@ impl Carry for ListInjections {
     type Made = Page<Injection>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Injection>> {
-        Ok(Page::all(engine.injections(thread, self.state).await?))
+        let injections = engine.injections(thread, self.state).await?;
+        engine.part(thread, injections, (self.limit, self.cursor), |item| format!("injection {}", item.id))
     }
 }
 

@@ -76,7 +76,8 @@ impl Carry for ListObservers {
     type Made = Page<Observer>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Observer>> {
-        Ok(Page::all(engine.observers(thread).await?))
+        let observers = engine.observers(thread).await?;
+        engine.part(thread, observers, (self.limit, self.cursor), |item| format!("observer {}", item.id))
     }
 }
 

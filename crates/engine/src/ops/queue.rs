@@ -34,7 +34,8 @@ impl Carry for ListQueue {
     type Made = Page<Queued>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Queued>> {
-        Ok(Page::all(engine.queued(thread).await?))
+        let queued = engine.queued(thread).await?;
+        engine.part(thread, queued, (self.limit, self.cursor), |item| format!("queued {}", item.id))
     }
 }
 

@@ -178,7 +178,10 @@ impl Carry for ListRelationships {
     type Made = calls::Page<Relationship>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Page<Relationship>> {
-        Ok(calls::Page::all(engine.relationships(thread).await?))
+        let name = |item: &Relationship| {
+            format!("relationship {} {:?} {:?} {}", item.thread_id, item.kind, item.role, item.created_at)
+        };
+        engine.part(thread, engine.relationships(thread).await?, (self.limit, self.cursor), name)
     }
 }
 

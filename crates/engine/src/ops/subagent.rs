@@ -110,7 +110,8 @@ impl Carry for ListSubagents {
     type Made = Page<Child>;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Page<Child>> {
-        Ok(Page::all(engine.children(thread).await?))
+        let children = engine.children(thread).await?;
+        engine.part(thread, children, (self.limit, self.cursor), |item| format!("child {}", item.reference))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::asked::refuse;
 use crate::call::{Declaration, Honours};
 use crate::group::AUTHORITY;
 use crate::object::{parsed, some_thread};
-use crate::shape::reads;
+use crate::shape::paged;
 
 /// Asks to be allowed something, or lets agents do something without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -306,12 +306,13 @@ pub struct Approval {
     pub timed_out: bool,
 }
 
-reads! {
+paged! {
     /// Lists what agents may do on a thread without asking.
     ListDelegations =
         Declaration::get(("delegations", "listDelegations"), "/v1/threads/{thread}/delegations", AUTHORITY)
             .about("Lists the delegations of a thread: what agents may do without asking.")
-            .gives("The delegations that hold.");
+            .gives("The delegations that hold; with `limit`, a page of them.")
+            .fails(&[ErrorCode::InvalidCursor]);
 }
 
 /// A permission for agents to act on a thread without asking.

@@ -11,7 +11,7 @@ use crate::ErrorCode;
 use crate::call::Declaration;
 use crate::group::MERGES;
 use crate::object::{parsed, threads};
-use crate::shape::reads;
+use crate::shape::paged;
 
 /// Merges what other threads made into a thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,11 +123,12 @@ pub struct MergeTold {
     pub created_at: Option<Timestamp>,
 }
 
-reads! {
+paged! {
     /// Lists the merges into a thread.
     ListMerges = Declaration::get(("merges", "listMerges"), "/v1/threads/{thread}/merges", MERGES)
         .about("Lists the merges into a thread, those that changed nothing too.")
-        .gives("All of them, in the order in which they were asked for.");
+        .gives("All of them, in the order in which they were asked for; with `limit`, a page.")
+        .fails(&[ErrorCode::InvalidCursor]);
 }
 
 /// Shows a merge, as far as it came.

@@ -14,7 +14,7 @@ use crate::asked::refuse;
 use crate::call::Declaration;
 use crate::group::REFERENCES;
 use crate::object::{Object, parsed, thread};
-use crate::shape::reads;
+use crate::shape::paged;
 
 /// The events of a thread that an observer can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -236,11 +236,12 @@ pub struct Observer {
     pub holds: bool,
 }
 
-reads! {
+paged! {
     /// Lists what a thread is told of others.
     ListObservers = Declaration::get(("observers", "listObservers"), "/v1/threads/{thread}/observers", REFERENCES)
         .about("Lists the threads that a thread observes.")
-        .gives("The observers.");
+        .gives("The observers; with `limit`, a page of them.")
+        .fails(&[ErrorCode::InvalidCursor]);
 }
 
 macro_rules! by_observer {

@@ -130,18 +130,26 @@ pub struct Injection {
 }
 
 /// Lists what was injected.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListInjections {
     /// Injections that wait, that were taken up, or all. Default: waiting.
     pub state: InjectionState,
+    /// Number of items in a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: Option<usize>,
+    /// The cursor of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 impl ListInjections {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("injections", "listInjections"), "/v1/threads/{thread}/injections", PRIMITIVES)
             .about("Lists what was injected and waits, or was taken up.")
-            .gives("All of them, in the order they were made.");
+            .gives("All of them, in the order they were made; with `limit`, a page.")
+            .fails(&[ErrorCode::InvalidCursor]);
 }
 
 /// Takes up an injection by hand.
@@ -223,20 +231,27 @@ impl Decision {
 }
 
 /// Lists the answers that count on a thread.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListDecisions {
     /// As the thread was at this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Version>,
+    /// Number of items in a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: Option<usize>,
+    /// The cursor of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 impl ListDecisions {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("decisions", "listDecisions"), "/v1/threads/{thread}/decisions", PRIMITIVES)
             .about("Lists the answers that count on a thread.")
-            .gives("All of them, in the order they were given.")
-            .fails(&[ErrorCode::VersionInFuture]);
+            .gives("All of them, in the order they were given; with `limit`, a page.")
+            .fails(&[ErrorCode::VersionInFuture, ErrorCode::InvalidCursor]);
 }
 
 /// A new thread for an intent of its own, with all, some or nothing of what this one holds.

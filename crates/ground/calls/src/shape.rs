@@ -88,7 +88,7 @@ macro_rules! reads {
 }
 pub(crate) use reads;
 
-/// Calls that list page by page.
+/// Calls that list page by page. Short lists are given whole without a limit.
 macro_rules! paged {
     ($($(#[$doc:meta])* $name:ident = $declaration:expr;)*) => {$(
         $(#[$doc])*

@@ -8,14 +8,18 @@ use crate::append::NewMessage;
 use crate::call::Declaration;
 use crate::group::WORK;
 use crate::object::objects;
-use crate::shape::reads;
+use crate::shape::{paged, reads};
 use crate::{ErrorCode, Queued, Thread};
 
-reads! {
+paged! {
     /// Lists the subagents of a thread.
     ListSubagents = Declaration::get(("children", "listSubagents"), "/v1/threads/{thread}/children", WORK)
         .about("Lists the subagents of a thread.")
-        .gives("All of them.");
+        .gives("All of them; with `limit`, a page.")
+        .fails(&[ErrorCode::InvalidCursor]);
+}
+
+reads! {
     /// Shows the thread that a subagent works for.
     GetParent = Declaration::get(("parent", "getParent"), "/v1/threads/{thread}/parent", WORK)
         .about("Shows the thread that a subagent works for.")

@@ -8,7 +8,7 @@ use crate::ErrorCode;
 use crate::call::Declaration;
 use crate::group::TREE;
 use crate::object::thread;
-use crate::shape::{Carried, reads, shaped};
+use crate::shape::{Carried, paged, reads, shaped};
 
 /// The point at which a thread is forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -252,20 +252,25 @@ impl From<threadkeep_model::Checkpoint> for Checkpoint {
     }
 }
 
-reads! {
+paged! {
     /// Lists the checkpoints of a thread.
     ListCheckpoints = Declaration::get(("checkpoints", "listCheckpoints"), "/v1/threads/{thread}/checkpoints", TREE)
         .about("Lists the checkpoints of a thread.")
-        .gives("All of them.");
-    /// Shows a thread with all it is related to.
-    GetFamily = Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
-        .about("Shows a thread with all it is related to, directly or not.")
-        .gives("The family.");
+        .gives("All of them; with `limit`, a page.")
+        .fails(&[ErrorCode::InvalidCursor]);
     /// Lists the relations of a thread.
     ListRelationships =
         Declaration::get(("relationships", "listRelationships"), "/v1/threads/{thread}/relationships", TREE)
             .about("Lists the relations of a thread.")
-            .gives("All of them.");
+            .gives("All of them; with `limit`, a page.")
+            .fails(&[ErrorCode::InvalidCursor]);
+}
+
+reads! {
+    /// Shows a thread with all it is related to.
+    GetFamily = Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
+        .about("Shows a thread with all it is related to, directly or not.")
+        .gives("The family.");
     /// Shows the built-in summary of a thread.
     GetSummary = Declaration::get(("summary", "getSummary"), "/v1/threads/{thread}/summary", TREE)
         .about("Shows the built-in summary of a thread.")

@@ -13,14 +13,18 @@ use crate::call::{Declaration, Honours};
 use crate::group::WORK;
 use crate::message_calls::Edit;
 use crate::object::{Object, objects, parsed};
-use crate::shape::{reads, shaped};
+use crate::shape::{paged, reads, shaped};
 use crate::{ErrorCode, Injection, Message};
 
-reads! {
+paged! {
     /// Lists the messages that wait.
     ListQueue = Declaration::get(("queued", "listQueue"), "/v1/threads/{thread}/queue", WORK)
         .about("Lists the messages that wait.")
-        .gives("All of them, in order.");
+        .gives("All of them, in order; with `limit`, a page.")
+        .fails(&[ErrorCode::InvalidCursor]);
+}
+
+reads! {
     /// Cancels the execution that is open.
     Cancel = Declaration::post(("cancel", "cancelExecution"), "/v1/threads/{thread}/cancel", WORK)
         .about("Cancels the open execution.")

@@ -26,7 +26,14 @@ plain! {
     Unarchive: Unarchive under Change {}
 
     /// List the threads of a thread's subagents
-    Children: ListSubagents under Read {}
+    Children: ListSubagents under Read {
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    }
 
     /// Show the thread that a subagent's thread works for
     Parent: GetParent under Read {}

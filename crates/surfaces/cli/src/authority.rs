@@ -205,7 +205,14 @@ impl Revoke {
 
 plain! {
     /// List what agents may do on a thread without asking
-    Delegations: ListDelegations under Read {}
+    Delegations: ListDelegations under Read {
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    }
 }
 
 fn scope(scope: &[Capability]) -> String {

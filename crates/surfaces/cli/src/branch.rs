@@ -199,7 +199,14 @@ plain! {
     }
 
     /// Show the named versions, the oldest first
-    Checkpoints: ListCheckpoints under Read {}
+    Checkpoints: ListCheckpoints under Read {
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    }
 }
 
 impl Line for calls::Checkpoint {

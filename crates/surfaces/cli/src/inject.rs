@@ -67,6 +67,12 @@ plain! {
             ("all", "Both"),
         ]))]
         state: calls::InjectionState,
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
     }
 
     /// Take up an injection by hand; once more changes nothing
@@ -97,6 +103,12 @@ Examples:
         /// As the thread was at this version
         #[arg(long, value_name = "VERSION")]
         as_of: Option<Version>,
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
     }
 }
 

@@ -175,7 +175,7 @@ impl Merges {
             let found = context.client.call(thread, calls::GetMerge { merge }).await?;
             return if context.json { context.out.json(&found) } else { print(context, &found) };
         }
-        context.client.call(thread, calls::ListMerges {}).await?.print(context)
+        context.client.call(thread, calls::ListMerges::default()).await?.print(context)
     }
 }
 

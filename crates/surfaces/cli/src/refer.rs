@@ -257,7 +257,7 @@ impl Observers {
         let thread = context.thread(&self.thread).await?.id;
         let all = match self.id {
             Some(observer) => vec![context.client.call(thread, calls::GetObserver { observer }).await?],
-            None => context.client.call(thread, calls::ListObservers {}).await?.items,
+            None => context.client.call(thread, calls::ListObservers::default()).await?.items,
         };
         all.print(context)
     }

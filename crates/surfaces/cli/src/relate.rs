@@ -64,7 +64,14 @@ impl Mention {
 
 plain! {
     /// List what a thread has to do with others: forks, handoffs and mentions, from its own side
-    Relationships: ListRelationships under Read {}
+    Relationships: ListRelationships under Read {
+        /// Number of items in a page
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// The cursor of the page before (`nextCursor` with --json)
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    }
 
     /// Show the built-in summary of a thread: its goal, decisions, files and open questions
     Summary: GetSummary under Read {}

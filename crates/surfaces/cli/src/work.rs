@@ -146,7 +146,7 @@ impl Queue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         if self.message.is_empty() {
-            let waiting = context.client.call(thread, calls::ListQueue {}).await?;
+            let waiting = context.client.call(thread, calls::ListQueue::default()).await?;
             return list(context, &waiting.items);
         }
         let (message, at) = (self.message.read()?, self.conditions.at(thread));

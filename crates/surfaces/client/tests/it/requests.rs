@@ -50,18 +50,18 @@ fn a_conversation_and_other_ways_through_it() {
         assert_eq!(client.call(id, GetModelMessages::default()).await.expect("messages").len(), 4);
 
         client.call(id, SetCheckpoint::named("here")).await.expect("a checkpoint");
-        assert_eq!(client.call(id, ListCheckpoints {}).await.expect("checkpoints").items[0].name, "here");
+        assert_eq!(client.call(id, ListCheckpoints::default()).await.expect("checkpoints").items[0].name, "here");
         assert_eq!(client.call(id, Truncate::from_index(1)).await.expect("less").message_count, 1);
         assert_eq!(client.call(id, Rollback::from(RollbackTo::Undo)).await.expect("more").message_count, 4);
         let fork = client.call(id, Fork::at_index(0)).await.expect("a fork");
         let merge: Merge = asked(json!({"sources": [fork.id], "artifactScope": ["**"]}));
         let merged = client.call(id, merge).await.expect("a merge");
-        assert_eq!(client.call(id, ListMerges {}).await.expect("merges").items, std::slice::from_ref(&merged));
+        assert_eq!(client.call(id, ListMerges::default()).await.expect("merges").items, std::slice::from_ref(&merged));
         let by_id = merged.merge_id.expect("an id");
         assert_eq!(client.call(id, GetMerge { merge: by_id }).await.expect("a merge"), merged);
         let handoff = client.call(id, Handoff::to("go on")).await.expect("a handoff");
         client.call(id, Mention::of(fork.id)).await.expect("a mention");
-        assert_eq!(client.call(id, ListRelationships {}).await.expect("relations").items.len(), 3);
+        assert_eq!(client.call(id, ListRelationships::default()).await.expect("relations").items.len(), 3);
         assert_eq!(client.call(id, GetFamily {}).await.expect("a family").threads.len(), 3);
         assert!(!client.call(id, GetSummary {}).await.expect("a summary").summary.is_empty());
         assert!(client.call(handoff.id, Archive {}).await.expect("archived").archived);
@@ -130,7 +130,7 @@ fn work_keys_projects_and_upkeep() {
         client.call(id, asked::<EditQueued>(json!({"item": queued.id, "content": "soon"}))).await.expect("an edit");
         let second = client.call(id, Queue::from(MessageBody::user("never"))).await.expect("queued");
         assert!(client.call(id, RemoveQueued { item: second.id }).await.expect("removed").deleted);
-        assert_eq!(client.call(id, ListQueue {}).await.expect("the queue").items.len(), 1);
+        assert_eq!(client.call(id, ListQueue::default()).await.expect("the queue").items.len(), 1);
         let begun = client.call(id, Begin::default()).await.expect("an execution");
         assert_eq!((begun.delivered.len(), begun.messages.map(|given| given.len())), (1, Some(1)));
         let step = Step::of(begun.execution_id).message(MessageBody::assistant("hm"));
@@ -142,7 +142,7 @@ fn work_keys_projects_and_upkeep() {
         let skilled = client.call(id, asked::<ActivateSkill>(json!({"name": "pdf"}))).await.expect("a skill");
         assert_eq!(skilled.activated_skills.len(), 1);
         let child = client.call(id, asked::<Subagent>(json!({"name": "critic"}))).await.expect("a subagent").thread;
-        assert_eq!(client.call(id, ListSubagents {}).await.expect("children").items[0].reference, child.id);
+        assert_eq!(client.call(id, ListSubagents::default()).await.expect("children").items[0].reference, child.id);
         assert_eq!(client.call(child.id, GetParent {}).await.expect("a parent").map(|parent| parent.id), Some(id));
         assert_eq!(client.call(id, GetParent {}).await.expect("none"), None);
         assert!(client.call(child.id, asked::<NotifyParent>(json!({"content": "done"}))).await.expect("told").notified);

@@ -7,6 +7,7 @@ mod files;
 mod hostile;
 mod jwt;
 mod keys;
+mod lists;
 mod matrix;
 mod merge;
 mod primitives;
