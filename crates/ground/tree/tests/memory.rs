@@ -68,7 +68,6 @@ fn a_picture_takes_less_than_all_of_them_may() {
         let bytes = file.len();
         // The file is in memory already.
         let peak = bytes as u64 + peak(|| drop(thumbnail(file, 2_048)));
-        println!("{name}: a file of {bytes} bytes takes {peak} bytes");
         assert!(peak < PICTURES_BYTES_MAX, "{name}: a file of {bytes} bytes takes {peak} bytes");
     }
     assert!(thumbnail(with_profile(&small, 240_000_000), 64).is_ok(), "a profile that is too large is left out");
