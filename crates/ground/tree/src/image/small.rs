@@ -19,11 +19,12 @@ pub const EDGE_DEFAULT: u32 = 256;
 pub const EDGE_MAX: u32 = 2_048;
 /// How many pixels a picture may have to be decoded.
 pub const PIXELS_MAX: u64 = 64_000_000;
-/// How much memory a decoded picture may take, with what its decoder needs for it.
-const DECODED_BYTES_MAX: u64 = 64_000_000;
+/// How much memory a picture may take: its file twice, as some decoders copy it, the decoded picture with what its
+/// decoder needs for it, and the small one.
+const PICTURE_BYTES_MAX: u64 = 72_000_000;
 /// How much memory a PNG decoder may take beside the picture: for rows, and for data about it such as a colour profile.
 const BESIDE_BYTES_MAX: u64 = 8 << 20;
-/// How large a file may be to be decoded. Some decoders copy it.
+/// How large a file may be to be decoded.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// How many times smaller a picture becomes at once, on each edge: 16 bits a colour of the square of it fit in 32.
 const STEP_MAX: u32 = 128;
@@ -51,8 +52,8 @@ pub enum Refused {
     NotAnImage,
     /// It has more pixels than are decoded, or takes more memory.
     #[error(
-        "the picture has {width}x{height} pixels, which is too large for a thumbnail: at most 64 MB decoded, and 8 MiB \
-         for its colour profile and other data"
+        "the picture has {width}x{height} pixels, which is too large for a thumbnail: the file, the decoded picture and \
+         the thumbnail may take 72 MB together"
     )]
     TooLarge {
         /// How many pixels it is wide.
@@ -74,8 +75,8 @@ pub enum Refused {
 /// The picture with its longer edge at most `max_edge` pixels (clamped to 1 through [`EDGE_MAX`]), upright, and never
 /// larger than it was. Of several frames the first.
 ///
-/// It takes less than 100 MB at any moment, `file` included if it is given away: first the file, perhaps a copy of it, and
-/// the decoded picture; then the decoded picture and the small one.
+/// It takes less than 100 MB at any moment, with `file` if it is given away, and with memory that was freed and not yet
+/// given back.
 ///
 /// # Errors
 /// [`Refused`], before much is allocated, if the file is no picture or too large a one.
@@ -87,15 +88,16 @@ pub fn thumbnail(file: impl AsRef<[u8]>, max_edge: u32) -> Result<Thumbnail, Ref
     let head = probe(bytes).ok_or(Refused::NotAnImage)?;
     let too_large = Refused::TooLarge { width: head.width, height: head.height };
     let pixels = u64::from(head.width) * u64::from(head.height);
-    if pixels > PIXELS_MAX || pixels * bytes_per_pixel(bytes, head.format) > DECODED_BYTES_MAX {
+    let edge = max_edge.clamp(1, EDGE_MAX);
+    let budget = PICTURE_BYTES_MAX - 2 * bytes.len() as u64;
+    if pixels > PIXELS_MAX || pixels * bytes_per_pixel(bytes, head.format) > budget {
         return Err(too_large);
     }
-    let (picture, orientation) = decode(bytes, head).map_err(|error| match error {
+    let (picture, orientation) = decode(bytes, head, edge, budget).map_err(|error| match error {
         ImageError::Limits(_) => too_large,
         other => Refused::Broken { reason: other.to_string() },
     })?;
     drop(file);
-    let edge = max_edge.clamp(1, EDGE_MAX);
     let mut small = reduced(picture, edge);
     // Turned when it is small, as that makes a copy.
     small.apply_orientation(orientation);
@@ -116,9 +118,9 @@ fn reduced(mut picture: DynamicImage, edge: u32) -> DynamicImage {
 }
 
 /// The picture as it is in the file, and how it is to be turned to be seen upright.
-fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), ImageError> {
+fn decode(bytes: &[u8], head: Probe, edge: u32, budget: u64) -> Result<(DynamicImage, Orientation), ImageError> {
     let mut limits = Limits::default();
-    limits.max_alloc = Some(DECODED_BYTES_MAX);
+    limits.max_alloc = Some(budget);
     limits.max_image_width = Some(head.width);
     limits.max_image_height = Some(head.height);
     let source = Cursor::new(bytes);
@@ -127,17 +129,24 @@ fn decode(bytes: &[u8], head: Probe) -> Result<(DynamicImage, Orientation), Imag
             // The limit of the decoder's own memory, which is not that of the picture.
             let mut beside = limits.clone();
             beside.max_alloc = Some(BESIDE_BYTES_MAX);
-            within(PngDecoder::with_limits(source, beside)?, limits)
+            within(PngDecoder::with_limits(source, beside)?, limits, edge)
         }
-        Format::Jpeg => within(JpegDecoder::new(source)?, limits),
-        Format::Gif => within(GifDecoder::new(source)?, limits),
-        Format::WebP => within(WebPDecoder::new(source)?, limits),
+        Format::Jpeg => within(JpegDecoder::new(source)?, limits, edge),
+        Format::Gif => within(GifDecoder::new(source)?, limits, edge),
+        Format::WebP => within(WebPDecoder::new(source)?, limits, edge),
     }
 }
 
-fn within(mut decoder: impl ImageDecoder, mut limits: Limits) -> Result<(DynamicImage, Orientation), ImageError> {
-    // The decoded picture is taken off the limit; the decoder may use the rest while it works.
-    limits.reserve(decoder.total_bytes())?;
+fn within(
+    mut decoder: impl ImageDecoder,
+    mut limits: Limits,
+    edge: u32,
+) -> Result<(DynamicImage, Orientation), ImageError> {
+    // The decoded picture and the small one are taken off the limit; the decoder may use the rest while it works.
+    let (width, height) = decoder.dimensions();
+    let (edge, longer) = (u64::from(edge), u64::from(width.max(height)).max(1));
+    let small = if longer <= edge { 0 } else { decoder.total_bytes() / longer * edge / longer * edge };
+    limits.reserve(decoder.total_bytes() + small)?;
     decoder.set_limits(limits)?;
     let orientation = decoder.orientation()?;
     Ok((DynamicImage::from_decoder(decoder)?, orientation))

@@ -47,7 +47,7 @@ fn each_format_is_known_by_its_head() {
 #[test]
 fn each_format_becomes_small_and_keeps_its_shape() {
     for (encoder, format) in FORMATS {
-        let small = thumbnail(&encoded(&picture(600, 300), encoder), EDGE_DEFAULT).expect("a picture");
+        let small = thumbnail(encoded(&picture(600, 300), encoder), EDGE_DEFAULT).expect("a picture");
         assert_eq!((small.width, small.height), (256, 128), "{format:?}");
         let seen = decoded(&small).to_rgb8();
         let (left, right) = (seen.get_pixel(20, 60).0, seen.get_pixel(230, 60).0);
@@ -58,7 +58,7 @@ fn each_format_becomes_small_and_keeps_its_shape() {
 
 #[test]
 fn a_small_picture_is_not_made_larger() {
-    let small = thumbnail(&encoded(&picture(30, 20), ImageFormat::Png), 256).expect("a picture");
+    let small = thumbnail(encoded(&picture(30, 20), ImageFormat::Png), 256).expect("a picture");
     assert_eq!((small.width, small.height), (30, 20));
 }
 
@@ -74,10 +74,10 @@ fn edges_stay_within_their_bounds() {
 #[test]
 fn what_is_transparent_stays_so() {
     let glass = DynamicImage::ImageRgba8(RgbaImage::from_pixel(500, 500, Rgba([0, 0, 0, 0])));
-    let small = thumbnail(&encoded(&glass, ImageFormat::Png), 64).expect("a picture");
+    let small = thumbnail(encoded(&glass, ImageFormat::Png), 64).expect("a picture");
     assert_eq!(small.format, Format::Png);
     assert_eq!(decoded(&small).to_rgba8().get_pixel(5, 5).0[3], 0);
-    let opaque = thumbnail(&encoded(&picture(9, 9), ImageFormat::Png), 64).expect("a picture");
+    let opaque = thumbnail(encoded(&picture(9, 9), ImageFormat::Png), 64).expect("a picture");
     assert_eq!((opaque.format, opaque.format.media_type()), (Format::Jpeg, "image/jpeg"));
 }
 
@@ -86,7 +86,7 @@ fn a_photograph_is_turned_upright() {
     let jpeg = encoded(&picture(400, 200), ImageFormat::Jpeg);
     // A quarter turn, as a camera writes it: one entry, tag 0112, value 6.
     let turned = b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
-    let small = thumbnail(&[&jpeg[..2], turned, &jpeg[2..]].concat(), 100).expect("a picture");
+    let small = thumbnail([&jpeg[..2], turned, &jpeg[2..]].concat(), 100).expect("a picture");
     assert_eq!((small.width, small.height), (50, 100));
     let seen = decoded(&small).to_rgb8();
     assert!(seen.get_pixel(25, 10).0[0] > 200 && seen.get_pixel(25, 90).0[2] > 200);
@@ -222,7 +222,7 @@ fn a_pixel_that_stands_for_very_many_has_their_colour() {
     let white = DynamicImage::ImageRgb8(RgbImage::from_pixel(5_000, 4_000, Rgb([255, 255, 255])));
     let deep = DynamicImage::ImageRgb16(image::ImageBuffer::from_pixel(600, 600, Rgb([u16::MAX; 3])));
     for picture in [white, deep] {
-        let small = thumbnail(&encoded(&picture, ImageFormat::Png), 1).expect("a thumbnail");
+        let small = thumbnail(encoded(&picture, ImageFormat::Png), 1).expect("a thumbnail");
         assert_eq!(decoded(&small).to_rgb8().get_pixel(0, 0).0, [255, 255, 255]);
     }
 }
