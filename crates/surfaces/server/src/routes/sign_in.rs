@@ -66,9 +66,9 @@ async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
     let now = Instant::now();
     let key = app.sessions.redeem(&with.code, now).filter(|key| key.holds(SystemWorld.now()));
     let key = key.ok_or_else(|| {
-        let detail = "this link was used already, is too old, or was drawn before the server started";
+        let detail = "This sign-in link was used already, has expired, or was made before the server started.";
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
-        problem.hint("threadkeep store sign-in prints a new one")
+        problem.hint("For a new link, run: threadkeep store sign-in")
     })?;
     Ok(to_docs(&app.sessions.begin(key, now)))
 }
