@@ -29,6 +29,7 @@ impl Engine {
             actors: HashMap::new(),
             incoming: Incoming::default(),
             imported: 0,
+            known: 0,
             held_until: None,
         }
     }
@@ -44,6 +45,7 @@ pub struct Importer {
     actors: HashMap<(Account, Actor), (Arc<Account>, Arc<Actor>)>,
     incoming: Incoming,
     imported: u64,
+    known: u64,
     /// Until when the store frees nothing, once it was asked to.
     held_until: Option<Timestamp>,
 }
@@ -87,6 +89,7 @@ impl Importer {
                 let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
                 self.batch.threads.push(thread);
                 self.imported += 1;
+                self.known += u64::from(self.engine.shared.stores.store.head(id).await?.is_some());
             }
         }
         let rows = self.batch.segments.len() + self.batch.entries.len() + self.batch.threads.len();
@@ -105,7 +108,12 @@ impl Importer {
         if self.batch.tombstones.len() >= MOVED_AT_ONCE { self.flush(false).await } else { Ok(()) }
     }
 
-    /// Ends the import, and says how many threads it brought.
+    /// Threads so far that were in this store before the import, and are left as they are.
+    pub fn known(&self) -> u64 {
+        self.known
+    }
+
+    /// Ends the import, and says how many threads it held.
     ///
     /// # Errors
     /// As [`Importer::push`].

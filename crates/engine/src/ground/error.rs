@@ -471,7 +471,7 @@ impl Error {
                 "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
             ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
-            Self::Store(StoreError::DiskFull) => Some("free some space, then retry; nothing was written"),
+            Self::Store(StoreError::DiskFull) => Some("free some space, then retry"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
             }

@@ -78,11 +78,13 @@ pub struct Gc {
     pub bytes: u64,
 }
 
-/// The result of an import: `{"threads": …}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The result of an import: `{"threads": …, "known": …}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
-    /// Number of imported threads.
+    /// Number of threads that are new here.
     pub threads: u64,
+    /// Number of threads that were here already, and were left as they are.
+    pub known: u64,
 }
 
 /// The size of a copy.

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId};
+use threadkeep_calls::Imported;
 use threadkeep_transcripts::{AmpSource, from_amp, to_amp};
 
 use crate::context::Context;
@@ -75,7 +76,7 @@ async fn read(engine: &Engine, thread: ThreadId) -> Result<serde_json::Value, Fa
 }
 
 /// Takes in the threads of a file: one object, an array of them, or one a line. All of them, or none.
-pub(crate) async fn import(context: &mut Context, path: &Path) -> Result<u64, Failure> {
+pub(crate) async fn import(context: &mut Context, path: &Path) -> Result<Imported, Failure> {
     let shown = path.display().to_string();
     let failed = |error: io::Error| cannot_read(&shown, &error);
     let mut text = String::new();
@@ -101,7 +102,8 @@ pub(crate) async fn import(context: &mut Context, path: &Path) -> Result<u64, Fa
     for thread in named {
         importer.push(thread).await?;
     }
-    Ok(importer.finish().await?)
+    let known = importer.known();
+    Ok(Imported { threads: importer.finish().await? - known, known })
 }
 
 /// The objects in `text`.

@@ -1,6 +1,5 @@
 //! The flags of every command, and the way from arguments to an exit code.
 
-use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +16,7 @@ use crate::context::{Acting, Context};
 use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
-use crate::{help, spelling};
+use crate::{help, refusal, spelling};
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
@@ -72,7 +71,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(read) => read,
         Err(failure) => return report(failure, json, &Hints::default(), None),
     };
-    let parsed = command.try_get_matches_from(arguments).and_then(|matches| {
+    let parsed = command.try_get_matches_from(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
         let named = Named {
             server: given(&matches, "server", &cli.global.server),
@@ -90,7 +89,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
                 Err(failure) => report(failure, json, &Hints::default(), None),
             },
         },
-        Err(error) => refuse(&error, json),
+        Err(error) => refuse(&error, &arguments, &file, json),
     }
 }
 
@@ -157,40 +156,37 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
         }
     };
     runtime.block_on(async {
-        let may_begin = cli.command.may_begin();
-        let mut context = match Context::open(&place, acting, json, may_begin, settings).await {
+        let missing = cli.command.if_missing();
+        let mut context = match Context::open(&place, acting, json, missing, settings).await {
             Ok(context) => context,
             Err(failure) => return report(failure, json, &hints, None),
         };
         let ran = cli.command.run(&mut context).await;
-        match ran.and_then(|code| context.out.flush().map(|()| code)) {
-            Ok(code) => code,
-            Err(failure) => report(failure, json, &hints, context.named()),
+        // A reader of the output that has gone does not change how the command went.
+        match (ran, context.out.flush()) {
+            (Ok(code), Ok(()) | Err(Failure::Closed)) => code,
+            (Ok(_), Err(failure)) | (Err(failure), _) => report(failure, json, &hints, context.named()),
         }
     })
 }
 
 /// Prints help, or the error in the arguments.
-fn refuse(error: &clap::Error, json: bool) -> ExitCode {
+fn refuse(error: &clap::Error, arguments: &[OsString], file: &File, json: bool) -> ExitCode {
     let is_wrong = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => false,
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => !json,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => json,
         _ => true,
     };
-    if !is_wrong || (!json && error.source().is_none()) {
-        // If the reader of the help has gone, that is no failure.
-        drop(error.print());
-        return if is_wrong { ExitCode::from(Status::BadRequest.exit()) } else { ExitCode::SUCCESS };
+    if is_wrong {
+        let commands = Cli::command();
+        return report(refusal::problem(error, &commands, arguments, file).into(), json, &Hints::default(), None);
     }
-    let problem = match error.source().and_then(|source| source.downcast_ref::<Invalid>()) {
-        Some(invalid) => Problem::from(invalid.clone()),
-        None => {
-            let shown = error.render().to_string();
-            let detail = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-            Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).hint("threadkeep --help")
-        }
-    };
-    report(problem.into(), json, &Hints::default(), None)
+    // If the reader of the help has gone, that is no failure.
+    drop(error.print());
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(Status::BadRequest.exit()),
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{IfMissing, Place};
 use crate::{
     agent, authority, backup, branch, call, config, copy, demo, emit, events, files, follow, health, inject, keys,
     lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
@@ -289,14 +289,16 @@ commands! {
 }
 
 impl Command {
-    /// Whether it may begin a new store; all others only make sense where there is one.
-    pub(crate) fn may_begin(&self) -> bool {
+    /// What it does where there is no store.
+    pub(crate) fn if_missing(&self) -> IfMissing {
         match self {
-            Self::New(_) | Self::Serve(_) | Self::Demo(_) => true,
-            Self::Store(Store::Import(_) | Store::Restore(_)) => true,
-            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => true,
-            Self::Call(call) => call.may_begin(),
-            _ => false,
+            Self::New(_) | Self::Serve(_) | Self::Demo(_) => IfMissing::Begin,
+            Self::Store(Store::Import(_) | Store::Restore(_)) => IfMissing::Begin,
+            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => IfMissing::Begin,
+            Self::Call(call) if call.may_begin() => IfMissing::Begin,
+            Self::Ls(_) | Self::Search(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
+            Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) => IfMissing::Empty,
+            _ => IfMissing::Fail,
         }
     }
 

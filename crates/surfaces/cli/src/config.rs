@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
 use threadkeep::{Invalid, StoreUrl};
 
@@ -16,7 +17,9 @@ use crate::embedding::{EMBEDDER_KEY, Embedding};
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
+use crate::refusal;
 use crate::settings::{Checks, JWT_SECRET, ServerSettings};
+use crate::text::visible;
 
 /// The file that is read if it exists and no other is named.
 const FILE: &str = "threadkeep.toml";
@@ -97,27 +100,31 @@ impl File {
         Ok(command)
     }
 
-    /// The settings of a server that commands without flags for them have, too.
+    /// The settings of a server that commands without flags for them have, too. All others are read as well, so
+    /// that a wrong one is refused wherever it is noticed first.
     pub(crate) fn unflagged(&self) -> Result<Unflagged, Failure> {
-        Ok(Unflagged { checks: self.without_flags()?, embedding: self.without_flags()? })
-    }
-
-    /// Settings as the environment says, or the file.
-    fn without_flags<T: Args>(&self) -> Result<T, Failure> {
-        let mut command = T::augment_args(Command::new("threadkeep"));
+        let mut command = ServerSettings::augment_args(Command::new("threadkeep"));
+        // The name of an address is looked up by the server alone.
+        command = command.mut_arg("listen", |arg| arg.env(Resettable::Reset));
         let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-        for id in ids {
+        for id in ids.iter().filter(|id| *id != "listen") {
             if let Some(value) = self.values.get(&id.replace('_', "-")) {
-                command = command.mut_arg(&id, |arg| arg.default_value(value.clone()));
+                command = command.mut_arg(id, |arg| arg.default_value(value.clone()));
             }
         }
-        let read = command.try_get_matches_from(["threadkeep"]);
-        let settings = read.and_then(|matches| T::from_arg_matches(&matches)).map_err(|error| {
-            let shown = error.render().to_string();
-            let what = shown.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-            Invalid::parameter("config", what)
-        })?;
-        Ok(settings)
+        let none = [OsString::from("threadkeep")];
+        let read = command.clone().try_get_matches_from(&none);
+        let settings = read
+            .and_then(|matches| ServerSettings::from_arg_matches(&matches))
+            .map_err(|error| refusal::problem(&error, &command, &none, self))?;
+        settings.limits()?;
+        Ok(Unflagged { checks: settings.checks().clone(), embedding: settings.embedding().clone() })
+    }
+
+    /// The line of the file with the setting `name`, and which file it is.
+    pub(crate) fn line(&self, name: &str) -> Option<String> {
+        let (path, value) = (self.path.as_ref()?, self.values.get(name)?);
+        Some(format!("{name} = {} in {}", visible(value), path.display()))
     }
 
     fn source(&self, matches: &ArgMatches, id: &str, name: &str) -> String {

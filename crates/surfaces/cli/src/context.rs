@@ -15,7 +15,7 @@ use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
 use crate::naming;
 use crate::out::Out;
-use crate::place::{Hints, Place};
+use crate::place::{Hints, IfMissing, Place};
 use crate::reach::{self, Reached, Store};
 
 /// On what condition a thread is changed.
@@ -75,16 +75,16 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reaches the server or the store. Unless the command `may_begin` a store, there has to be one: nothing is made.
+    /// Reaches the server or the store; `missing` says what to do if there is no store.
     pub(crate) async fn open(
         place: &Place,
         acting: Acting,
         json: bool,
-        may_begin: bool,
+        missing: IfMissing,
         settings: Unflagged,
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
-        let Reached { mut client, store } = reach::reach(place, may_begin, settings.checks.settings()).await?;
+        let Reached { mut client, store } = reach::reach(place, missing, settings.checks.settings()).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }
@@ -98,7 +98,9 @@ impl Context {
         let engine = match &mut self.store {
             Store::Open(engine) | Store::Beside(Some(engine)) => engine.clone(),
             // A server may serve another store than its folder's.
-            Store::Beside(beside) if self.place.has_store() => beside.insert(reach::open(&self.place, false)?).clone(),
+            Store::Beside(beside) if self.place.has_store() => {
+                beside.insert(reach::open(&self.place, IfMissing::Fail)?).clone()
+            }
             Store::Beside(None) | Store::Elsewhere => return Err(reach::needs_store(what)),
         };
         let engine = engine.acting_as(self.caller.clone());

@@ -9,6 +9,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::place::Hints;
 use crate::text::visible;
+use crate::upkeep::RESTORE;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "unauthorized" if problem.hint.as_deref().is_none_or(|hint| hint.contains("Authorization: Bearer")) => {
             Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned())
         }
-        "store_damaged" => Some(hints.command("store doctor")),
+        "store_damaged" if problem.hint.as_deref() != Some(RESTORE) => Some(hints.command("store doctor")),
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
         "version_in_future" | "before_birth" | "nothing_to_undo" | "nothing_to_redo" => about("thread history"),
         "checkpoint_not_found" => about("thread checkpoints"),

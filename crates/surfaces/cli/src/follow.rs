@@ -10,11 +10,12 @@ use threadkeep::model::{
 };
 use threadkeep::{Entry, Error, Invalid, Limits, Position, Version};
 use threadkeep_calls::{ErrorCode, GetHistory, HistoryEntry, Problem, Status, Thread};
+use threadkeep_client as client;
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
 use tokio::sync::oneshot;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::feed::Feed;
 use crate::many::Many;
 use crate::retry::Retry;
@@ -201,7 +202,19 @@ pub(crate) async fn next_news(
     context: &mut Context,
     stream: &mut Stream,
 ) -> Result<Option<News>, Failure> {
-    let next = retry.until_there(async || stream.next().await);
+    let mut was_away = false;
+    let next = retry.until_there(async || {
+        let next = async {
+            if stream.open().await? && was_away {
+                was_away = false;
+                note("connected again");
+            }
+            stream.next().await
+        };
+        let next = next.await;
+        was_away |= next.as_ref().is_err_and(client::Error::is_away);
+        next
+    });
     let mut next = std::pin::pin!(next);
     tokio::select! {
         biased;

@@ -36,7 +36,8 @@ pub(crate) async fn append(
     // It is never joined: when the command ends early, it still waits for the next line.
     std::thread::spawn(move || reader.fill(&mut std::io::stdin().lock(), limits.message_bytes_max));
     let client = context.client.retrying(Again::never());
-    let mut appending = Appending { context, client, thread, like, retry, keys: Keys::new(), kept: 0 };
+    let mut appending =
+        Appending { context, client, thread, like, retry, keys: Keys::new(), kept: 0, is_unread: false };
     loop {
         let (lines, end) = waiting.take(limits.batch_max).await;
         if !lines.is_empty() {
@@ -58,8 +59,10 @@ struct Appending<'a> {
     like: &'a MessageArgs,
     retry: Retry,
     keys: Keys,
-    /// Lines that were acknowledged.
+    /// Lines that were stored.
     kept: u64,
+    /// Whether the reader of the acknowledgements has gone. All lines are stored nevertheless.
+    is_unread: bool,
 }
 
 impl Appending<'_> {
@@ -99,10 +102,17 @@ impl Appending<'_> {
 
     fn acknowledge(&mut self, messages: &[Message<'_>]) -> Result<(), Failure> {
         self.kept += messages.len() as u64;
-        for message in messages {
-            self.context.out.json(message)?;
+        if self.is_unread {
+            return Ok(());
         }
-        self.context.out.flush()
+        let out = &mut self.context.out;
+        match messages.iter().try_for_each(|message| out.json(message)).and_then(|()| out.flush()) {
+            Err(Failure::Closed) => {
+                self.is_unread = true;
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     /// Says which line was refused, and how many were kept.

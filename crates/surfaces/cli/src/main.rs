@@ -48,6 +48,7 @@ mod projects;
 mod reach;
 mod reading;
 mod refer;
+mod refusal;
 mod relate;
 mod retry;
 mod say;

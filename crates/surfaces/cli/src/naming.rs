@@ -47,7 +47,16 @@ pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failur
     }
     let prefix = in_lower_case(text);
     if !is_prefix(&prefix) {
-        return by_title(client, text).await;
+        // What begins like an id, and is neither an id nor a title, breaks the rule of ids.
+        return match by_title(client, text).await {
+            Err(Failure::Problem(problem))
+                if problem.code == ErrorCode::ThreadNotFound.as_str()
+                    && (prefix.starts_with("T-") || text.trim().is_empty()) =>
+            {
+                Err(text.parse::<ThreadId>().err().map_or_else(|| Failure::Problem(problem), Into::into))
+            }
+            other => other,
+        };
     }
     if prefix.bytes().filter(u8::is_ascii_hexdigit).count() < PREFIX_DIGITS_MIN {
         return match by_title(client, text).await {
@@ -166,19 +175,29 @@ pub(crate) async fn key(client: &Client, text: &str) -> Result<String, Failure> 
 
 /// The run that `text` names: only the open one can.
 pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
-    if let Ok(id) = text.parse() {
+    let whole = text.parse::<Uuid>();
+    if let Ok(id) = whole {
         return Ok(id);
     }
     let open: Vec<String> = thread.execution.iter().map(|open| open.execution_id.to_string()).collect();
-    let id = among("open run", text, &open, ErrorCode::ExecutionOver)?;
+    let id = among("open run", text, &open, ErrorCode::ExecutionOver).or_else(|failure| {
+        // A text that has not even the shape of an id breaks a rule.
+        let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if text.starts_with('@') || is_beginning {
+            Err(failure)
+        } else {
+            Err(whole.map(drop).err().map_or(failure, Into::into))
+        }
+    })?;
     id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
 }
 
 /// The message of `thread` that `text` names.
 pub(crate) async fn message(client: &Client, thread: ThreadId, text: &str) -> Result<MessageName, Failure> {
-    if let Ok(name) = text.parse() {
-        return Ok(name);
-    }
+    let invalid = match text.parse() {
+        Ok(name) => return Ok(name),
+        Err(invalid) => invalid,
+    };
     let (mut ids, mut cursor) = (Vec::new(), None);
     while ids.len() < MESSAGES_MAX {
         let order = Some(Order::Descending);
@@ -190,13 +209,18 @@ pub(crate) async fn message(client: &Client, thread: ThreadId, text: &str) -> Re
             break;
         }
     }
-    let id = among("message", text, &ids, ErrorCode::MessageNotFound)?;
-    Ok(id.parse()?)
+    match among("message", text, &ids, ErrorCode::MessageNotFound) {
+        Ok(id) => Ok(id.parse()?),
+        Err(Failure::Problem(problem)) if problem.status == Status::NotFound && !text.starts_with('@') => {
+            Err(Failure::from(Invalid::from(invalid)))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The one of `ids`, the newest first, that `text` names.
 fn among(what: &str, text: &str, ids: &[String], missing: ErrorCode) -> Result<String, Failure> {
-    let not_found = |detail: String| Failure::from(Problem::new(Status::NotFound, missing, detail));
+    let not_found = |detail: String| Failure::from(Problem::new(missing.status(), missing, detail));
     if let Some(back) = last(text)? {
         return ids.get(back).cloned().ok_or_else(|| not_found(format!("there is no {what} '{text}'")));
     }

@@ -35,6 +35,17 @@ pub(crate) enum Reach {
     Store,
 }
 
+/// What a command does where there is no store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// It begins one.
+    Begin,
+    /// It lists nothing.
+    Empty,
+    /// It fails: nothing is made.
+    Fail,
+}
+
 /// A value, with whether it was on the command line: there it goes before the environment.
 pub(crate) type Given<T> = Option<(T, bool)>;
 

@@ -7,8 +7,8 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 use threadkeep_server::ValidationSettings;
 
-use crate::failure::Failure;
-use crate::place::{Place, Reach};
+use crate::failure::{Failure, note};
+use crate::place::{IfMissing, Place, Reach};
 use crate::{found, inside};
 
 /// How long to go on trying when a server is away, unless a command has a say in it.
@@ -30,9 +30,12 @@ pub(crate) enum Store {
     Elsewhere,
 }
 
-/// Reaches the threads of `place`. Unless the command `may_begin` a store, there has to be one: nothing is made.
-/// Where no server runs, merges are checked as `validation` says.
-pub(crate) async fn reach(place: &Place, may_begin: bool, validation: ValidationSettings) -> Result<Reached, Failure> {
+/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says.
+pub(crate) async fn reach(
+    place: &Place,
+    missing: IfMissing,
+    validation: ValidationSettings,
+) -> Result<Reached, Failure> {
     match &place.reach {
         Reach::Server(url) => {
             let client = Client::connect_with(url, Key::from_environment(), settings())?;
@@ -48,7 +51,7 @@ pub(crate) async fn reach(place: &Place, may_begin: bool, validation: Validation
         }
         Reach::Store => {}
     }
-    let engine = open(place, may_begin)?;
+    let engine = open(place, missing)?;
     Ok(Reached { client: inside::client(engine.clone(), validation)?, store: Store::Open(engine) })
 }
 
@@ -57,16 +60,22 @@ fn settings() -> Settings {
 }
 
 /// Opens the store itself.
-pub(crate) fn open(place: &Place, may_begin: bool) -> Result<Engine, Failure> {
+pub(crate) fn open(place: &Place, missing: IfMissing) -> Result<Engine, Failure> {
     if let Reach::Server(_) = place.reach {
         return Err(needs_store("this command"));
     }
-    if !may_begin && !place.has_store() {
-        let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
-        let problem = Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail);
-        return Err(problem.hint(place.hints().command("new \"My first thread\"")).into());
+    if missing == IfMissing::Begin || place.has_store() {
+        return Ok(threadkeep::open(&place.url)?);
     }
-    Ok(threadkeep::open(&place.url)?)
+    let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
+    let begin = place.hints().command("new \"My first thread\"");
+    if missing == IfMissing::Empty {
+        // For programs too: a wrong path must not look like an empty store.
+        note(&detail);
+        note(&format!("hint: {begin}"));
+        return Ok(threadkeep::open("memory:")?);
+    }
+    Err(Problem::new(Status::NotFound, ErrorCode::StoreNotFound, detail).hint(begin).into())
 }
 
 /// `what` does not go over the wire.

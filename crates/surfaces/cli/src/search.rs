@@ -11,7 +11,7 @@ use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::list::time;
 use crate::progress::Bar;
 use crate::text::{brief, counted, moment};
@@ -28,6 +28,10 @@ const BEHIND_SAID: u64 = 1_000;
 /// Messages without vectors that get them before a search, and how long that waits for an embedder.
 const EMBEDDED_BEFORE: u64 = 64;
 const EMBEDDER_WAIT: Duration = Duration::from_secs(5);
+
+/// How long to wait for a server's index, and how often to look.
+const INDEX_WAIT: Duration = Duration::from_secs(2);
+const INDEX_PAUSE: Duration = Duration::from_millis(20);
 
 /// Find conversations by what they say
 #[derive(Debug, Args)]
@@ -107,7 +111,16 @@ impl Search {
                 catch_up(context, &engine).await;
                 engine.call(At::none(), asked).await?
             }
-            None => context.client.call(At::none(), asked).await?,
+            None => {
+                let behind = wait_for_index(context).await;
+                let found = context.client.call(At::none(), asked).await?;
+                if let Some(behind) = behind {
+                    // For programs too: what is missing must not look as if nobody had said it.
+                    note(&format!("warning: the search index is {behind} behind: the newest messages may be missing"));
+                    note(&format!("hint: {}", context.hints.command("index status")));
+                }
+                found
+            }
         };
         if context.json {
             return context.out.json(&found.results);
@@ -126,6 +139,19 @@ impl Search {
         };
         context.note(format!("{threads}, in {:.1} ms", found.took_ms));
         Ok(())
+    }
+}
+
+/// Waits a moment for the index of a server; says how far it is behind if it is not there by then.
+async fn wait_for_index(context: &Context) -> Option<String> {
+    let deadline = tokio::time::Instant::now() + INDEX_WAIT;
+    loop {
+        // A key that may not ask for the status may search nevertheless.
+        let status = context.client.search_status().await.ok().filter(|status| !status.caught_up)?;
+        if !status.following || tokio::time::Instant::now() >= deadline {
+            return Some(counted(status.behind, "entry", "entries"));
+        }
+        tokio::time::sleep(INDEX_PAUSE).await;
     }
 }
 

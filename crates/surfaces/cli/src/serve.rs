@@ -28,6 +28,9 @@ pub(crate) struct Serve {
     settings: ServerSettings,
 }
 
+/// The port of a server that is not told another one.
+const USUAL_PORT: &str = ":8473";
+
 /// Said once the server answers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +72,10 @@ impl Serve {
             context.out.json(&ready)?;
         } else {
             print(context, &ready)?;
+        }
+        if self.settings.listen.is_none() && !ready.url.ends_with(USUAL_PORT) {
+            let port = ready.url.rsplit(':').next().unwrap_or_default();
+            context.note(format!("port {} is taken: listening on {port} instead", &USUAL_PORT[1..]));
         }
         context.out.flush()?;
         started.run(over).await;

@@ -172,6 +172,11 @@ impl ServerSettings {
         &self.embedding
     }
 
+    /// How merges are checked.
+    pub(crate) fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
     pub(crate) fn connections(&self) -> Connections {
         Connections { at_once_max: self.connections_max, drain: self.drain, ..Connections::default() }
     }

@@ -57,10 +57,7 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
             let verb = flag.map(|flag| arguments.remove(flag).to_string_lossy()[2..].to_owned());
             Some(("lock".to_owned(), verb.unwrap_or_else(|| "show".to_owned())))
         }
-        older => OLDER.iter().find_map(|(noun, verbs)| {
-            let mut verbs = verbs.split_whitespace().map(|verb| verb.split_once('=').unwrap_or((verb, verb)));
-            verbs.find(|(old, _)| *old == older).map(|(_, now)| ((*noun).to_owned(), now.to_owned()))
-        }),
+        older => of_today(older).map(|(noun, verb)| (noun.to_owned(), verb.to_owned())),
     };
     if let Some((noun, verb)) = now {
         arguments.splice(at..=at, [noun.into(), verb.into()]);
@@ -68,8 +65,16 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
     arguments
 }
 
+/// The noun and the verb that an older name means.
+pub(crate) fn of_today(older: &str) -> Option<(&'static str, &'static str)> {
+    OLDER.iter().find_map(|(noun, verbs)| {
+        let mut verbs = verbs.split_whitespace().map(|verb| verb.split_once('=').unwrap_or((verb, verb)));
+        verbs.find(|(old, _)| *old == older).map(|(_, now)| (*noun, now))
+    })
+}
+
 /// Where the first argument at or after `from` is that is no flag, nor the value of a flag that every command has.
-fn word(arguments: &[OsString], from: usize) -> Option<usize> {
+pub(crate) fn word(arguments: &[OsString], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(argument) = arguments.get(at) {
         if argument == "--" {

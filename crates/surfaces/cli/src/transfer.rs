@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use threadkeep::{Engine, ExportItem, Selection, private};
-use threadkeep_calls as calls;
-use threadkeep_calls::{ErrorCode, Problem, Status};
+use threadkeep_calls::{ErrorCode, Imported, Problem, Status};
 use threadkeep_client as client;
 use threadkeep_transcripts::{ExportReader, ExportWriter, is_export_end};
 
@@ -178,21 +177,24 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let mut threads = 0;
+        let mut all = Imported::default();
         for file in &self.files {
-            threads += match self.format {
+            let Imported { threads, known } = match self.format {
                 Format::Threadkeep => import(context, file).await?,
                 Format::Amp => amp::import(context, file).await?,
             };
+            all.threads += threads;
+            all.known += known;
         }
-        if context.json {
-            return context.out.json(&calls::Imported { threads });
+        let mut said = format!("imported {}", counted(all.threads, "thread", "threads"));
+        if all.known > 0 {
+            said.push_str(&format!("; {} here already", counted(all.known, "was", "were")));
         }
-        context.out.line(format!("imported {}", counted(threads, "thread", "threads")))
+        context.say_or_show(&all, said)
     }
 }
 
-async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
+async fn import(context: &Context, path: &Path) -> Result<Imported, Failure> {
     let Some(engine) = context.own_engine() else { return send(context, path).await };
     if path.as_os_str() == "-" {
         return read(&engine, BufReader::with_capacity(BUFFER_BYTES, io::stdin()), |_| {}).await;
@@ -207,7 +209,7 @@ async fn import(context: &Context, path: &Path) -> Result<u64, Failure> {
 }
 
 /// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.
-async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Result<u64, Failure> {
+async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Result<Imported, Failure> {
     let bar = Bar::new();
     let mut reader = ExportReader::new(from)?;
     let mut importer = engine.importer();
@@ -222,11 +224,12 @@ async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Resul
     for thread in threads {
         importer.push(thread).await?;
     }
-    Ok(importer.finish().await?)
+    let known = importer.known();
+    Ok(Imported { threads: importer.finish().await? - known, known })
 }
 
 /// Sends a file to the server, as it is read.
-async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
+async fn send(context: &Context, path: &Path) -> Result<Imported, Failure> {
     let shown = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
     let from: Box<dyn Read + Send> = if path.as_os_str() == "-" {
         Box::new(io::stdin())
@@ -241,7 +244,7 @@ async fn send(context: &Context, path: &Path) -> Result<u64, Failure> {
             let detail = format!("{shown} cannot be read: {error}");
             Err(Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail).into())
         }
-        None => Ok(imported?.threads),
+        None => Ok(imported?),
     }
 }
 

@@ -5,12 +5,16 @@ use std::process::ExitCode;
 use clap::Args;
 use threadkeep::Engine;
 use threadkeep_calls as calls;
-use threadkeep_calls::At;
+use threadkeep_calls::{At, ErrorCode};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::text::counted;
+
+/// Damage to the log cannot be repaired from the log.
+pub(crate) const RESTORE: &str = "restore a backup into another folder: threadkeep --data ./restored store restore \
+BACKUP.db; or save each thread that can still be read: threadkeep store export THREAD -o THREAD.jsonl";
 
 /// Free what no thread reaches any more
 #[derive(Debug, Args)]
@@ -54,13 +58,17 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         let report = match context.own_engine() {
-            Some(engine) => self.look(&engine).await?,
-            None => context.client.call(At::none(), calls::RunDoctor { repair: self.repair }).await?,
+            Some(engine) => self.look(&engine).await,
+            None => {
+                let asked = calls::RunDoctor { repair: self.repair };
+                context.client.call(At::none(), asked).await.map_err(Failure::from)
+            }
         };
-        if context.json {
-            context.out.json(&report)?;
-        } else {
-            print(context, &report)?;
+        let report = report.map_err(|failure| beyond_repair(failure, context))?;
+        let printed = if context.json { context.out.json(&report) } else { print(context, &report) };
+        // A reader that has gone does not make the store healthy.
+        if let Err(failure @ (Failure::Problem(_) | Failure::Interrupted(_))) = printed {
+            return Err(failure);
         }
         Ok(if report.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -100,9 +108,22 @@ fn print(context: &mut Context, report: &calls::Doctor) -> Result<(), Failure> {
         context.out.line(format!("damaged: {finding}"))?;
     }
     context.out.line(if report.healthy { "healthy" } else { "not healthy" })?;
+    context.out.flush()?;
     if !report.healthy && !report.derived.is_empty() && !report.repaired {
-        context.out.flush()?;
         context.note(format!("hint: {}", context.hints.command("store doctor --repair")));
     }
+    if !report.damage.is_empty() {
+        context.note(format!("hint: {RESTORE}"));
+    }
     Ok(())
+}
+
+/// A store that cannot even be read to its end needs a backup.
+fn beyond_repair(failure: Failure, context: &Context) -> Failure {
+    match failure {
+        Failure::Problem(problem) if problem.code == ErrorCode::StoreDamaged.as_str() && !context.is_served() => {
+            problem.hint(RESTORE).into()
+        }
+        other => other,
+    }
 }

@@ -173,6 +173,14 @@ impl Stream {
         self.cursor.as_deref()
     }
 
+    /// Connects, unless it is connected; false if the thread was deleted. [`Stream::next`] does so by itself.
+    ///
+    /// # Errors
+    /// As [`Stream::next`].
+    pub async fn open(&mut self) -> Result<bool, Error> {
+        Ok(self.open.is_some() || self.connect().await?)
+    }
+
     /// Waits for the next item; none once the thread was deleted, or may not be seen any more.
     ///
     /// Dropping the future loses nothing.

@@ -10,6 +10,8 @@ use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, Version};
 use threadkeep_calls::{Problem, Status};
 
+use crate::routes::pages;
+
 /// Why a request was refused, and how long to wait where waiting helps.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
@@ -48,6 +50,20 @@ impl Refused {
         if matches!(problem.status, Status::Unauthorized) {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        response
+    }
+}
+
+impl Refused {
+    /// The answer for a browser.
+    pub(crate) fn page(&self) -> Response {
+        let problem = &self.problem;
+        let status = StatusCode::from_u16(problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let page = pages::refused(status.canonical_reason().unwrap_or("Error"), problem);
+        let mut response = (status, page).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
         response
     }
 }

@@ -65,6 +65,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let id = request_id(request.headers());
     let method = request.method().clone();
     let mut path = request.uri().path().to_owned();
+    let wants_page = is_page(&path) && wants_page(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     let (mut request, leftover) = lend(request);
@@ -85,7 +86,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
             refused.into_response()
         }
     };
-    let mut response = told(response, &id);
+    let mut response = told(response, &id, wants_page);
     if let Some(leftover) = leftover
         && !leftover.read_away().await
     {
@@ -186,7 +187,7 @@ fn request_id(headers: &HeaderMap) -> String {
 }
 
 /// A problem that is still to be written down, or an error answer without an explanation.
-fn told(response: Response, id: &str) -> Response {
+fn told(response: Response, id: &str, wants_page: bool) -> Response {
     let (mut parts, body) = response.into_parts();
     let refused = match parts.extensions.remove::<Refused>() {
         Some(refused) => refused,
@@ -202,7 +203,7 @@ fn told(response: Response, id: &str) -> Response {
         }
         None => return Response::from_parts(parts, body),
     };
-    let mut response = refused.render(id);
+    let mut response = if wants_page { refused.page() } else { refused.render(id) };
     for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());
@@ -290,6 +291,17 @@ fn is_port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
+/// Whether browsers show what this path answers.
+fn is_page(path: &str) -> bool {
+    matches!(path, "/" | "/docs" | "/sign-in" | "/sign-out") || path.starts_with("/docs/")
+}
+
+/// Whether a browser asks.
+fn wants_page(headers: &HeaderMap) -> bool {
+    let mut asked = headers.get_all(header::ACCEPT).iter();
+    asked.any(|value| value.to_str().is_ok_and(|value| value.contains("text/html")))
+}
+
 /// A request has to accept the media type of the path's answers.
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     let offered = if is_stream(path) {
@@ -303,7 +315,7 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
         "application/x-ndjson"
     } else if path.ends_with("/admin/backup") {
         "application/vnd.sqlite3"
-    } else if matches!(path, "/" | "/docs" | "/sign-in" | "/sign-out") || path.starts_with("/docs/") {
+    } else if is_page(path) {
         "text/html"
     } else {
         "application/json"

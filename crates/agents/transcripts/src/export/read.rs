@@ -58,10 +58,19 @@ impl<R: BufRead> ExportReader<R> {
         let wrong =
             |what: String| Problem::new(Status::BadRequest, ErrorCode::InvalidExport, format!("line {number}: {what}"));
         let Some(line) = self.read_line()? else {
-            let detail = format!("the export is cut off: it ends after {items} items, without its last line");
+            let last = number - 1;
+            let detail = format!("the export is cut off after line {last} ({items} items): its last line is missing");
             return Err(Problem::new(Status::BadRequest, ErrorCode::ExportCutOff, detail));
         };
-        let line: Line<'_> = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        let is_whole = line.ends_with('\n');
+        let line: Line<'_> = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(error) if error.is_eof() && !is_whole => {
+                let detail = format!("the export is cut off in the middle of line {number}: import the whole file");
+                return Err(Problem::new(Status::BadRequest, ErrorCode::ExportCutOff, detail));
+            }
+            Err(error) => return Err(wrong(in_line(&error))),
+        };
         let item = match line {
             Line::End(end) if end.items == items => None,
             Line::End(end) => {
@@ -100,6 +109,13 @@ impl<R: BufRead> ExportReader<R> {
         }
         std::str::from_utf8(&self.line).map(Some).map_err(|_| wrong("it is not UTF-8".into()))
     }
+}
+
+/// What is wrong with the JSON of one line, and in which column.
+fn in_line(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let what = said.split(" at line ").next().unwrap_or_default();
+    if error.column() == 0 { what.to_owned() } else { format!("{what}, column {}", error.column()) }
 }
 
 /// A line as an item, checked.

@@ -192,7 +192,7 @@ fn arguments_that_make_no_sense_are_refused_and_nothing_is_made() {
     for half in [["--from", "keep.db"], ["--to", "new.db"]] {
         let mut command = threadkeep();
         command.current_dir(keep.folder()).arg("copy").args(half);
-        run(command, b"").refused(2, &["required"]);
+        run(command, b"").refused(2, &["threadkeep store copy needs --"]);
     }
     // The environment is for other commands.
     let mut command = command(&keep, "keep.db", "new.db", &[]);

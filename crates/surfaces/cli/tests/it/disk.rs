@@ -55,7 +55,7 @@ fn a_store_that_is_cut_off_is_refused_and_left_alone() {
     }
     let empty = keep.at("empty.db");
     std::fs::write(&empty, "").expect("a file");
-    on(&empty, &["list"]).refused(3, &["there is no store at"]);
+    on(&empty, &["show", "x"]).refused(3, &["there is no store at"]);
     assert_eq!(std::fs::read(&empty).expect("a file"), b"");
 }
 
@@ -101,7 +101,7 @@ fn a_folder_that_cannot_be_written_is_a_clear_error() {
     std::fs::write(keep.at("file"), "x").expect("a file");
     on(&keep.at("file/below/keep.db"), &["create", "x"])
         .refused(6, &["cannot open the store", "its folder cannot be made"]);
-    on(&keep.at("file/keep.db"), &["list"]).refused(3, &["there is no store at"]);
+    on(&keep.at("file/keep.db"), &["show", "x"]).refused(3, &["there is no store at"]);
     on(Path::new("/proc/keep.db"), &["create", "x"]).refused(6, &["cannot open the store /proc/keep.db"]);
     on(Path::new("/proc/below/keep.db"), &["create", "x"]).refused(6, &["its folder cannot be made"]);
 }
@@ -235,6 +235,7 @@ fn a_full_disk_refuses_the_write_and_changes_nothing() {
     let (status, stderr) = writer.end();
     assert_eq!(status.code(), Some(6), "{stderr}");
     assert!(stderr.contains("error: line 2: the disk is full") && stderr.contains("hint: free some space"), "{stderr}");
+    assert_eq!(stderr.matches("nothing was written").count(), 1, "{stderr}");
     for args in [&["say", &thread, "x"][..], &["fork", &thread], &["update", &thread, "--title", "x"]] {
         let refused = run(disk.command(args), b"");
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(6), ""), "{refused:?}");

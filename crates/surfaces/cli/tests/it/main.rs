@@ -14,6 +14,7 @@ mod follow;
 mod hostile;
 mod killed;
 mod merge;
+mod mistakes;
 mod names;
 mod postgres;
 mod power;

@@ -10,7 +10,7 @@ pub fn the_first_five_minutes() {
         command.current_dir(folder.path()).args(args);
         run(command, b"")
     };
-    let error = keep(&["list"]).refused(3, &["there is no store at ./threadkeep-data/threadkeep.db"]);
+    let error = keep(&["show", "x"]).refused(3, &["there is no store at ./threadkeep-data/threadkeep.db"]);
     let hint = error.lines().find_map(|line| line.strip_prefix("hint: threadkeep ")).expect("a hint");
     assert_eq!(hint, "new \"My first thread\"");
     assert!(!folder.path().join("threadkeep-data").exists(), "reading makes nothing");
@@ -40,7 +40,7 @@ pub fn a_hint_works_when_it_is_pasted() {
         run(shell, b"")
     };
     let hint = |error: &str| error.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint").to_owned();
-    let error = paste("threadkeep --data \"it's here\" list").refused(3, &[]);
+    let error = paste("threadkeep --data \"it's here\" show x").refused(3, &[]);
     let thread = paste(&hint(&error)).ok();
     let error = paste("threadkeep --data \"it's here\" show 000000000000").refused(3, &[]);
     assert!(paste(&hint(&error)).ok().contains("My first thread"));
@@ -428,6 +428,6 @@ pub fn threads_are_listed_by_any_filter() {
     assert!(people.stdout.contains("release PLAN") && people.stderr.contains("2 threads in all"), "{people:?}");
     keep.run(&["list", "--sort", "title"]).refused(2, &["sort", "updated, created"]);
     keep.run(&["list", "--lifecycle", "sleeping"]).refused(2, &["lifecycle", "active, suspended"]);
-    keep.run(&["list", "--updated-after", "soon"]).refused(2, &["updatedAfter", "2026-01-31"]);
+    keep.run(&["list", "--updated-after", "soon"]).refused(2, &["--updated-after", "2026-01-31"]);
     keep.run(&["list", "--cursor", "t0", "--offset", "1"]).refused(2, &["offset"]);
 }

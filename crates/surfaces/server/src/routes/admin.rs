@@ -111,12 +111,11 @@ async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
     }
     drop(send);
     let gave_up = |_| Problem::new(Status::Internal, ErrorCode::Internal, "the import stopped");
-    let threads = reading.await.map_err(gave_up)??;
-    Ok(json(&Imported { threads }))
+    Ok(json(&reading.await.map_err(gave_up)??))
 }
 
 /// Takes in all items. Threads appear once everything was read: an export that is cut off or malformed brings none.
-fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receiver<Bytes>) -> Result<u64, Refused> {
+fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receiver<Bytes>) -> Result<Imported, Refused> {
     let mut reader = ExportReader::new(BufReader::new(Incoming { receive, chunk: Bytes::new() }))?;
     let mut importer = engine.importer();
     let mut threads = Vec::new();
@@ -131,7 +130,8 @@ fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receive
     for thread in threads {
         handle.block_on(importer.push(thread))?;
     }
-    Ok(handle.block_on(importer.finish())?)
+    let known = importer.known();
+    Ok(Imported { threads: handle.block_on(importer.finish())? - known, known })
 }
 
 /// Chunks that come, as something to read from.

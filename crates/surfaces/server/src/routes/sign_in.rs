@@ -68,9 +68,10 @@ async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
         None => None,
     };
     let opened = opened.ok_or_else(|| {
-        let detail = "this link was used already, is too old, or was drawn before the server started; or its key ended";
+        let detail =
+            "This sign-in link was used already, has expired, was made before the server started, or its key ended.";
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
-        problem.hint("threadkeep store sign-in prints a new one")
+        problem.hint("For a new link, run: threadkeep store sign-in")
     })?;
     Ok(to_docs(&app.sessions.begin(opened.key, now)))
 }

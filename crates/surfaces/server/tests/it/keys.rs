@@ -186,6 +186,15 @@ fn a_link_signs_a_browser_in_once_and_its_session_reads_and_ends() {
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().expect("a pair"));
     browser.get(link).refused(401, "unauthorized");
+    // A browser is shown a page, a program gets JSON.
+    for target in [link, "/sign-in?code=x", "/sign-in", "/docs/errors/nothing"] {
+        let page = browser.send("GET", target, "Accept: text/html,*/*;q=0.8\r\n", None);
+        assert!(matches!(page.status, 400 | 401 | 404), "{target}: {}", page.status);
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
+        assert!(page.body.starts_with("<!doctype html>"), "{target}: {}", page.body);
+    }
+    let page = browser.send("GET", link, "Accept: text/html\r\n", None);
+    assert!(page.body.contains("threadkeep store sign-in"), "{}", page.body);
     let path = format!("/v1/threads/{thread}");
     let with = |more: &str| format!("{cookie}{more}");
     assert_eq!(browser.send("GET", &path, &cookie, None).ok(200)["messageCount"], 1);

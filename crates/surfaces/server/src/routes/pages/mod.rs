@@ -17,6 +17,14 @@ pub(crate) fn reference() -> &'static str {
     PAGE.get_or_init(|| reference::page(&crate::routes::openapi::build()))
 }
 
+/// A page that says why a browser was refused.
+pub(crate) fn refused(title: &str, problem: &threadkeep_calls::Problem) -> String {
+    let hint = problem.hint.as_deref().map(|hint| format!("<p>{}</p>\n", html::escaped(hint))).unwrap_or_default();
+    let (code, detail) = (html::escaped(&problem.code), html::escaped(&problem.detail));
+    let more = format!("<p><a href=\"/docs/errors/{code}\">{code}</a></p>\n");
+    html::page(title, "", &format!("<h1>{}</h1>\n<p>{detail}</p>\n{hint}{more}", html::escaped(title)))
+}
+
 /// The same for a signed-in user: routes that the browser may read open with a click.
 pub(crate) fn reference_for(key: &threadkeep::Key) -> String {
     let (account, scope) = (html::escaped(key.account.as_str()), key.scope.as_str());

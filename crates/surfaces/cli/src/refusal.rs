@@ -1,0 +1,236 @@
+//! Arguments that are wrong: which one, of which command or from which setting, and what works instead.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+use threadkeep::Invalid;
+use threadkeep_calls::{ErrorCode, Problem, Status};
+
+use crate::config::File;
+use crate::spelling;
+use crate::text::visible;
+
+/// Flags or commands that are offered in place of one that does not exist.
+const OFFERED_MAX: usize = 3;
+/// Fewest letters of which a longer name is taken to be meant.
+const PREFIX_MIN: usize = 2;
+
+/// The problem that `error` tells of. `commands` are the commands that there are.
+pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString], file: &File) -> Problem {
+    let asked = Asked::of(commands, arguments);
+    let path = &asked.path;
+    let all_options = format!("{path} -h");
+    let refused = |detail: String| Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+    let wrong = text(error, ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::UnknownArgument if wrong.starts_with('-') => {
+            let near = near(wrong.trim_start_matches('-'), asked.flags(commands));
+            let hint = offer(near.iter().map(|flag| format!("--{flag}")), &all_options);
+            refused(format!("{path} has no option '{}'", visible(&wrong))).hint(hint)
+        }
+        ErrorKind::UnknownArgument => {
+            refused(format!("{path} takes no further argument: '{}'", visible(&wrong))).hint(all_options)
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = text(error, ContextKind::InvalidSubcommand);
+            let offered = offer(near_commands(commands, asked.command, path, &name).into_iter(), &all_options);
+            refused(format!("{path} has no command '{}'", visible(&name))).hint(offered)
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let verbs = asked.command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+            let verbs: Vec<&str> = verbs.filter(|verb| *verb != "help").collect();
+            refused(format!("{path} needs a command: {}", verbs.join(", "))).hint(all_options)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing: Vec<String> = texts(error, ContextKind::InvalidArg).iter().map(|name| plain(name)).collect();
+            let hint = match &missing[..] {
+                [thread] if thread == "THREAD" => format!("{path} @last  (threadkeep ls lists threads)"),
+                _ => all_options,
+            };
+            refused(format!("{path} needs {}", missing.join(" and "))).hint(hint)
+        }
+        ErrorKind::ArgumentConflict => {
+            let others: Vec<String> = texts(error, ContextKind::PriorArg).iter().map(|name| plain(name)).collect();
+            let wrong = plain(&wrong);
+            let detail = match &others[..] {
+                [other] if *other == wrong => format!("{path} takes {wrong} once"),
+                others => format!("{path} takes {wrong} or {}, not both", others.join(" ")),
+            };
+            refused(detail).hint(all_options)
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::InvalidUtf8 => {
+            of_value(error, &asked, arguments, file)
+        }
+        _ => refused(format!("{path}: {}", sentence(error))).hint(all_options),
+    }
+}
+
+/// The command that was asked for.
+struct Asked<'a> {
+    command: &'a Command,
+    /// As it is typed: `threadkeep run start`.
+    path: String,
+}
+
+impl<'a> Asked<'a> {
+    fn of(commands: &'a Command, arguments: &[OsString]) -> Self {
+        let (mut command, mut path, mut at) = (commands, "threadkeep".to_owned(), 1);
+        while let Some(next) = spelling::word(arguments, at) {
+            let Some(below) = command.find_subcommand(&arguments[next]) else { break };
+            path = format!("{path} {}", below.get_name());
+            (command, at) = (below, next + 1);
+        }
+        Self { command, path }
+    }
+
+    /// The flags that it takes.
+    fn flags(&self, commands: &'a Command) -> Vec<&'a str> {
+        let of_all = commands.get_arguments().filter(|flag| flag.is_global_set());
+        let shown = self.command.get_arguments().chain(of_all).filter(|flag| !flag.is_hide_set());
+        shown.filter_map(Arg::get_long).collect()
+    }
+
+    fn argument(&self, shown: &str) -> Option<&'a Arg> {
+        let name = plain(shown);
+        let name = name.split([' ', '=', '[']).next().unwrap_or_default();
+        let of_all = self.command.get_arguments();
+        of_all.into_iter().find(|argument| match (name.strip_prefix("--"), argument.get_long()) {
+            (Some(name), Some(long)) => name == long,
+            (None, None) => argument.get_value_names().is_some_and(|names| names.iter().any(|known| known == name)),
+            _ => false,
+        })
+    }
+}
+
+/// A value that is wrong, with where it comes from and what would do.
+fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &File) -> Problem {
+    let (shown, value) = (text(error, ContextKind::InvalidArg), text(error, ContextKind::InvalidValue));
+    let name = plain(&shown).split(['=', ' ']).next().unwrap_or_default().to_owned();
+    let place = place(asked, &shown, &name, arguments, file);
+    let hint = if place.is_some() { "threadkeep config -h".to_owned() } else { format!("{} -h", asked.path) };
+    let invalid = error.source().and_then(|source| source.downcast_ref::<Invalid>());
+    if let Some(invalid) = invalid {
+        let mut problem = Problem::from(invalid.clone());
+        problem.detail = format!("{}: {}", place.as_deref().unwrap_or(&name), invalid.rule).into();
+        return problem.hint(hint);
+    }
+    let refused = |detail: String| Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+    let subject = place.unwrap_or_else(|| format!("{name} of {}", asked.path));
+    let valid = texts(error, ContextKind::ValidValue);
+    let value = visible(&value);
+    match (&valid[..], error.source()) {
+        ([], _) if value.is_empty() => refused(format!("{subject} needs a value: {}", plain(&shown))).hint(hint),
+        ([], Some(source)) => refused(format!("{subject}: '{value}' does not fit: {source}")).hint(hint),
+        ([], None) => refused(format!("{subject}: '{value}' does not fit")).hint(hint),
+        (valid, _) => {
+            let first = near(&value, valid.iter().map(String::as_str).collect()).first().copied().unwrap_or(&valid[0]);
+            let choice = valid.join(", ");
+            let said =
+                if value.is_empty() { "needs a value".to_owned() } else { format!("'{value}' is none of its values") };
+            let value = if name.starts_with('-') { format!("{name} {first}") } else { (*first).to_owned() };
+            refused(format!("{subject}: {said}: {choice}")).hint(format!("{value}; see {hint}"))
+        }
+    }
+}
+
+/// The setting, if the value of `name` is one from the environment or from the file.
+fn place(asked: &Asked<'_>, shown: &str, name: &str, arguments: &[OsString], file: &File) -> Option<String> {
+    let is_flag = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
+        argument == name || argument.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
+    };
+    if arguments.iter().any(is_flag) {
+        return None;
+    }
+    let argument = asked.argument(shown)?;
+    if let Some(variable) = argument.get_env()
+        && let Some(value) = std::env::var_os(variable)
+    {
+        let (variable, value) = (variable.to_string_lossy(), value.to_string_lossy().into_owned());
+        return Some(format!("{variable}={}", visible(&value)));
+    }
+    file.line(argument.get_long()?)
+}
+
+/// `<THREAD>...` as `THREAD`.
+fn plain(shown: &str) -> String {
+    shown.trim_end_matches("...").replace(['<', '>'], "")
+}
+
+/// The first paragraphs of what clap says, in one line.
+fn sentence(error: &Error) -> String {
+    let shown = error.render().to_string();
+    let said = shown.trim_start_matches("error: ").split("\n\nUsage:").next().unwrap_or_default();
+    let said = said.split("\n\nFor more information").next().unwrap_or_default();
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn texts(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn text(error: &Error, kind: ContextKind) -> String {
+    texts(error, kind).join(" ")
+}
+
+/// A hint with what may be meant, and the command that lists all.
+fn offer(near: impl Iterator<Item = String>, all: &str) -> String {
+    let near: Vec<String> = near.take(OFFERED_MAX).collect();
+    if near.is_empty() { all.to_owned() } else { format!("{}; see {all}", near.join(" or ")) }
+}
+
+/// Those of `names` that `typed` may mean: it is the beginning of them, or differs in a letter or two.
+fn near<'a>(typed: &str, names: Vec<&'a str>) -> Vec<&'a str> {
+    let typed = typed.to_lowercase();
+    let mistakes_max = 1 + typed.chars().count() / 5;
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for name in names {
+        let mistakes = strsim::damerau_levenshtein(&typed, name);
+        let is_beginning = typed.len() >= PREFIX_MIN && name.starts_with(&typed);
+        if is_beginning || (mistakes <= mistakes_max && mistakes < name.chars().count().min(typed.chars().count())) {
+            near.push((if is_beginning { 0 } else { mistakes }, name));
+        }
+    }
+    near.sort();
+    near.dedup();
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Commands that `name` may mean, whole: those below `here`, then verbs of any noun.
+fn near_commands(commands: &Command, here: &Command, path: &str, name: &str) -> Vec<String> {
+    let below = |command: &'_ Command| command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let names: Vec<String> = below(here);
+    let mut found: Vec<String> =
+        near(name, names.iter().map(String::as_str).collect()).iter().map(|near| format!("{path} {near}")).collect();
+    for noun in commands.get_subcommands() {
+        let verbs: Vec<String> = below(noun);
+        let verbs = near(name, verbs.iter().map(String::as_str).collect());
+        found.extend(
+            verbs.iter().filter(|verb| **verb != "help").map(|verb| format!("threadkeep {} {verb}", noun.get_name())),
+        );
+    }
+    found.extend(spelling::of_today(name).map(|(noun, verb)| format!("threadkeep {noun} {verb}")));
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_or_a_slip_of_the_hand_is_offered_and_nothing_else() {
+        let names = vec!["data", "at-version", "message-index", "store", "json"];
+        for (typed, expected) in
+            [("at", &["at-version"][..]), ("stor", &["store"]), ("josn", &["json"]), ("dta", &["data"]), ("x", &[])]
+        {
+            assert_eq!(near(typed, names.clone()), expected, "{typed}");
+        }
+    }
+}
