@@ -4,6 +4,7 @@ mod agent;
 mod approvals;
 mod attach;
 mod calls;
+mod clocks;
 mod contract;
 mod copy;
 mod damage;
