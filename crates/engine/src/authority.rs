@@ -34,7 +34,7 @@ impl Engine {
     /// The same for several capabilities. Those that are missing are asked for together.
     async fn authorize_all(&self, thread: ThreadId, needs: &Needs) -> Result<()> {
         let asks = |capability: &&Capability| capability.authorisation() == Authorisation::RequireHuman;
-        if !self.is_agent() || needs.iter().filter(asks).next().is_none() {
+        if !self.is_agent() || !needs.iter().any(|needed| asks(&needed)) {
             return Ok(());
         }
         let needs: Vec<Capability> = needs.iter().filter(asks).cloned().collect();

@@ -192,7 +192,7 @@ impl Engine {
         }
         // A place among all messages: it holds for every filter.
         let list = ("messages", thread, page.through);
-        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(&list, text)).transpose()?;
+        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(list, text)).transpose()?;
         // The pages of a cursor show one state, and no other one is asked of it.
         if cursor.as_ref().is_some_and(|cursor| page.as_of.is_some_and(|as_of| as_of != cursor.version)) {
             return Err(cursor::no_cursor().into());
@@ -210,7 +210,7 @@ impl Engine {
             Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
             None => (Vec::new(), None),
         };
-        let next = next.map(|place| Cursor { version, order, place }.encode(&list));
+        let next = next.map(|place| Cursor { version, order, place }.encode(list));
         let total = if page.counted { self.count_under(&view, page.filter).await? } else { 0 };
         Ok(MessagePage { items, next, total, version })
     }

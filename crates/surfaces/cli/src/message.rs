@@ -75,7 +75,7 @@ impl DeleteMessage {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
         let message = naming::message(&context.client, thread, &self.message).await?;
-        let delete = calls::DeleteMessage { message: message.clone() };
+        let delete = calls::DeleteMessage { message };
         let done = context.client.call(self.conditions.at(thread), delete).await?;
         let verb = if done.deleted { "deleted" } else { "the thread shows no message" };
         context.note_or_show(&done, format!("{verb} {message}"))

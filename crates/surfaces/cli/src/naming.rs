@@ -180,14 +180,10 @@ pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
         return Ok(id);
     }
     let open: Vec<String> = thread.execution.iter().map(|open| open.execution_id.to_string()).collect();
-    let id = among("open run", text, &open, ErrorCode::ExecutionOver).or_else(|failure| {
+    let id = among("open run", text, &open, ErrorCode::ExecutionOver).map_err(|failure| {
         // A text that has not even the shape of an id breaks a rule.
         let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if text.starts_with('@') || is_beginning {
-            Err(failure)
-        } else {
-            Err(whole.map(drop).err().map_or(failure, Into::into))
-        }
+        if text.starts_with('@') || is_beginning { failure } else { whole.map(drop).err().map_or(failure, Into::into) }
     })?;
     id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
 }
@@ -212,7 +208,7 @@ pub(crate) async fn message(client: &Client, thread: ThreadId, text: &str) -> Re
     match among("message", text, &ids, ErrorCode::MessageNotFound) {
         Ok(id) => Ok(id.parse()?),
         Err(Failure::Problem(problem)) if problem.status == Status::NotFound && !text.starts_with('@') => {
-            Err(Failure::from(Invalid::from(invalid)))
+            Err(Failure::from(invalid))
         }
         Err(failure) => Err(failure),
     }

@@ -19,9 +19,9 @@ const MEMBERS_MAX: usize = 100_000;
 /// The source of a stream.
 pub(crate) enum Following {
     /// One thread.
-    Thread(Thread),
+    Thread(Box<Thread>),
     /// Many threads.
-    Threads(Threads),
+    Threads(Box<Threads>),
 }
 
 impl Following {

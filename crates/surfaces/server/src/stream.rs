@@ -99,7 +99,7 @@ async fn follow(
     let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
     let following = Thread::follow(&reader.engine, thread.id, standing, after, app.shared.clone()).await;
     // A place that the thread has not reached is refused, never guessed at.
-    following.map(|thread| (Following::Thread(thread), after)).map_err(|error| match error {
+    following.map(|thread| (Following::Thread(Box::new(thread)), after)).map_err(|error| match error {
         Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
         other => other.into(),
     })

@@ -70,5 +70,5 @@ async fn stream(
         Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
     let threads = Threads::follow(&access.engine, which, after, app.shared.clone()).await?;
-    Ok(events(&app, Following::Threads(threads), &cursor(after), Some(access.opened)))
+    Ok(events(&app, Following::Threads(Box::new(threads)), &cursor(after), Some(access.opened)))
 }
