@@ -22,6 +22,11 @@ pub(crate) fn from_sqlite(error: Error) -> StoreError {
     }
 }
 
+/// Whether another process kept the file to itself for too long.
+pub(crate) fn is_busy(error: &Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 /// Whether the disk did not confirm a write, so that nothing more may be written.
 pub(crate) fn is_failed_sync(error: &Error) -> bool {
     error.sqlite_error().is_some_and(|error| {

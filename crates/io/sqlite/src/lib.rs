@@ -53,7 +53,7 @@ use crate::writer::{Job, WAITING_MAX, Writer, checkpoint, wal_path};
 pub const FOREIGN_POLL_MS: u64 = 25;
 const IDLE_POLL_MS: u64 = 250;
 /// How long a statement waits for another process to finish writing.
-const BUSY_TIMEOUT_MS: u64 = 10_000;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections kept for reading.
 const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
@@ -132,6 +132,7 @@ impl SqliteStore {
             log_pages,
             copied_pages: 0,
             told: Arc::clone(&told),
+            is_stuck: false,
         };
         let side = connect(&path)?;
         let failed = Arc::clone(&shared.failed);
@@ -246,7 +247,7 @@ fn connect(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let shown = path.display().to_string();
     let connection = Connection::open_with_flags(path, flags).cannot_open(&shown)?;
-    connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS)).cannot_open(&shown)?;
+    connection.busy_timeout(BUSY_TIMEOUT).cannot_open(&shown)?;
     connection.set_prepared_statement_cache_capacity(64);
     // Statements keep their plan: otherwise SQLite compiles them anew whenever a bound value might suggest another one.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).cannot_open(&shown)?;

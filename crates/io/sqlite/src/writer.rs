@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use threadkeep_model::{Commit, Committed, ThreadCommit, ThreadId};
 use threadkeep_store::{Result, Signals, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::BUSY_TIMEOUT;
 use crate::commit::{Failure, Known};
-use crate::error::{from_sqlite, is_failed_sync};
+use crate::error::{from_sqlite, is_busy, is_failed_sync};
 use crate::tables::last_seq;
 
 /// Commits that may wait; more wait at the door.
@@ -22,6 +24,9 @@ const BATCH_MAX: usize = 256;
 const CHECKPOINT_PAGES: i32 = 1_024;
 /// …and from this size on what is left of it by the writer itself, so that it starts over.
 const CHECKPOINT_NOW_PAGES: i32 = 8_192;
+
+/// How long the writer waits for a process that did not let go of the file in time already.
+const STUCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Work that writes beside the log, on the connection of the writer; it gets an error if nothing may be written.
 pub(crate) type OwnWork = Box<dyn FnOnce(Result<&mut Connection>) + Send>;
@@ -54,6 +59,9 @@ pub(crate) struct Writer {
     pub(crate) copied_pages: i32,
     /// The number of what happened last and was told, here or elsewhere.
     pub(crate) told: Arc<AtomicI64>,
+    /// Whether another process held the file for longer than the writer waits. Work that queued meanwhile waited as long
+    /// already, so it does not wait for it again.
+    pub(crate) is_stuck: bool,
 }
 
 impl Writer {
@@ -67,12 +75,12 @@ impl Writer {
                     Job::Commit(commit, reply) => commits.push((commit, reply)),
                     Job::Lease(thread, work) => {
                         self.commit_all(std::mem::take(&mut commits));
-                        work(self.writable().map(|()| &mut self.connection));
+                        self.do_alone(work);
                         self.known.forget_thread(thread);
                     }
                     Job::Upload(work) => {
                         self.commit_all(std::mem::take(&mut commits));
-                        work(self.writable().map(|()| &mut self.connection));
+                        self.do_alone(work);
                     }
                     Job::Upkeep(work) => {
                         self.commit_all(std::mem::take(&mut commits));
@@ -84,6 +92,12 @@ impl Writer {
             self.commit_all(commits);
             self.checkpoint();
         }
+    }
+
+    fn do_alone(&mut self, work: OwnWork) {
+        let began = Instant::now();
+        work(self.writable().map(|()| &mut self.connection));
+        self.is_stuck |= began.elapsed() >= BUSY_TIMEOUT;
     }
 
     fn commit_all(&mut self, mut commits: Vec<(Commit, oneshot::Sender<Result<Committed>>)>) {
@@ -119,7 +133,10 @@ impl Writer {
     /// Writes all of `commits` in one transaction and one sync; each that is refused leaves no trace.
     fn transact(&mut self, commits: &mut dyn Iterator<Item = &Commit>) -> Result<Vec<Result<Committed>>, Aborted> {
         self.writable().map_err(Aborted::Whole)?;
-        self.begin().map_err(|error| Aborted::Whole(from_sqlite(error)))?;
+        self.begin().map_err(|error| {
+            self.is_stuck = is_busy(&error);
+            Aborted::Whole(from_sqlite(error))
+        })?;
         let outcome = self.apply_all(commits);
         fail::fail_point!("sqlite-before-sync", |_| std::process::abort());
         let outcome = outcome.and_then(|results| {
@@ -138,11 +155,18 @@ impl Writer {
     }
 
     /// Invariant: after a failed sync nothing more is written, because the state of the file is unknown.
-    fn writable(&self) -> Result<()> {
-        match self.failed.load(Ordering::Acquire) {
-            true => Err(StoreError::Failed { what: "an earlier write failed".into() }),
-            false => Ok(()),
+    fn writable(&mut self) -> Result<()> {
+        if self.failed.load(Ordering::Acquire) {
+            return Err(StoreError::Failed { what: "an earlier write failed".into() });
         }
+        if self.is_stuck {
+            self.connection.busy_timeout(STUCK_TIMEOUT).map_err(from_sqlite)?;
+            let free = self.connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
+            self.connection.busy_timeout(BUSY_TIMEOUT).map_err(from_sqlite)?;
+            free.map_err(from_sqlite)?;
+            self.is_stuck = false;
+        }
+        Ok(())
     }
 
     fn begin(&mut self) -> rusqlite::Result<()> {

@@ -24,7 +24,7 @@ fn any_number_may_start_at_once() {
             }
         });
     });
-    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("10".to_owned())]]);
+    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("11".to_owned())]]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     raw.pragma_update(None, "user_version", 99).expect("a newer version");
     drop(raw);
     match SqliteStore::open(folder.file()) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 11)),
+        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 12)),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }
@@ -289,4 +289,40 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
             assert_eq!(store.list(query).await.expect("a list").len(), 1);
         });
     }
+}
+
+/// A process that was stopped in the middle of a commit holds the file. Work that queues behind the first write that
+/// found it held does not wait for it once more each.
+#[test]
+fn work_that_queues_while_another_process_holds_the_file_ends_together() {
+    use std::time::Duration;
+
+    use threadkeep_model::LeaseToken;
+    use threadkeep_store::{LeaseAsk, Leases};
+    let folder = Folder::new();
+    block_on(async {
+        let store = folder.open();
+        let thread = create(&store, 1).await;
+        let stopped = rusqlite::Connection::open(folder.file()).expect("the file");
+        stopped.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+        let take = |holder: &str| {
+            let token = LeaseToken::from_chance(7);
+            let now = Timestamp::from_micros(1);
+            store.take(thread, LeaseAsk { token, holder: holder.to_owned(), ttl_micros: 1_000_000, now })
+        };
+        let is_away = |error: StoreError| matches!(error, StoreError::Unavailable { .. });
+        let all = async {
+            let (a, b, c, d) =
+                tokio::join!(say(&store, thread, "a"), take("ann"), take("bob"), say(&store, thread, "d"));
+            assert!(a.is_err_and(is_away) && b.is_err_and(is_away) && c.is_err_and(is_away) && d.is_err_and(is_away));
+            for _ in 0..4 {
+                assert!(take("cyd").await.is_err_and(is_away));
+            }
+        };
+        // Each on its own would wait for 10 s.
+        tokio::time::timeout(Duration::from_secs(30), all).await.expect("they end together");
+        stopped.execute_batch("ROLLBACK").expect("it goes on");
+        take("ann").await.expect("the file is free");
+        say(&store, thread, "b").await.expect("the file is free");
+    });
 }
