@@ -225,7 +225,7 @@ impl Engine {
         let said = format!("Subagent {}: {}", child.name, child.status);
         let message = MessageBody::with_content(Role::System, Content::text(&said));
         let message = message.metadata(Json::from_value("metadata", &metadata)?).checked()?;
-        let lease = self.shared.stores.leases.lease(parent.id, self.shared.world.now()).await?;
+        let lease = self.shared.stores.leases.lease(parent.id, self.shared.now()).await?;
         if lease.is_none() && parent.record.execution.is_none() {
             return Ok(Some(Entry::MessageAppended(message)));
         }
