@@ -260,7 +260,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
     let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     build_server();
     // A server has no pages of its own to count, and is neither copied nor imported into.
-    for (store, upkeep, write) in [(None, 10, 13), (Some(threadkeep_throwaway::postgres()), 6, 11)] {
+    for (store, upkeep, write) in [(None, 10, 26), (Some(threadkeep_throwaway::postgres()), 6, 22)] {
         let store = store.into_iter().flat_map(|url| ["--store", url]);
         let args: Vec<&str> = ["scale", "--quick", "--json"].into_iter().chain(store).collect();
         let mut rows: BTreeMap<String, usize> = BTreeMap::new();
@@ -278,7 +278,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
             ("busy-upkeep", 13),
             ("chain", 2),
             ("gc", 5),
-            ("list", 13),
+            ("list", 24),
             ("search-first", 12),
             ("search-warm", 6),
             ("tree", 4),
@@ -300,7 +300,10 @@ fn a_kept_store_is_measured_again_and_stays_as_it_is() {
     let kept = || -> BTreeMap<std::path::PathBuf, Vec<u8>> {
         let stores = std::fs::read_dir(folder.path()).expect("stores").map(|store| store.expect("a store").path());
         let files = stores.flat_map(|store| std::fs::read_dir(store).expect("files"));
-        files.map(|file| file.expect("a file").path()).map(|file| (file.clone(), std::fs::read(file).expect("read"))).collect()
+        files
+            .map(|file| file.expect("a file").path())
+            .map(|file| (file.clone(), std::fs::read(file).expect("read")))
+            .collect()
     };
     assert_eq!(objects(run(&args)).len(), 5);
     let before = kept();

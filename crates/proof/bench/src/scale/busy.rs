@@ -1,7 +1,7 @@
 //! How long cheap calls wait: beside clients that press expensive lists, and beside upkeep on a running server.
 
 use super::ask::{Answers, Repeating, healthz};
-use super::generate::{TITLE_RARE, bits, thread_id};
+use super::generate::{TITLE_RARE, some_thread};
 use super::lists::far_offset;
 use super::search::HEALTHZ_MICROS_MAX;
 use super::site::Site;
@@ -21,8 +21,8 @@ const APPENDS: usize = 64;
 
 /// Appends to ordinary threads here and there.
 fn appends(site: &Site, target: &Target) -> Repeating {
-    let thread = |n: usize| thread_id(bits(n as u64) as usize % site.sizes.ordinary());
-    let requests = (0..APPENDS).map(|n| target.append(&thread(n).to_string(), "", text(n)));
+    let thread = |n: usize| some_thread(&site.sizes, n).to_string();
+    let requests = (0..APPENDS).map(|n| target.append(&thread(n), "", text(n)));
     Repeating::watching(site, target, requests.collect())
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde_json::json;
 use threadkeep::{Json, Record, ThreadId, Timestamp, World};
 
+use super::sizes::Sizes;
 use crate::Result;
 use crate::search::word;
 
@@ -23,6 +24,9 @@ pub(super) const TITLE_RARE: &str = "qz";
 pub(super) const TAG: &str = "urgent";
 /// Part of the metadata of a third of all threads, as it is asked for in a query.
 pub(super) const METADATA: &str = "%7B%22team%22%3A%7B%22name%22%3A%22blue%22%7D%7D";
+
+/// One ordinary thread in this many is deleted before space is given back.
+pub(super) const DELETED_EACH: usize = 10;
 
 /// Different words, from the most usual to the rarest.
 const WORDS: usize = 20_000;
@@ -42,6 +46,18 @@ pub(super) fn bits(number: u64) -> u64 {
 pub(super) fn thread_id(n: usize) -> ThreadId {
     let n = n as u64;
     ThreadId::from_chance(u128::from(bits(n)) << 64 | u128::from(bits(!n)))
+}
+
+/// Ordinary thread `n` of all that were made, for writes here and there. It is none that a row deletes, so that no fork
+/// keeps its messages then.
+pub(super) fn some_thread(sizes: &Sizes, n: usize) -> ThreadId {
+    let bits = bits(n as u64 + 77) as usize;
+    thread_id(bits % (sizes.ordinary() / DELETED_EACH) * DELETED_EACH + 1 + bits / 7 % (DELETED_EACH - 1))
+}
+
+/// The ordinary threads that a row deletes.
+pub(super) fn deleted_threads(sizes: &Sizes) -> impl Iterator<Item = ThreadId> {
+    (0..sizes.ordinary()).step_by(DELETED_EACH).map(thread_id)
 }
 
 /// The text of message `n`.

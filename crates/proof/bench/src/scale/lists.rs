@@ -44,6 +44,7 @@ pub(super) fn lists(site: &Site) -> Result<Vec<Measured>> {
         let asked = repeat(site, &serving, &target.request("GET", &format!("/v1/threads?limit=50{query}"), "", ""))?;
         some(&serde_json::from_slice::<Value>(&asked.body)?, "items")?;
         measured.push(Measured::new(what, Unit::Micros, asked.micros).at_most(most));
+        measured.push(Measured::new(format!("{what}: CPU"), Unit::Micros, asked.cpu_micros));
     }
     let Asked { micros, cpu_micros, .. } = ask(site, &serving, |answer| {
         let answer: Value = if answer.is_empty() { Value::Null } else { serde_json::from_slice(answer)? };

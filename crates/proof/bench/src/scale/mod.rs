@@ -6,6 +6,7 @@
 mod ask;
 mod build;
 mod busy;
+mod chain;
 mod generate;
 mod lists;
 mod search;
@@ -14,6 +15,7 @@ mod sizes;
 mod table;
 mod upkeep;
 mod write;
+mod writers;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -66,9 +68,9 @@ const ROWS: [Row; 11] = [
     ("tree", lists::family),
     ("upkeep", upkeep::upkeep),
     ("busy-upkeep", busy::beside_upkeep),
-    ("write", write::fork_and_append),
-    ("chain", write::chain),
-    ("writers", write::writers),
+    ("write", write::measure),
+    ("chain", chain::measure),
+    ("writers", writers::measure),
     ("gc", upkeep::gc),
 ];
 

@@ -32,6 +32,8 @@ pub(super) struct Site {
     pub(super) effort: Effort,
     /// How many times the small store the large one is.
     pub(super) part: f64,
+    /// The size of the store before any row has changed it.
+    pub(super) built_bytes: u64,
     /// For requests. The library has a runtime without sockets, as a program that embeds it may have.
     pub(super) net: Runtime,
     program: PathBuf,
@@ -74,7 +76,7 @@ impl Site {
         let net = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let effort = Effort::of(bench.quick);
         let program = program.to_owned();
-        let site = Self { bench, sizes, effort, part, net, program, folder, room, aside };
+        let mut site = Self { bench, sizes, effort, part, built_bytes: 0, net, program, folder, room, aside };
         match keep {
             None => site.build_in(&site.folder)?,
             Some(keep) => {
@@ -95,6 +97,7 @@ impl Site {
             }
         }
         site.room.settle()?;
+        site.built_bytes = site.bytes()?;
         Ok(site)
     }
 

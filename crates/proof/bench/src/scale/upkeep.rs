@@ -1,7 +1,7 @@
 //! Upkeep of a store without a server: time, memory, and the space that it gives back.
 
 use super::build::long_thread;
-use super::generate::thread_id;
+use super::generate::{DELETED_EACH, deleted_threads};
 use super::site::{Ran, Site};
 use super::table::{Aim, Measured};
 use crate::Result;
@@ -13,8 +13,6 @@ use crate::report::Unit;
 const PEAK_MAX: f64 = 200e6;
 /// How much faster than the store the time may grow.
 const GROWTH_MAX: f64 = 1.2;
-/// One ordinary thread in this many is deleted before space is given back.
-const DELETED_EACH: usize = 10;
 /// The part of the deleted threads' space that is given back.
 const GIVEN_BACK_MIN: f64 = 0.8;
 
@@ -72,11 +70,9 @@ fn remove(site: &Site, name: &str) -> Result<()> {
 /// another one afterwards.
 pub(super) fn gc(site: &Site) -> Result<Vec<Measured>> {
     let (serving, target) = site.serve()?;
-    let ordinary = (0..site.sizes.ordinary()).step_by(DELETED_EACH).map(thread_id);
-    let deleted: Vec<_> = ordinary.chain([long_thread()]).collect();
     site.net.block_on(async {
         let mut client = Client::connect(target.address).await?;
-        for thread in &deleted {
+        for thread in deleted_threads(&site.sizes).chain([long_thread()]) {
             let request = target.request("DELETE", &format!("/v1/threads/{thread}"), "", "");
             client.expect(200, &request).await?;
         }
@@ -88,7 +84,7 @@ pub(super) fn gc(site: &Site) -> Result<Vec<Measured>> {
     let given_back = before.saturating_sub(site.bytes()?) as f64;
     let sizes = &site.sizes;
     let deleted_messages = sizes.long + sizes.ordinary_messages() / DELETED_EACH;
-    let share = before as f64 * deleted_messages as f64 / sizes.messages as f64;
+    let share = site.built_bytes as f64 * deleted_messages as f64 / sizes.messages as f64;
     let mut measured: Vec<_> = cost(site, "gc --vacuum", &ran).into();
     measured.extend([
         Measured::new("space of the store before", Unit::Bytes, before as f64),

@@ -1,41 +1,112 @@
-//! Writes in a store of this size: an append, a fork beside it, the end of a chain of forks, and writers beside those
-//! that write by hand.
+//! One write at a time in a store of this size: appends and forks, over HTTP and in the library.
 
 use std::time::{Duration, Instant};
 
 use threadkeep::{Fork, MessageBody, ThreadId};
 
-use super::generate::{bits, thread_id};
+use super::generate::some_thread;
 use super::site::Site;
 use super::table::{Aim, Measured};
 use crate::Result;
-use crate::bench::{Keeper, Load, SLICES, text};
+use crate::bench::{SLICES, text};
 use crate::http::client::{Client, Target};
 use crate::http::serving::Serving;
-use crate::meter::{Spent, typical_micros};
-use crate::opponents::by_hand;
-use crate::ours::{Ours, read_last};
+use crate::meter::Spent;
+use crate::ours::Ours;
 use crate::report::Unit;
 
 /// CPU of a fork beside that of an append, and, where each takes round trips, its time.
 const FORK_CPU_TIMES_MAX: f64 = 2.0;
 const FORK_TIMES_MAX: f64 = 3.0;
-/// The time of an append beside that in the small store: half of what it was above it.
+/// The time of an append to a random thread beside that in the small store: half of what it was above it.
 const APPEND_GROWTH_MAX: f64 = 1.55;
-/// The last messages of a chain on a server, warm and cold, in microseconds.
-const CHAIN_WARM_MICROS_MAX: f64 = 1_500.0;
-const CHAIN_COLD_MICROS_MAX: f64 = 4_000.0;
-/// Writers, and their appends on a server beside those by hand.
-const WRITERS: usize = 8;
-const WRITERS_TIMES_MIN: f64 = 0.8;
-/// Messages on a page.
-const PAGE: usize = 50;
-/// One cold read for this many warm ones.
-const COLD_EACH: usize = 10;
 
-/// An ordinary thread, another one each time.
-fn some_thread(site: &Site, n: usize) -> ThreadId {
-    thread_id(bits(n as u64 + 77) as usize % site.sizes.ordinary())
+/// A kind of write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Write {
+    Append(Where),
+    Fork(Where),
+}
+
+/// The threads that are written to or forked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// The same one each time: its pages are warm.
+    One,
+    /// Another one each time.
+    Random,
+}
+
+impl Write {
+    const ALL: [Write; 4] =
+        [Write::Append(Where::One), Write::Append(Where::Random), Write::Fork(Where::One), Write::Fork(Where::Random)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Append(Where::One) => "append to one thread",
+            Self::Append(Where::Random) => "append to random threads",
+            Self::Fork(Where::One) => "fork of one thread",
+            Self::Fork(Where::Random) => "fork of random threads",
+        }
+    }
+
+    /// The thread of the `n`-th write. No two kinds share their random threads, which would be warm for the second.
+    fn thread(self, site: &Site, n: usize) -> ThreadId {
+        const FAR: usize = 1 << 32;
+        let n = match self {
+            Self::Append(Where::One) => FAR,
+            Self::Fork(Where::One) => 2 * FAR,
+            Self::Append(Where::Random) => 3 * FAR + n,
+            Self::Fork(Where::Random) => 4 * FAR + n,
+        };
+        some_thread(&site.sizes, n)
+    }
+
+    fn request(self, site: &Site, target: &Target, n: usize) -> Vec<u8> {
+        let thread = self.thread(site, n);
+        match self {
+            Self::Append(_) => target.append(&thread.to_string(), "", text(n)),
+            Self::Fork(_) => target.request("POST", &format!("/v1/threads/{thread}/fork"), "", "{}"),
+        }
+    }
+
+    fn carry_out(self, site: &Site, ours: &Ours, n: usize) -> Result<()> {
+        let (thread, runtime) = (self.thread(site, n), &site.bench.runtime);
+        match self {
+            Self::Append(_) => drop(runtime.block_on(ours.engine.append(thread, MessageBody::user(text(n))))?),
+            Self::Fork(_) => drop(runtime.block_on(ours.engine.fork(thread, Fork::default()))?),
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn measure(site: &Site) -> Result<Vec<Measured>> {
+    let mut measured = over_http(site)?;
+    measured.extend(in_library(site)?);
+    Ok(measured)
+}
+
+/// By one client, over one connection.
+fn over_http(site: &Site) -> Result<Vec<Measured>> {
+    let (serving, target) = site.serve()?;
+    let requests = |write: Write, from: usize| -> Vec<Vec<u8>> {
+        (from..from + site.effort.writes).map(|n| write.request(site, &target, n)).collect()
+    };
+    let (mut measured, mut cpus) = (Vec::new(), Vec::new());
+    for write in Write::ALL {
+        send(site, &serving, &requests(write, site.effort.writes)[..site.effort.writes / 4])?;
+        let (time, cpu) = send(site, &serving, &requests(write, 0))?;
+        let line = |what: &str, value| Measured::new(format!("HTTP: {}: {what}", write.name()), Unit::Micros, value);
+        measured.push(line("time", time).aim_if(write == Write::Append(Where::Random), Aim::Growth(APPEND_GROWTH_MAX)));
+        measured.push(line("CPU", cpu));
+        cpus.push(cpu);
+    }
+    serving.stop()?;
+    let line = |of: &str, value| Measured::new(format!("HTTP: fork beside an append, {of}: CPU"), Unit::Times, value);
+    let aim = |line: Measured| line.aim_if(!site.bench.is_on_server(), Aim::AtMost(FORK_CPU_TIMES_MAX));
+    measured.push(aim(line("one thread", cpus[2] / cpus[0])));
+    measured.push(aim(line("random threads", cpus[3] / cpus[1])));
+    Ok(measured)
 }
 
 /// Sends `requests` one after the other; gives the time and the server's CPU of each, in microseconds.
@@ -53,116 +124,38 @@ fn send(site: &Site, serving: &Serving, requests: &[Vec<u8>]) -> Result<(f64, f6
     Ok((each(took?), each(serving.cpu()?.saturating_sub(cpu))))
 }
 
-/// An append to a thread at random and a fork of one, by one client over HTTP and in the library.
-pub(super) fn fork_and_append(site: &Site) -> Result<Vec<Measured>> {
-    let mut measured = over_http(site)?;
-    let bench = &site.bench;
+/// In this process, where pages can be counted. The kinds take turns.
+fn in_library(site: &Site) -> Result<Vec<Measured>> {
     let ours = Ours::open(&site.place())?;
-    let writes = site.effort.writes;
-    let append = |n: usize| -> Result<()> {
-        bench.runtime.block_on(ours.engine.append(some_thread(site, n), MessageBody::user(text(n))))?;
-        Ok(())
-    };
-    let fork = |n: usize| -> Result<()> {
-        bench.runtime.block_on(ours.engine.fork(some_thread(site, n), Fork::default()))?;
-        Ok(())
-    };
-    let (mut appends, mut forks) = (Spent::default(), Spent::default());
-    for slice in 0..SLICES {
-        let begin = slice * writes;
-        appends += Spent::on(writes, || (begin..begin + writes).try_for_each(append))?;
-        forks += Spent::on(writes, || (begin..begin + writes).try_for_each(fork))?;
-    }
-    let on_server = bench.is_on_server();
-    for (what, spent) in [("append", &appends), ("fork", &forks)] {
-        measured.push(Measured::new(format!("library: {what}: time"), Unit::Micros, spent.time()));
-        measured.push(Measured::new(format!("library: {what}: CPU"), Unit::Micros, spent.cpu()));
-        if !on_server {
-            measured.push(Measured::new(format!("library: {what}: pages"), Unit::Pages, spent.pages()));
-        }
-    }
-    let (time, cpu) = (forks.time() / appends.time(), forks.cpu() / appends.cpu());
-    measured.extend([
-        Measured::new("library: fork beside an append: time", Unit::Times, time)
-            .aim_if(on_server, Aim::AtMost(FORK_TIMES_MAX)),
-        Measured::new("library: fork beside an append: CPU", Unit::Times, cpu)
-            .aim_if(!on_server, Aim::AtMost(FORK_CPU_TIMES_MAX)),
-    ]);
-    Ok(measured)
-}
-
-fn over_http(site: &Site) -> Result<Vec<Measured>> {
-    let (serving, target) = site.serve()?;
-    let requests = |make: fn(&Target, ThreadId, usize) -> Vec<u8>| -> Vec<Vec<u8>> {
-        (0..site.effort.writes).map(|n| make(&target, some_thread(site, n), n)).collect()
-    };
-    let appends = requests(|target, thread, n| target.append(&thread.to_string(), "", text(n)));
-    let forks = requests(|target, thread, _| target.request("POST", &format!("/v1/threads/{thread}/fork"), "", "{}"));
-    // Once for the connections and caches of the store.
-    send(site, &serving, &appends[..appends.len() / 4])?;
-    let (append, append_cpu) = send(site, &serving, &appends)?;
-    let (fork, fork_cpu) = send(site, &serving, &forks)?;
-    serving.stop()?;
-    let line = |what: &str, unit, value| Measured::new(format!("HTTP: {what}"), unit, value);
-    Ok(vec![
-        line("append: time", Unit::Micros, append).aim_if(true, Aim::Growth(APPEND_GROWTH_MAX)),
-        line("append: CPU", Unit::Micros, append_cpu),
-        line("fork: time", Unit::Micros, fork),
-        line("fork: CPU", Unit::Micros, fork_cpu),
-        line("fork beside an append: CPU", Unit::Times, fork_cpu / append_cpu)
-            .aim_if(!site.bench.is_on_server(), Aim::AtMost(FORK_CPU_TIMES_MAX)),
-    ])
-}
-
-/// The last messages of a chain of forks with a message a link.
-pub(super) fn chain(site: &Site) -> Result<Vec<Measured>> {
-    let (bench, links) = (&site.bench, site.effort.chain);
-    let ours = Ours::open(&site.place())?;
-    let last = bench.runtime.block_on(async {
-        let mut thread = some_thread(site, 0);
-        for n in 0..links {
-            thread = ours.engine.fork(thread, Fork::default()).await?.id;
-            ours.engine.append(thread, MessageBody::user(text(n))).await?;
-        }
-        Ok::<_, crate::Error>(thread)
-    })?;
-    site.room().settle()?;
-    let reads = site.effort.writes;
-    let engines: Vec<_> = (0..reads.div_ceil(COLD_EACH)).map(|_| ours.fresh_engine()).collect();
-    let mut fresh = engines.iter();
-    let cold = typical_micros(engines.len(), || read_last(bench, fresh.next().expect("one a read"), last, PAGE))?;
-    let warm = typical_micros(reads, || ours.read_last(bench, last, PAGE))?;
-    let on_server = bench.is_on_server();
-    let what = format!("last {PAGE} of a chain of {links} forks");
-    Ok(vec![
-        Measured::new(format!("{what}: warm"), Unit::Micros, warm)
-            .aim_if(on_server, Aim::AtMost(CHAIN_WARM_MICROS_MAX)),
-        Measured::new(format!("{what}: cold"), Unit::Micros, cold)
-            .aim_if(on_server, Aim::AtMost(CHAIN_COLD_MICROS_MAX)),
-    ])
-}
-
-/// Durable appends by some writers on as many threads, in turns with the same by hand.
-pub(super) fn writers(site: &Site) -> Result<Vec<Measured>> {
-    let bench = &site.bench;
-    let mut ours = Ours::open(&site.place())?;
-    ours.threads = (0..WRITERS).map(|n| some_thread(site, n)).collect();
-    let by_hand = by_hand(site.room(), "by-hand.db", WRITERS)?;
-    let load = Load { clients: WRITERS, threads: WRITERS, each: site.effort.writes.div_ceil(SLICES) };
-    let (mut mine, mut theirs) = (Spent::default(), Spent::default());
+    let each = site.effort.writes.div_ceil(SLICES);
+    let mut spent = [Spent::default(); Write::ALL.len()];
     for slice in 0..=SLICES {
-        let spent = (ours.measure(bench, load)?, by_hand.measure(bench, load)?);
-        // The first one warms up.
-        if slice > 0 {
-            mine += spent.0;
-            theirs += spent.1;
+        for (write, spent) in Write::ALL.into_iter().zip(&mut spent) {
+            // After those of HTTP, so that random threads are others.
+            let from = 2 * site.effort.writes + slice * each;
+            let cost = Spent::on(each, || (from..from + each).try_for_each(|n| write.carry_out(site, &ours, n)))?;
+            // The first one warms up.
+            if slice > 0 {
+                *spent += cost;
+            }
         }
     }
-    let what = format!("{WRITERS} writers on {WRITERS} threads");
-    Ok(vec![
-        Measured::new(format!("{what}: appends"), Unit::PerSecond, mine.rate()),
-        Measured::new(format!("{what}: appends by hand"), Unit::PerSecond, theirs.rate()),
-        Measured::new(format!("{what}: beside those by hand"), Unit::Times, mine.rate() / theirs.rate())
-            .aim_if(bench.is_on_server(), Aim::AtLeast(WRITERS_TIMES_MIN)),
-    ])
+    let on_server = site.bench.is_on_server();
+    let mut measured = Vec::new();
+    for (write, spent) in Write::ALL.into_iter().zip(&spent) {
+        let line = |what: &str, unit, value| Measured::new(format!("library: {}: {what}", write.name()), unit, value);
+        measured.push(line("time", Unit::Micros, spent.time()));
+        measured.push(line("CPU", Unit::Micros, spent.cpu()));
+        if !on_server {
+            measured.push(line("pages", Unit::Pages, spent.pages()));
+        }
+    }
+    for (of, append, fork) in [("one thread", &spent[0], &spent[2]), ("random threads", &spent[1], &spent[3])] {
+        let line = |what: &str, value| {
+            Measured::new(format!("library: fork beside an append, {of}: {what}"), Unit::Times, value)
+        };
+        measured.push(line("time", fork.time() / append.time()).aim_if(on_server, Aim::AtMost(FORK_TIMES_MAX)));
+        measured.push(line("CPU", fork.cpu() / append.cpu()).aim_if(!on_server, Aim::AtMost(FORK_CPU_TIMES_MAX)));
+    }
+    Ok(measured)
 }
