@@ -78,6 +78,10 @@ fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
     ];
     let lines = quick_run("postgres", &["--rounds", "1", "--store", url]);
     assert_eq!(lines, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+    nothing_is_left(url);
+}
+
+fn nothing_is_left(url: &str) {
     let left =
         threadkeep_throwaway::sql(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'threadkeep_bench_%'");
     assert!(left.is_empty(), "{left:?}");
@@ -288,6 +292,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
         ];
         assert_eq!(rows, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
     }
+    nothing_is_left(threadkeep_throwaway::postgres());
 }
 
 #[test]

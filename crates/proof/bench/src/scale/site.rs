@@ -27,6 +27,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A store of one size.
 pub(super) struct Site {
+    /// For the data folder of a store that is elsewhere, and for the files that commands write.
+    aside: TempDir,
+    /// Dropped before the runtime of the bench, which it needs to drop a schema.
+    room: Room,
     pub(super) bench: Bench,
     pub(super) sizes: Sizes,
     pub(super) effort: Effort,
@@ -38,9 +42,6 @@ pub(super) struct Site {
     pub(super) net: Runtime,
     program: PathBuf,
     folder: PathBuf,
-    room: Room,
-    /// For the data folder of a store that is elsewhere, and for the files that commands write.
-    aside: TempDir,
 }
 
 /// A command that has ended.
