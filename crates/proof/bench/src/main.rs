@@ -14,6 +14,7 @@ mod opponents;
 mod ours;
 mod report;
 mod rows;
+mod scale;
 mod search;
 mod search_eval;
 mod server;
@@ -66,6 +67,9 @@ enum Command {
     /// Search: 100,000 messages of 1 KiB: how fast they are indexed, how large the index is, how soon questions are answered,
     /// what following the log costs those who append.
     Search(SearchArgs),
+    /// A store of a team's size beside a small one: 100,000 threads that changed on one day, 1,270,000 messages. Searches,
+    /// expensive reads beside cheap calls, lists, families, upkeep, writes, with the ratio of both.
+    Scale(scale::ScaleArgs),
     /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
     SearchEval(search_eval::EvalArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
@@ -213,6 +217,7 @@ fn main() -> ExitCode {
             sizes.messages = args.messages.map_or(sizes.messages, |messages| messages as usize);
             args.place.bench(1).and_then(|bench| search::measure(&bench, &sizes, args.json))
         }
+        Command::Scale(args) => scale::measure(&args),
         Command::SearchEval(args) => search_eval::evaluate(&args),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };

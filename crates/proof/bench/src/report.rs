@@ -46,7 +46,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Syncs => "syncs",
             Self::Micros => "µs",
@@ -61,6 +61,7 @@ impl Unit {
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Syncs => format!("{value:.3}"),
+            Self::Micros if value >= 10e6 => format!("{:.1} s", value / 1e6),
             Self::Micros if value >= 10_000.0 => format!("{:.1} ms", value / 1_000.0),
             Self::Micros => format!("{value:.1} µs"),
             Self::PerSecond => format!("{value:.0} /s"),

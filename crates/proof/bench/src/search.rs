@@ -125,7 +125,7 @@ fn text(n: usize) -> String {
 }
 
 /// The word of this rank, shorter the more usual it is.
-fn word(rank: u64) -> String {
+pub(crate) fn word(rank: u64) -> String {
     const SYLLABLES: [&str; 16] =
         ["ta", "re", "mi", "con", "ver", "lo", "sen", "pa", "di", "ful", "ne", "gra", "bu", "tor", "ex", "hy"];
     let mut word = String::new();

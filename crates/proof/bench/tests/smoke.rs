@@ -78,6 +78,10 @@ fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
     ];
     let lines = quick_run("postgres", &["--rounds", "1", "--store", url]);
     assert_eq!(lines, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+    nothing_is_left(url);
+}
+
+fn nothing_is_left(url: &str) {
     let left =
         threadkeep_throwaway::sql(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'threadkeep_bench_%'");
     assert!(left.is_empty(), "{left:?}");
@@ -196,6 +200,7 @@ fn what_cannot_be_measured_is_refused() {
         (["engine", "--store", "postgres://me:secret@127.0.0.1:1/here"], "postgres://me@127.0.0.1:1/here"),
         (["engine", "--rows", "unknown"], "there is no row 'unknown'"),
         (["http", "--rows", "unknown"], "there is no row 'unknown'"),
+        (["scale", "--rows", "unknown"], "there is no row 'unknown'"),
     ] {
         let output = run(&args);
         assert!(!output.status.success() && !format!("{output:?}").contains("secret"), "{output:?}");
@@ -252,4 +257,62 @@ fn questions_over_conversations_are_answered_for_a_scorer() {
     };
     assert_eq!(answered(&[]), [r#""t1" "m1""#, r#""t2" "m3""#]);
     assert_eq!(answered(&["--scoped"]), [r#""t2" "m3""#]);
+}
+
+#[test]
+fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
+    let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    build_server();
+    // A server has no pages of its own to count, and is neither copied nor imported into.
+    for (store, upkeep, write) in [(None, 10, 26), (Some(threadkeep_throwaway::postgres()), 6, 22)] {
+        let store = store.into_iter().flat_map(|url| ["--store", url]);
+        let args: Vec<&str> = ["scale", "--quick", "--json"].into_iter().chain(store).collect();
+        let mut rows: BTreeMap<String, usize> = BTreeMap::new();
+        for line in objects(run(&args)) {
+            *rows.entry(line["row"].as_str().expect("a row has a name").to_owned()).or_default() += 1;
+            assert!(line["small"].as_f64().is_some_and(f64::is_finite), "{line}");
+            assert!(line["large"].as_f64().is_some_and(f64::is_finite), "{line}");
+            assert_eq!(line["aim"].is_null(), line["met"].is_null(), "{line}");
+            if line["measure"] == "threads in the answer" {
+                assert_eq!((&line["small"], &line["large"]), (&4.0.into(), &31.0.into()), "{line}");
+            }
+        }
+        let expected = [
+            ("busy", 20),
+            ("busy-upkeep", 13),
+            ("chain", 2),
+            ("gc", 5),
+            ("list", 24),
+            ("search-first", 12),
+            ("search-warm", 6),
+            ("tree", 4),
+            ("upkeep", upkeep),
+            ("write", write),
+            ("writers", 3),
+        ];
+        assert_eq!(rows, expected.map(|(row, lines)| (row.to_owned(), lines)).into());
+    }
+    nothing_is_left(threadkeep_throwaway::postgres());
+}
+
+#[test]
+fn a_kept_store_is_measured_again_and_stays_as_it_is() {
+    build_server();
+    let folder = tempfile::tempdir().expect("a folder");
+    let keep = folder.path().display().to_string();
+    // The row that changes most.
+    let args = ["scale", "--quick", "--json", "--keep", &keep, "--rows", "gc"];
+    let kept = || -> BTreeMap<std::path::PathBuf, Vec<u8>> {
+        let stores = std::fs::read_dir(folder.path()).expect("stores").map(|store| store.expect("a store").path());
+        let files = stores.flat_map(|store| std::fs::read_dir(store).expect("files"));
+        files
+            .map(|file| file.expect("a file").path())
+            .map(|file| (file.clone(), std::fs::read(file).expect("read")))
+            .collect()
+    };
+    assert_eq!(objects(run(&args)).len(), 5);
+    let before = kept();
+    assert!(before.keys().filter(|file| file.ends_with("threadkeep.db")).count() == 2, "{:?}", before.keys());
+    assert_eq!(objects(run(&args)).len(), 5);
+    assert!(kept() == before, "a kept store has changed");
 }

@@ -4,9 +4,9 @@
 //! this process, does the same work for comparison.
 
 mod append;
-mod client;
+pub(crate) mod client;
 mod read;
-mod serving;
+pub(crate) mod serving;
 mod start;
 mod streams;
 

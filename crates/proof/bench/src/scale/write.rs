@@ -1,0 +1,161 @@
+//! One write at a time in a store of this size: appends and forks, over HTTP and in the library.
+
+use std::time::{Duration, Instant};
+
+use threadkeep::{Fork, MessageBody, ThreadId};
+
+use super::generate::some_thread;
+use super::site::Site;
+use super::table::{Aim, Measured};
+use crate::Result;
+use crate::bench::{SLICES, text};
+use crate::http::client::{Client, Target};
+use crate::http::serving::Serving;
+use crate::meter::Spent;
+use crate::ours::Ours;
+use crate::report::Unit;
+
+/// CPU of a fork beside that of an append, and, where each takes round trips, its time.
+const FORK_CPU_TIMES_MAX: f64 = 2.0;
+const FORK_TIMES_MAX: f64 = 3.0;
+/// The time of an append to a random thread beside that in the small store: half of what it was above it.
+const APPEND_GROWTH_MAX: f64 = 1.55;
+
+/// A kind of write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Write {
+    Append(Where),
+    Fork(Where),
+}
+
+/// The threads that are written to or forked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// The same one each time: its pages are warm.
+    One,
+    /// Another one each time.
+    Random,
+}
+
+impl Write {
+    const ALL: [Write; 4] =
+        [Write::Append(Where::One), Write::Append(Where::Random), Write::Fork(Where::One), Write::Fork(Where::Random)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Append(Where::One) => "append to one thread",
+            Self::Append(Where::Random) => "append to random threads",
+            Self::Fork(Where::One) => "fork of one thread",
+            Self::Fork(Where::Random) => "fork of random threads",
+        }
+    }
+
+    /// The thread of the `n`-th write. No two kinds share their random threads, which would be warm for the second.
+    fn thread(self, site: &Site, n: usize) -> ThreadId {
+        const FAR: usize = 1 << 32;
+        let n = match self {
+            Self::Append(Where::One) => FAR,
+            Self::Fork(Where::One) => 2 * FAR,
+            Self::Append(Where::Random) => 3 * FAR + n,
+            Self::Fork(Where::Random) => 4 * FAR + n,
+        };
+        some_thread(&site.sizes, n)
+    }
+
+    fn request(self, site: &Site, target: &Target, n: usize) -> Vec<u8> {
+        let thread = self.thread(site, n);
+        match self {
+            Self::Append(_) => target.append(&thread.to_string(), "", text(n)),
+            Self::Fork(_) => target.request("POST", &format!("/v1/threads/{thread}/fork"), "", "{}"),
+        }
+    }
+
+    fn carry_out(self, site: &Site, ours: &Ours, n: usize) -> Result<()> {
+        let (thread, runtime) = (self.thread(site, n), &site.bench.runtime);
+        match self {
+            Self::Append(_) => drop(runtime.block_on(ours.engine.append(thread, MessageBody::user(text(n))))?),
+            Self::Fork(_) => drop(runtime.block_on(ours.engine.fork(thread, Fork::default()))?),
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn measure(site: &Site) -> Result<Vec<Measured>> {
+    let mut measured = over_http(site)?;
+    measured.extend(in_library(site)?);
+    Ok(measured)
+}
+
+/// By one client, over one connection.
+fn over_http(site: &Site) -> Result<Vec<Measured>> {
+    let (serving, target) = site.serve()?;
+    let requests = |write: Write, from: usize| -> Vec<Vec<u8>> {
+        (from..from + site.effort.writes).map(|n| write.request(site, &target, n)).collect()
+    };
+    let (mut measured, mut cpus) = (Vec::new(), Vec::new());
+    for write in Write::ALL {
+        send(site, &serving, &requests(write, site.effort.writes)[..site.effort.writes / 4])?;
+        let (time, cpu) = send(site, &serving, &requests(write, 0))?;
+        let line = |what: &str, value| Measured::new(format!("HTTP: {}: {what}", write.name()), Unit::Micros, value);
+        measured.push(line("time", time).aim_if(write == Write::Append(Where::Random), Aim::Growth(APPEND_GROWTH_MAX)));
+        measured.push(line("CPU", cpu));
+        cpus.push(cpu);
+    }
+    serving.stop()?;
+    let line = |of: &str, value| Measured::new(format!("HTTP: fork beside an append, {of}: CPU"), Unit::Times, value);
+    let aim = |line: Measured| line.aim_if(!site.bench.is_on_server(), Aim::AtMost(FORK_CPU_TIMES_MAX));
+    measured.push(aim(line("one thread", cpus[2] / cpus[0])));
+    measured.push(aim(line("random threads", cpus[3] / cpus[1])));
+    Ok(measured)
+}
+
+/// Sends `requests` one after the other; gives the time and the server's CPU of each, in microseconds.
+fn send(site: &Site, serving: &Serving, requests: &[Vec<u8>]) -> Result<(f64, f64)> {
+    let cpu = serving.cpu()?;
+    let took: Result<Duration> = site.net.block_on(async {
+        let mut client = Client::connect(serving.address).await?;
+        let begun = Instant::now();
+        for request in requests {
+            client.expect(201, request).await?;
+        }
+        Ok(begun.elapsed())
+    });
+    let each = |spent: Duration| spent.as_secs_f64() * 1e6 / requests.len() as f64;
+    Ok((each(took?), each(serving.cpu()?.saturating_sub(cpu))))
+}
+
+/// In this process, where pages can be counted. The kinds take turns.
+fn in_library(site: &Site) -> Result<Vec<Measured>> {
+    let ours = Ours::open(&site.place())?;
+    let each = site.effort.writes.div_ceil(SLICES);
+    let mut spent = [Spent::default(); Write::ALL.len()];
+    for slice in 0..=SLICES {
+        for (write, spent) in Write::ALL.into_iter().zip(&mut spent) {
+            // After those of HTTP, so that random threads are others.
+            let from = 2 * site.effort.writes + slice * each;
+            let cost = Spent::on(each, || (from..from + each).try_for_each(|n| write.carry_out(site, &ours, n)))?;
+            // The first one warms up.
+            if slice > 0 {
+                *spent += cost;
+            }
+        }
+    }
+    let on_server = site.bench.is_on_server();
+    let mut measured = Vec::new();
+    for (write, spent) in Write::ALL.into_iter().zip(&spent) {
+        let line = |what: &str, unit, value| Measured::new(format!("library: {}: {what}", write.name()), unit, value);
+        measured.push(line("time", Unit::Micros, spent.time()));
+        measured.push(line("CPU", Unit::Micros, spent.cpu()));
+        if !on_server {
+            measured.push(line("pages", Unit::Pages, spent.pages()));
+        }
+    }
+    for (of, append, fork) in [("one thread", &spent[0], &spent[2]), ("random threads", &spent[1], &spent[3])] {
+        let line = |what: &str, value| {
+            Measured::new(format!("library: fork beside an append, {of}: {what}"), Unit::Times, value)
+        };
+        measured.push(line("time", fork.time() / append.time()).aim_if(on_server, Aim::AtMost(FORK_TIMES_MAX)));
+        measured.push(line("CPU", fork.cpu() / append.cpu()).aim_if(!on_server, Aim::AtMost(FORK_CPU_TIMES_MAX)));
+    }
+    Ok(measured)
+}
