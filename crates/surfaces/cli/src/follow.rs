@@ -1,7 +1,7 @@
 //! Entries, past and new: `history`, `tail`.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use threadkeep::model::{
@@ -28,6 +28,8 @@ const ENTRY_SHOWN_MAX: usize = 100;
 const FILES_SHOWN_MAX: usize = 3;
 /// How long printed lines may wait for more to be written with them.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
+/// A connection that held for so long is not counted among the failures before it.
+const HELD: Duration = Duration::from_secs(5);
 /// Entries with which a tail begins, unless the caller says otherwise.
 const LAST: u64 = 10;
 /// Entries of a history, unless the caller says otherwise.
@@ -222,26 +224,53 @@ pub(crate) async fn next_news(
     context: &mut Context,
     stream: &mut Stream,
 ) -> Result<Option<News>, Failure> {
-    let mut was_away = false;
-    let next = retry.until_there(async || {
+    let next = async {
+        loop {
+            match until_news(retry, stream).await? {
+                Next::News(news) => return Ok(news),
+                // It was there: the time to give up begins anew.
+                Next::Broken => {}
+            }
+        }
+    };
+    let mut next = std::pin::pin!(next);
+    tokio::select! {
+        biased;
+        next = &mut next => return next,
+        () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
+    }
+    next.await
+}
+
+/// How waiting for news ended.
+enum Next {
+    News(Option<News>),
+    /// The connection held for a while, and is gone.
+    Broken,
+}
+
+/// Waits for news, and tries to connect as long as `retry` says; a new connection is told.
+async fn until_news(retry: Retry, stream: &mut Stream) -> Result<Next, client::Error> {
+    let (mut was_away, mut since) = (false, None);
+    let attempt = async || {
         let next = async {
-            if stream.open().await? && was_away {
-                was_away = false;
-                note("connected again");
+            if stream.open().await? {
+                if std::mem::take(&mut was_away) {
+                    note("connected again");
+                }
+                since.get_or_insert_with(Instant::now);
             }
             stream.next().await
         };
         let next = next.await;
-        was_away |= next.as_ref().is_err_and(client::Error::is_away);
-        next
-    });
-    let mut next = std::pin::pin!(next);
-    tokio::select! {
-        biased;
-        next = &mut next => return Ok(next?),
-        () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
-    }
-    Ok(next.await?)
+        let is_away = next.as_ref().is_err_and(client::Error::is_away);
+        if is_away && since.is_some_and(|since| since.elapsed() >= HELD) {
+            return Ok(Next::Broken);
+        }
+        was_away |= is_away;
+        next.map(Next::News)
+    };
+    retry.until_there(attempt).await
 }
 
 /// Resolves on Ctrl-C, and when the reader of stdout has gone.
