@@ -19,10 +19,21 @@ plain! {
         agent_id: String,
     }
 
-    /// Hide a thread from the main list; it can be brought back
+    /// Hide a thread from the main list; `thread unarchive` brings it back
+    #[command(after_help = "\
+It only hides the thread, which can still be read and changed. `threadkeep thread lifecycle 4e36 archive` is another
+thing: it ends the life of a completed or cancelled thread for good.
+
+Example:
+  threadkeep thread archive 4e36")]
     Archive: Archive under Change {}
 
-    /// Bring an archived thread back to the main list
+    /// Bring a thread back to the main list that `thread archive` has hidden
+    #[command(after_help = "\
+A thread that `thread lifecycle 4e36 archive` has archived for good stays archived.
+
+Example:
+  threadkeep thread unarchive 4e36")]
     Unarchive: Unarchive under Change {}
 
     /// List the threads of a thread's subagents
@@ -116,7 +127,7 @@ pub(crate) struct Subagent {
     /// A name for the thread
     #[arg(long, value_name = "NAME")]
     thread_name: Option<String>,
-    /// Shared by the children that one message made
+    /// An id shared by the subagents that one message started
     #[arg(long, value_name = "ID")]
     spawn_group_id: Option<String>,
     /// Whether it reports to its parent by itself: implicit or explicit

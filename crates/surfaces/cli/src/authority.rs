@@ -173,7 +173,7 @@ pub(crate) struct Approvals {
     #[arg(long, default_value = "pending", conflicts_with = "id", value_parser = words::<ListedState>(&[
         ("pending", "Nobody answered yet"),
         ("approved", "Somebody said yes"),
-        ("denied", "Somebody said no, or nobody said anything in time"),
+        ("denied", "It was denied, or not answered in time"),
         ("revoked", "Withdrawn, or taken back"),
         ("all", "In any way"),
     ]))]
@@ -211,14 +211,14 @@ impl Approvals {
     }
 }
 
-/// Say yes to an approval
+/// Approve a request
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: Answer,
 }
 
-/// Say no to an approval
+/// Deny a request
 #[derive(Debug, Args)]
 pub(crate) struct Deny {
     #[command(flatten)]

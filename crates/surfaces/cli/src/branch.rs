@@ -1,12 +1,13 @@
 //! Other ways through a history: `fork`, `spawn`, `rollback`, `truncate`, `checkpoint`, `checkpoints`.
 
 use clap::{ArgGroup, Args};
-use threadkeep::{Invalid, MessageName, Timestamp, Version};
+use threadkeep::{Invalid, Timestamp, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::{ForkPoint, Inherit, RollbackTo, TruncateFrom};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::naming;
 use crate::plain::{Face, Line, plain};
 use crate::text::{counted, moment, visible};
 use crate::thread;
@@ -26,9 +27,9 @@ pub(crate) struct Fork {
     message_index: Option<u64>,
     /// After this message
     #[arg(long, value_name = "MESSAGE", group = "point")]
-    message_id: Option<MessageName>,
+    message_id: Option<String>,
     /// As the thread was at this version
-    #[arg(long, value_name = "VERSION", group = "point")]
+    #[arg(long = "at-version", alias = "version", value_name = "VERSION", group = "point")]
     version: Option<Version>,
     /// A name for people [default: Forked: and the name of the thread]
     #[arg(long)]
@@ -42,7 +43,10 @@ impl Fork {
         let parent = context.thread_to_change(&self.thread, &self.conditions).await?;
         // At most one of them is given.
         let index = self.message_index.map(ForkPoint::Index);
-        let message = self.message_id.map(ForkPoint::Message);
+        let message = match &self.message_id {
+            Some(message) => Some(ForkPoint::Message(naming::message(&context.client, parent.id, message).await?)),
+            None => None,
+        };
         let at = index.or(message).or(self.version.map(ForkPoint::Version)).unwrap_or_default();
         let child = context.client.call(parent.id, calls::Fork { at, title: self.title }).await?;
         thread::print_new(context, &child)?;
@@ -108,7 +112,7 @@ impl Spawn {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("to").required(true).multiple(false), after_help = "\
 Examples:
-  threadkeep rollback 4e36 --to-version 12
+  threadkeep rollback 4e36 --at-version 12
   threadkeep rollback 4e36 --checkpoint before-the-refactoring
   threadkeep rollback 4e36 --step 3         after the fourth message, which is the assistant's
   threadkeep rollback 4e36 --artifact-version /notes/plan.md@12    one file only
@@ -118,7 +122,7 @@ pub(crate) struct Rollback {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// To this version
-    #[arg(long, visible_alias = "version", value_name = "VERSION", group = "to")]
+    #[arg(long = "at-version", aliases = ["to-version", "version"], value_name = "VERSION", group = "to")]
     to_version: Option<Version>,
     /// To how it was at this time, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", group = "to")]
@@ -178,7 +182,7 @@ pub(crate) struct Truncate {
     from_index: Option<u64>,
     /// From this message on
     #[arg(long, value_name = "MESSAGE", group = "from")]
-    from_message_id: Option<MessageName>,
+    from_message_id: Option<String>,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -186,7 +190,11 @@ pub(crate) struct Truncate {
 impl Truncate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let from = self.from_index.map(TruncateFrom::Index).or(self.from_message_id.map(TruncateFrom::Message));
+        let message = match &self.from_message_id {
+            Some(message) => Some(TruncateFrom::Message(naming::message(&context.client, thread.id, message).await?)),
+            None => None,
+        };
+        let from = self.from_index.map(TruncateFrom::Index).or(message);
         let from = from.ok_or_else(|| Invalid::body("fromIndex", "name either fromIndex or fromMessageId"))?;
         context.client.call(thread.id, calls::Truncate { from }).await?.print(context)
     }

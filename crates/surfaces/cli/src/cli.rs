@@ -13,9 +13,12 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use crate::commands::Command;
 use crate::config::{File, Unflagged};
 use crate::context::{Acting, Context};
+use crate::examples::with_examples;
 use crate::failure::{Failure, report};
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
+use crate::refusal::Asked;
+use crate::screen::Look;
 use crate::{help, refusal, spelling};
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
@@ -59,7 +62,12 @@ struct Global {
     /// The actor is an agent
     #[arg(long, global = true, hide_short_help = true)]
     agent: bool,
+    #[command(flatten)]
+    look: Look,
 }
+
+/// Columns of a manual page.
+const MAN_COLUMNS: usize = 78;
 
 /// Reads the arguments, runs the command, and says how it went.
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
@@ -80,12 +88,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         };
         Ok((named, matches, cli))
     });
+    if let Ok((_, _, cli)) = &parsed {
+        cli.global.look.settle(cli.global.json);
+    }
     match parsed {
         Ok((named, matches, cli)) => match without_store(&cli.command, &matches, &file, cli.global.json) {
             Some(Ok(())) => ExitCode::SUCCESS,
             Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
             None => match file.unflagged() {
-                Ok(settings) => carry_out(named, cli, settings),
+                Ok(settings) => carry_out(named, cli, settings, &Asked::of(&Cli::command(), &arguments)),
                 Err(failure) => report(failure, json, &Hints::default(), None),
             },
         },
@@ -104,7 +115,7 @@ fn without_store(
     let done = match command {
         Command::Config(config) => config.show(&Cli::command(), matches, file, json, &mut out),
         Command::Completions(completions) => completions.clone().run(Cli::command(), &mut out),
-        Command::Man(man) => man.clone().run(Cli::command(), &mut out),
+        Command::Man(man) => man.clone().run(with_examples(Cli::command(), MAN_COLUMNS), &mut out),
         _ => return None,
     };
     Some(done.and_then(|()| out.flush()))
@@ -134,15 +145,18 @@ fn given<T: Clone + AsRef<std::ffi::OsStr>>(matches: &clap::ArgMatches, name: &s
     value.map(|value| (value, on_command_line))
 }
 
-fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
+fn carry_out(named: Named, cli: Cli, settings: Unflagged, asked: &Asked<'_>) -> ExitCode {
     let Global { json, actor, agent, .. } = cli.global;
     let kind = if agent { ActorKind::Agent } else { ActorKind::Human };
     let acting = Acting { kind, name: actor };
     let place = match named.place().and_then(|named| cli.command.place(named)) {
         Ok(place) => place,
-        Err(failure) => return report(failure, json, &Hints::default(), None),
+        Err(failure) => {
+            let hints = Hints::default().while_running(asked.path.clone());
+            return report(asked.placed(failure), json, &hints, None);
+        }
     };
-    let hints = place.hints();
+    let hints = place.hints().while_running(asked.path.clone());
     // One command does one thing at a time; a server does many.
     let mut runtime = match cli.command {
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
@@ -159,13 +173,16 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged) -> ExitCode {
         let missing = cli.command.if_missing();
         let mut context = match Context::open(&place, acting, json, missing, settings).await {
             Ok(context) => context,
-            Err(failure) => return report(failure, json, &hints, None),
+            Err(failure) => return report(asked.placed(failure), json, &hints, None),
         };
         let ran = cli.command.run(&mut context).await;
+        if ran.is_ok() {
+            context.stored();
+        }
         // A reader of the output that has gone does not change how the command went.
-        match (ran, context.out.flush()) {
+        match (ran, context.out.finish()) {
             (Ok(code), Ok(()) | Err(Failure::Closed)) => code,
-            (Ok(_), Err(failure)) | (Err(failure), _) => report(failure, json, &hints, context.named()),
+            (Ok(_), Err(failure)) | (Err(failure), _) => report(asked.placed(failure), json, &hints, context.named()),
         }
     })
 }
@@ -210,7 +227,8 @@ mod tests {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "'{name}' is not explained");
             for argument in command.get_arguments() {
-                let globals = ["store", "data_folder", "server", "config", "json", "actor", "agent"];
+                let globals = Cli::command();
+                let globals: Vec<&str> = globals.get_arguments().map(|flag| flag.get_id().as_str()).collect();
                 assert!(!globals.contains(&argument.get_id().as_str()), "'{name}' hides a global flag");
                 assert!(argument.get_help().is_some(), "'{name} {}' is not explained", argument.get_id());
             }

@@ -119,6 +119,8 @@ commands! {
         Transfer(authority::Transfer),
         #[command(hide = true)]
         Call(call::Call),
+        #[command(hide = true)]
+        Complete(shell::Complete),
     }
     {
         Config(Box<config::Config>),
@@ -296,7 +298,7 @@ impl Command {
             Self::Store(Store::Import(_) | Store::Restore(_)) => IfMissing::Begin,
             Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => IfMissing::Begin,
             Self::Call(call) if call.may_begin() => IfMissing::Begin,
-            Self::Ls(_) | Self::Search(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
+            Self::Ls(_) | Self::Search(_) | Self::Complete(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
             Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) => IfMissing::Empty,
             _ => IfMissing::Fail,
         }

@@ -225,7 +225,7 @@ impl Config {
         let value = |shown: &Shown| shown.value.clone().unwrap_or_else(|| "-".to_owned());
         let value_wide = all.iter().map(|shown| value(shown).chars().count()).max().unwrap_or_default();
         for one in &all {
-            out.line(format!("{:<wide$}  {:<value_wide$}  {}", one.name, value(one), one.source))?;
+            out.row(format!("{:<wide$}  {:<value_wide$}  {}", one.name, value(one), one.source))?;
         }
         Ok(())
     }

@@ -11,12 +11,14 @@ use threadkeep_calls::At;
 use threadkeep_client::Client;
 
 use crate::config::Unflagged;
+use crate::editor::{self, Draft};
 use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
 use crate::naming;
 use crate::out::Out;
 use crate::place::{Hints, IfMissing, Place};
 use crate::reach::{self, Reached, Store};
+use crate::say::or_stdin;
 
 /// On what condition a thread is changed.
 #[derive(Debug, Args)]
@@ -70,6 +72,8 @@ pub(crate) struct Context {
     store: Store,
     embedding: Embedding,
     named: Option<ThreadId>,
+    /// A text that was written in an editor, until it is stored.
+    draft: Option<Draft>,
     /// The lease of writes that do not go through the client.
     writer: Option<LeaseToken>,
 }
@@ -90,7 +94,7 @@ impl Context {
         }
         let (hints, place) = (place.hints(), place.clone());
         let (out, embedding) = (Out::new(), settings.embedding);
-        Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, writer: None })
+        Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, draft: None, writer: None })
     }
 
     /// The store itself, because `what` does not go over the wire.
@@ -146,6 +150,23 @@ impl Context {
         }
         self.note(note);
         Ok(())
+    }
+
+    /// The text that a person writes, in an editor that begins with `begin`, or all of stdin if it is no terminal.
+    pub(crate) fn written(&mut self, begin: &str) -> Result<String, Failure> {
+        if !editor::is_attended() {
+            return or_stdin("-");
+        }
+        let (draft, text) = Draft::write(begin)?;
+        self.draft = Some(draft);
+        Ok(text)
+    }
+
+    /// What was written in an editor is stored.
+    pub(crate) fn stored(&mut self) {
+        if let Some(draft) = self.draft.take() {
+            draft.stored();
+        }
     }
 
     /// Who acts.

@@ -30,7 +30,7 @@ const TERMINATED: u8 = 143;
 /// Whether to write alone.
 #[derive(Debug, Args)]
 pub(crate) struct Exclusively {
-    /// Be the thread's exclusive writer from the first message to the last
+    /// Hold the thread's lock from the first message to the last
     #[arg(long, conflicts_with = "writer")]
     exclusive: bool,
     /// How long others have to wait if this program is stopped or cut off, such as 500ms, 30s or 5m [default: 30s]

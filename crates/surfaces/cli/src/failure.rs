@@ -83,7 +83,10 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
         Failure::Closed => return ExitCode::SUCCESS,
         Failure::Interrupted(code) => return ExitCode::from(code),
     };
-    let problem = with_hint(problem, hints, named);
+    let mut problem = with_hint(problem, hints, named);
+    if problem.hint.is_none() && matches!(problem.status, Status::BadRequest | Status::NotFound) {
+        problem = problem.hint(hints.help());
+    }
     if json {
         let shown = serde_json::to_string(&problem).unwrap_or_else(|error| error.to_string());
         note(&shown);
@@ -100,17 +103,25 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
 fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Problem {
     let about = |command: &str| named.map(|thread| hints.command(&format!("{command} {}", thread.short())));
     let better = match problem.code.as_ref() {
-        "thread_not_found" => Some(hints.command("ls")),
+        "thread_not_found" | "invalid_thread_id" | "ambiguous_thread_id" => Some(hints.command("ls")),
+        "approval_not_found" => Some(hints.command("approvals list --state all")),
+        "key_not_found" => Some(hints.command("keys list")),
+        "project_not_found" => Some(hints.command("projects list")),
+        "invalid_message_id" => about("show"),
         // A server speaks of its header. A store that refuses its password has a hint of its own.
         "unauthorized" if problem.hint.as_deref().is_none_or(|hint| hint.contains("Authorization: Bearer")) => {
             Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned())
         }
         "store_damaged" if problem.hint.as_deref() != Some(RESTORE) => Some(hints.command("store doctor")),
+        // One that is no store at all has the same code.
+        "cannot_open_store" if problem.detail.contains("damaged") || problem.detail.contains("cut off") => {
+            Some(RESTORE.to_owned())
+        }
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
         "version_in_future" | "before_birth" | "nothing_to_undo" | "nothing_to_redo" => about("thread history"),
         "checkpoint_not_found" => about("thread checkpoints"),
         "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
-            about("files").map(|command| format!("{command} --recursive"))
+            about("files list").map(|command| format!("{command} --recursive"))
         }
         _ => None,
     };

@@ -25,6 +25,7 @@ impl Feed {
         let after = match self.after {
             After::Latest => engine.feed_latest().await?,
             After::Number(cursor) => FeedCursor(cursor),
+            After::Last(count) => before_latest(&engine, count).await?,
             After::Cursor(_) => {
                 let rule = "is not a version: everything is followed after a number, or latest";
                 return Err(Invalid::parameter("after", rule).into());
@@ -85,6 +86,12 @@ impl Feed {
     }
 }
 
+/// The place before the last `count` items.
+async fn before_latest(engine: &Engine, count: u64) -> Result<FeedCursor, Error> {
+    let FeedCursor(latest) = engine.feed_latest().await?;
+    Ok(FeedCursor(latest.saturating_sub(count)))
+}
+
 /// The news in an item of the feed.
 enum News {
     Entry(HistoryEntry),
@@ -118,7 +125,7 @@ fn print_news(context: &mut Context, item: &FeedItem, news: News) -> Result<(), 
         }
         News::Entry(entry) => {
             let line = in_a_line(&entry.shown()?)?;
-            return context.out.line(format!("{}  {line}", thread_id.short()));
+            return context.out.row(format!("{}  {line}", thread_id.short()));
         }
         News::Created(time) => ("thread_created", Some(time)),
         News::Deleted => ("thread_deleted", None),

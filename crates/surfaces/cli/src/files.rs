@@ -152,10 +152,10 @@ fn told(record: &calls::FileRecord) -> String {
 #[command(group = ArgGroup::new("state").multiple(false))]
 pub(crate) struct State {
     /// As it was written with exactly this version
-    #[arg(long, value_name = "VERSION", group = "state")]
+    #[arg(long, value_name = "VERSION", group = "state", hide = true)]
     version: Option<Version>,
     /// As it was at this version
-    #[arg(long, value_name = "VERSION", group = "state")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION", group = "state")]
     as_of: Option<Version>,
 }
 
@@ -177,7 +177,7 @@ With --json, prints {file, text}: what the file is, and what it says if that is 
 Examples:
   threadkeep files read 4e36 /notes/plan.md
   threadkeep files read 4e36 /logo.png -o logo.png
-  threadkeep files read 4e36 /notes/plan.md --as-of 12")]
+  threadkeep files read 4e36 /notes/plan.md --at-version 12")]
 pub(crate) struct ReadFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,

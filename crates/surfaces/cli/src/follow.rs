@@ -1,7 +1,7 @@
 //! Entries, past and new: `history`, `tail`.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use threadkeep::model::{
@@ -28,6 +28,10 @@ const ENTRY_SHOWN_MAX: usize = 100;
 const FILES_SHOWN_MAX: usize = 3;
 /// How long printed lines may wait for more to be written with them.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
+/// A connection that held for so long is not counted among the failures before it.
+const HELD: Duration = Duration::from_secs(5);
+/// Entries with which a tail begins, unless the caller says otherwise.
+const LAST: u64 = 10;
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
 
@@ -58,6 +62,7 @@ impl History {
         if context.json {
             context.out.json(&entries)?;
         } else {
+            context.out.page()?;
             entries.iter().try_for_each(|entry| print(context, entry))?;
         }
         if let Some(last) = page.next_cursor {
@@ -77,6 +82,9 @@ fn refuse_future(thread: &Thread, version: Version) -> Result<(), Error> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  threadkeep tail 4e36                      the last 10 entries, then what happens
+  threadkeep tail 4e36 -n 50                the last 50
+  threadkeep tail 4e36 --from-start         everything
   threadkeep tail 4e36 --after latest       only what happens from now on
   threadkeep tail 4e36 b4c4 --json          two threads; each line has a cursor to go on after
   threadkeep tail --project-id release-2    the threads of a project
@@ -89,9 +97,15 @@ pub(crate) struct Tail {
     /// The threads of this project
     #[arg(long, value_name = "ID", conflicts_with = "threads")]
     project_id: Option<String>,
+    /// Begin with the last so many entries [default: 10]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["after", "from_start"])]
+    last: Option<u64>,
+    /// Begin with the first entry
+    #[arg(long, conflicts_with = "after")]
+    from_start: bool,
     /// Only what came after this version (or this cursor, without one thread), or from now on: latest
-    #[arg(long, value_name = "VERSION|latest", default_value = "0")]
-    after: After,
+    #[arg(long, value_name = "VERSION|latest")]
+    after: Option<After>,
     /// Stop at the end instead of waiting for more; for one thread, or everything
     #[arg(long, conflicts_with = "project_id")]
     no_follow: bool,
@@ -103,6 +117,8 @@ pub(crate) struct Tail {
 #[derive(Debug, Clone)]
 pub(crate) enum After {
     Latest,
+    /// With the last so many entries.
+    Last(u64),
     Number(u64),
     /// As a stream over many threads gave it.
     Cursor(String),
@@ -122,7 +138,12 @@ impl FromStr for After {
 
 impl Tail {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let Self { threads, project_id, after, no_follow, retry } = self;
+        let Self { threads, project_id, last, from_start, after, no_follow, retry } = self;
+        let after = match (after, from_start) {
+            (Some(after), _) => after,
+            (None, true) => After::Number(0),
+            (None, false) => After::Last(last.unwrap_or(LAST)),
+        };
         let thread = match &threads[..] {
             [thread] => thread,
             [] if project_id.is_none() => return Feed { after, no_follow, retry }.follow(context).await,
@@ -141,6 +162,7 @@ impl Tail {
         let thread = context.thread(thread).await?;
         let after = match after {
             After::Latest => thread.v,
+            After::Last(count) => Position(thread.v.0.saturating_sub(count)),
             After::Number(version) => Position(version),
             After::Cursor(_) => {
                 return Err(Invalid::parameter("after", "is not a version: one thread is followed after one").into());
@@ -202,26 +224,53 @@ pub(crate) async fn next_news(
     context: &mut Context,
     stream: &mut Stream,
 ) -> Result<Option<News>, Failure> {
-    let mut was_away = false;
-    let next = retry.until_there(async || {
+    let next = async {
+        loop {
+            match until_news(retry, stream).await? {
+                Next::News(news) => return Ok(news),
+                // It was there: the time to give up begins anew.
+                Next::Broken => {}
+            }
+        }
+    };
+    let mut next = std::pin::pin!(next);
+    tokio::select! {
+        biased;
+        next = &mut next => return next,
+        () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
+    }
+    next.await
+}
+
+/// How waiting for news ended.
+enum Next {
+    News(Option<News>),
+    /// The connection held for a while, and is gone.
+    Broken,
+}
+
+/// Waits for news, and tries to connect as long as `retry` says; a new connection is told.
+async fn until_news(retry: Retry, stream: &mut Stream) -> Result<Next, client::Error> {
+    let (mut was_away, mut since) = (false, None);
+    let attempt = async || {
         let next = async {
-            if stream.open().await? && was_away {
-                was_away = false;
-                note("connected again");
+            if stream.open().await? {
+                if std::mem::take(&mut was_away) {
+                    note("connected again");
+                }
+                since.get_or_insert_with(Instant::now);
             }
             stream.next().await
         };
         let next = next.await;
-        was_away |= next.as_ref().is_err_and(client::Error::is_away);
-        next
-    });
-    let mut next = std::pin::pin!(next);
-    tokio::select! {
-        biased;
-        next = &mut next => return Ok(next?),
-        () = tokio::time::sleep(FLUSH_AFTER) => context.out.flush()?,
-    }
-    Ok(next.await?)
+        let is_away = next.as_ref().is_err_and(client::Error::is_away);
+        if is_away && since.is_some_and(|since| since.elapsed() >= HELD) {
+            return Ok(Next::Broken);
+        }
+        was_away |= is_away;
+        next.map(Next::News)
+    };
+    retry.until_there(attempt).await
 }
 
 /// Resolves on Ctrl-C, and when the reader of stdout has gone.
@@ -256,7 +305,7 @@ fn print(context: &mut Context, entry: &HistoryEntry<'_>) -> Result<(), Failure>
         return context.out.json(entry);
     }
     let line = in_a_line(entry)?;
-    context.out.line(line)
+    context.out.row(line)
 }
 
 /// An entry for people, on one line.

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 
 use clap::Command;
 
+use crate::examples::with_examples;
+use crate::screen::columns;
+
 /// The commands that people and agents use daily, by group, each with a line that fits. All others are named below.
 const GROUPS: [(&str, &[(&str, &str)]); 5] = [
     (
@@ -76,10 +79,13 @@ store cannot do it now.";
 /// The same commands, with the help at the top in groups; with `--help` in the arguments, the long one.
 pub(crate) fn grouped(commands: Command, arguments: &[OsString]) -> Command {
     let is_long = arguments.iter().any(|argument| argument == "--help" || argument == "help");
-    let groups = groups(width());
+    let groups = groups(columns());
+    let is_help = is_long || arguments.iter().any(|argument| argument == "-h");
+    let commands = if is_help { with_examples(commands, columns()) } else { commands };
     let usage = "{about}\n{usage-heading} threadkeep COMMAND [OPTIONS]";
-    commands.help_template(match is_long {
-        true => format!("{usage}\n\n{groups}{MORE}\n\nOptions of every command:\n{{options}}\n\n{LONG}"),
+    // The end of the help is wrapped to the width of the terminal.
+    commands.after_help(LONG).help_template(match is_long {
+        true => format!("{usage}\n\n{groups}{MORE}\n\nOptions of every command:\n{{options}}{{after-help}}"),
         false => format!("{usage}\n\n{groups}{MORE}"),
     })
 }
@@ -104,12 +110,6 @@ fn groups(width: usize) -> String {
     lines
 }
 
-/// The columns of the terminal.
-pub(crate) fn width() -> usize {
-    let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    named.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into())).unwrap_or(100)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -128,8 +128,9 @@ mod tests {
         let below = |name: &str| MORE.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
         for command in commands.get_subcommands() {
             let name = command.get_name();
-            // The older form of two verbs of `approvals`.
-            assert!(named.contains(&name) || below(name) || name == "transfer", "{name} is not in the help");
+            // The older form of two verbs of `approvals`, and what shells ask.
+            let is_told = named.contains(&name) || below(name) || ["transfer", "complete"].contains(&name);
+            assert!(is_told, "{name} is not in the help");
         }
         for (width, lines_max) in [(60, 27), (76, 22)] {
             let text = groups(width) + MORE;

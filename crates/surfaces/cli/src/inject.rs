@@ -13,7 +13,7 @@ use crate::text::{brief, moment, visible};
 /// Characters of an injection, a question or an answer in a list.
 const SHOWN_MAX: usize = 100;
 
-/// Put something before whoever works on a thread; print its id
+/// Tell the run on a thread something: data, a constraint, feedback, a priority; print its id
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The next begin or step of an execution gives it to the executor and acknowledges it, once. It never joins the conversation. \
@@ -58,7 +58,7 @@ impl Inject {
 }
 
 plain! {
-    /// Show what was injected and waits until an execution takes it up
+    /// List injections; a run takes them up at its next step
     Injections: ListInjections under Read {
         /// waiting, taken or all
         #[arg(long, default_value = "waiting", hide_possible_values = true, value_parser = words::<calls::InjectionState>(&[
@@ -101,7 +101,7 @@ Examples:
     /// Show the answers that count on a thread
     Decisions: ListDecisions under Read {
         /// As the thread was at this version
-        #[arg(long, value_name = "VERSION")]
+        #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
         as_of: Option<Version>,
         /// Number of items in a page
         #[arg(long, value_name = "N")]

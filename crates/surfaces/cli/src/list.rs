@@ -8,8 +8,13 @@ use threadkeep_calls::{Archived, At, JsonText, ListSort, ListThreads, ThreadSumm
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plain::words;
+use crate::screen::{columns, screen};
 use crate::text::{brief, counted, moment};
 use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
+
+/// Columns between two columns of the table, and the fewest of a title.
+const GAP: usize = 2;
+const TITLE_COLUMNS_MIN: usize = 8;
 
 /// Show the threads, the newest change first
 #[derive(Debug, Args)]
@@ -85,16 +90,16 @@ pub(crate) struct List {
     /// What newest means: the last change, or the birth
     #[arg(long, value_name = "updated|created")]
     sort: Option<ListSort>,
-    /// At most so many [default: 50]
+    /// Number of threads (default 50, maximum 1000)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Go on where an earlier list with the same filters ended
     #[arg(long)]
     cursor: Option<String>,
-    /// Pass over so many instead, and say how many there are in all
+    /// Skip this many threads, and print the total
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// Say how many there are in all
+    /// Print the total
     #[arg(long)]
     total: bool,
 }
@@ -134,6 +139,7 @@ impl List {
         } else if page.items.is_empty() {
             context.note("there are no such threads");
         } else {
+            context.out.page()?;
             table(context, &page.items)?;
         }
         context.out.flush()?;
@@ -158,16 +164,23 @@ async fn named(context: &mut Context, text: Option<&str>) -> Result<Option<Threa
 }
 
 fn table(context: &mut Context, threads: &[ThreadSummary]) -> Result<(), Failure> {
-    let rows: Vec<[String; 4]> = threads.iter().map(row).collect();
+    let mut rows: Vec<[String; 4]> = threads.iter().map(row).collect();
     let header = ["THREAD", "TITLE", "MESSAGES", "UPDATED"].map(str::to_owned);
-    let width = |column: usize| {
+    let width = |rows: &[[String; 4]], column: usize| {
         let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
         cells.max().unwrap_or_default()
     };
-    let widths = [width(0), width(1), width(2)];
+    let mut widths = [width(&rows, 0), width(&rows, 1), width(&rows, 2)];
+    if screen().is_terminal {
+        let others = widths[0] + widths[2] + width(&rows, 3) + 3 * GAP;
+        widths[1] = widths[1].min(columns().saturating_sub(others).max(TITLE_COLUMNS_MIN));
+        for row in &mut rows {
+            row[1] = brief(&row[1], widths[1].saturating_sub(usize::from(row[1].chars().count() > widths[1])));
+        }
+    }
     for [id, title, messages, updated] in [&header].into_iter().chain(&rows) {
         let [ids, titles, counts] = widths;
-        context.out.line(format!("{id:ids$}  {title:titles$}  {messages:>counts$}  {updated}"))?;
+        context.out.row(format!("{id:ids$}  {title:titles$}  {messages:>counts$}  {updated}"))?;
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! `tail` over several threads, or those of a project: one stream, with a cursor of its own.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
-use threadkeep::{Invalid, ThreadId, Timestamp};
-use threadkeep_calls::HistoryEntry;
-use threadkeep_client::{After as From, News, Retry as Again, Stream};
+use threadkeep::{Invalid, Limits, Position, ThreadId, Timestamp, Version};
+use threadkeep_calls::{At, GetHistory, HistoryEntry, ListThreads};
+use threadkeep_client::{After as From, News, Retry as Again};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::follow::{After, in_a_line, next_news, over};
+use crate::plain::all;
 use crate::retry::Retry;
 
 /// Which threads, and how they are followed.
@@ -41,7 +44,7 @@ impl Many {
     pub(crate) async fn follow(self, context: &mut Context) -> Result<(), Failure> {
         let after = match &self.after {
             After::Number(0) => From::Start,
-            After::Latest => From::Latest,
+            After::Latest | After::Last(_) => From::Latest,
             After::Cursor(cursor) => From::Cursor(cursor.clone()),
             After::Number(_) => {
                 let rule = "is a version, which one thread has; many are followed after a cursor, or latest";
@@ -53,6 +56,12 @@ impl Many {
             Some(project) => client.stream_of_project(project, after),
             None => client.stream_of_threads(&self.threads, after),
         };
+        let mut seen = HashMap::new();
+        if let After::Last(count) = self.after {
+            // What comes while the past is read is not missed: the stream is open by then.
+            self.retry.until_there(async || stream.open().await).await?;
+            seen = self.past(context, count).await?;
+        }
         let mut over = std::pin::pin!(over());
         loop {
             let next = tokio::select! {
@@ -62,22 +71,52 @@ impl Many {
                 () = &mut over => return Ok(()),
             };
             match next {
-                Some(news) => print(context, &stream, news)?,
+                Some(News::Entry(entry)) if seen.get(&entry.thread_id).is_some_and(|seen| entry.version <= *seen) => {}
+                Some(news) => print(context, stream.cursor(), news)?,
                 None => return Ok(()),
             }
         }
     }
 }
 
-fn print(context: &mut Context, stream: &Stream, news: News) -> Result<(), Failure> {
-    let cursor = stream.cursor();
+impl Many {
+    /// Prints the last `count` entries of all the threads together, and gives the version of each.
+    async fn past(&self, context: &mut Context, count: u64) -> Result<HashMap<ThreadId, Version>, Failure> {
+        let mut threads = self.threads.clone();
+        if let Some(project) = &self.project_id {
+            let client = &context.client;
+            let read = async |cursor| {
+                let which = ListThreads { project_id: Some(project.clone()), cursor, ..Default::default() };
+                client.call(At::none(), which).await
+            };
+            threads.extend(all(read).await?.iter().map(|thread| thread.id));
+        }
+        let (mut seen, mut entries) = (HashMap::new(), Vec::new());
+        let limit = usize::try_from(count).unwrap_or(usize::MAX).clamp(1, Limits::default().page_max);
+        for thread in threads {
+            let head = context.client.thread(thread).await?.v;
+            let after = Position(head.0.saturating_sub(limit as u64));
+            let page = context.client.call(thread, GetHistory { after: Some(after), limit: Some(limit) }).await?;
+            seen.insert(thread, page.items.iter().map(|entry| entry.version).max().unwrap_or(head).max(head));
+            entries.extend(page.items);
+        }
+        entries.sort_by_key(|entry| entry.time);
+        let passed = entries.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+        for entry in entries.into_iter().skip(passed) {
+            print(context, None, News::Entry(Box::new(entry)))?;
+        }
+        Ok(seen)
+    }
+}
+
+fn print(context: &mut Context, cursor: Option<&str>, news: News) -> Result<(), Failure> {
     let of_thread = match news {
         News::Entry(entry) if context.json => {
             return context.out.json(&Told::<&HistoryEntry<'_>> { cursor, news: &entry });
         }
         News::Entry(entry) => {
             let line = in_a_line(&entry)?;
-            return context.out.line(format!("{}  {line}", entry.thread_id.short()));
+            return context.out.row(format!("{}  {line}", entry.thread_id.short()));
         }
         News::Created { thread_id, time } => OfThread { thread_id, kind: "thread_created", time: Some(time) },
         News::Deleted { thread_id } => OfThread { thread_id, kind: "thread_deleted", time: None },

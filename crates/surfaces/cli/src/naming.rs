@@ -175,15 +175,15 @@ pub(crate) async fn key(client: &Client, text: &str) -> Result<String, Failure> 
 
 /// The run that `text` names: only the open one can.
 pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
-    let whole = text.parse::<Uuid>();
-    if let Ok(id) = whole {
-        return Ok(id);
-    }
+    let invalid = match text.parse() {
+        Ok(id) => return Ok(id),
+        Err(invalid) => invalid,
+    };
     let open: Vec<String> = thread.execution.iter().map(|open| open.execution_id.to_string()).collect();
     let id = among("open run", text, &open, ErrorCode::ExecutionOver).map_err(|failure| {
         // A text that has not even the shape of an id breaks a rule.
         let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if text.starts_with('@') || is_beginning { failure } else { whole.map(drop).err().map_or(failure, Into::into) }
+        if text.starts_with('@') || is_beginning { failure } else { Failure::from(invalid) }
     })?;
     id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
 }
@@ -222,7 +222,10 @@ fn among(what: &str, text: &str, ids: &[String], missing: ErrorCode) -> Result<S
     }
     let bare = |id: &str| id.rsplit_once("M-").map_or(id, |(_, bare)| bare).to_lowercase();
     let wanted = bare(text);
-    let fitting: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && bare(id).starts_with(&wanted)).collect();
+    // A digit or two may be a slip of the hand, and would mean another one tomorrow.
+    let digits_min = |id: &str| PREFIX_DIGITS_MIN.min(id.len() / 2).max(1);
+    let fits = |id: &&String| bare(id).starts_with(&wanted) && wanted.len() >= digits_min(id);
+    let fitting: Vec<&String> = ids.iter().filter(fits).collect();
     match &fitting[..] {
         [one] => Ok((*one).clone()),
         [] => Err(not_found(format!("there is no {what} '{}'", visible(text)))),

@@ -1,23 +1,89 @@
-//! Stdout: data, and nothing else. When its reader has gone, the command ends silently.
+//! Stdout: data, and nothing else; on a terminal, long output goes through a pager. When its reader has gone, the
+//! command ends silently.
 
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::process::ChildStdin;
 
 use serde::Serialize;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::failure::{Failure, cannot_write};
+use crate::pager::Pager;
+use crate::screen::{fitted, screen};
 
-/// Buffered stdout.
-pub(crate) struct Out(BufWriter<Stdout>);
+/// Bytes that wait to be written together.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Buffered stdout, or the pager before it.
+pub(crate) struct Out {
+    to: BufWriter<To>,
+    pager: Option<Pager>,
+}
+
+/// Where output goes.
+enum To {
+    Stdout(Stdout),
+    Pager(ChildStdin),
+    /// The pager has ended.
+    Nowhere,
+}
+
+impl Write for To {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(to) => to.write(bytes),
+            Self::Pager(to) => to.write(bytes),
+            Self::Nowhere => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(to) => to.flush(),
+            Self::Pager(to) => to.flush(),
+            Self::Nowhere => Ok(()),
+        }
+    }
+}
 
 impl Out {
     pub(crate) fn new() -> Self {
-        Self(BufWriter::with_capacity(64 << 10, std::io::stdout()))
+        Self { to: BufWriter::with_capacity(BUFFER_BYTES, To::Stdout(io::stdout())), pager: None }
+    }
+
+    /// From here on, output goes through a pager, if a person reads it.
+    pub(crate) fn page(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        if screen().is_paged
+            && self.pager.is_none()
+            && let Some((pager, to)) = Pager::start()
+        {
+            self.to = BufWriter::with_capacity(BUFFER_BYTES, To::Pager(to));
+            self.pager = Some(pager);
+        }
+        Ok(())
+    }
+
+    /// Writes out the buffer, and waits until the reader has closed the pager.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        let flushed = self.flush();
+        if let Some(pager) = self.pager.take() {
+            // The pager ends its reading at the end of its input.
+            let rest = std::mem::replace(&mut self.to, BufWriter::new(To::Nowhere));
+            drop(rest.into_parts());
+            pager.end();
+        }
+        flushed
+    }
+
+    /// One line of a list: cut to the width of the terminal, whole for everyone else.
+    pub(crate) fn row(&mut self, line: impl AsRef<str>) -> Result<(), Failure> {
+        self.line(fitted(line.as_ref()))
     }
 
     /// Some bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.0.write_all(bytes).map_err(|error| cannot_write("to stdout", &error))
+        self.to.write_all(bytes).map_err(|error| cannot_write("to stdout", &error))
     }
 
     /// One line of text.
@@ -41,7 +107,7 @@ impl Out {
 
     /// Writes out the buffer.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        self.0.flush().map_err(|error| cannot_write("to stdout", &error))
+        self.to.flush().map_err(|error| cannot_write("to stdout", &error))
     }
 }
 

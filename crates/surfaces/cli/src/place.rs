@@ -54,6 +54,8 @@ pub(crate) type Given<T> = Option<(T, bool)>;
 pub(crate) struct Hints {
     environment: &'static str,
     flags: String,
+    /// The command that is carried out, as it is typed.
+    running: String,
 }
 
 impl Hints {
@@ -64,12 +66,23 @@ impl Hints {
             #[cfg(feature = "postgres")]
             Ok(StoreUrl::Postgres(url)) => {
                 let environment = if url.has_password() { "PGPASSWORD=$PGPASSWORD " } else { "" };
-                Self { environment, flags: flags(&url.to_string()) }
+                Self { environment, flags: flags(&url.to_string()), ..Self::default() }
             }
-            Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => Self { environment: "", flags: flags(url) },
+            Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => Self { flags: flags(url), ..Self::default() },
             // An unknown URL may hold a password.
-            Err(_) => Self { environment: "", flags: " --store URL".into() },
+            Err(_) => Self { flags: " --store URL".into(), ..Self::default() },
         }
+    }
+
+    /// The same, while `running` is carried out.
+    pub(crate) fn while_running(self, running: String) -> Self {
+        Self { running, ..self }
+    }
+
+    /// The command that explains the one that is carried out.
+    pub(crate) fn help(&self) -> String {
+        let running = if self.running.is_empty() { "threadkeep" } else { &self.running };
+        format!("{running} -h")
     }
 
     /// `threadkeep REST`, on the same store.

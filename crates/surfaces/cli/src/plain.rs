@@ -95,7 +95,7 @@ impl<T: Line> Face for [T] {
         if self.is_empty() {
             context.note(T::NONE);
         }
-        self.iter().try_for_each(|item| context.out.line(item.line()))
+        self.iter().try_for_each(|item| context.out.row(item.line()))
     }
 }
 

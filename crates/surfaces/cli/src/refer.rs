@@ -242,7 +242,7 @@ impl Observe {
     }
 }
 
-/// List what a thread is told of others
+/// List what a thread observes
 #[derive(Debug, Args)]
 pub(crate) struct Observers {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -276,7 +276,7 @@ impl Line for calls::Observer {
 }
 
 plain! {
-    /// Have a thread told no more of another one
+    /// Stop observing a thread
     Unobserve: Unobserve under Change {
         /// The observer, by its id
         #[arg(value_name = "ID")]

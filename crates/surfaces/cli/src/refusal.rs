@@ -9,6 +9,7 @@ use threadkeep::Invalid;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::config::File;
+use crate::failure::Failure;
 use crate::spelling;
 use crate::text::visible;
 
@@ -46,7 +47,7 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
         ErrorKind::MissingRequiredArgument => {
             let missing: Vec<String> = texts(error, ContextKind::InvalidArg).iter().map(|name| plain(name)).collect();
             let hint = match &missing[..] {
-                [thread] if thread == "THREAD" => format!("{path} @last  (threadkeep ls lists threads)"),
+                [thread] if thread == "THREAD" => format!("{path} @last; threadkeep ls lists threads"),
                 _ => all_options,
             };
             refused(format!("{path} needs {}", missing.join(" and "))).hint(hint)
@@ -68,14 +69,14 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
 }
 
 /// The command that was asked for.
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     command: &'a Command,
     /// As it is typed: `threadkeep run start`.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl<'a> Asked<'a> {
-    fn of(commands: &'a Command, arguments: &[OsString]) -> Self {
+    pub(crate) fn of(commands: &'a Command, arguments: &[OsString]) -> Self {
         let (mut command, mut path, mut at) = (commands, "threadkeep".to_owned(), 1);
         while let Some(next) = spelling::word(arguments, at) {
             let Some(below) = command.find_subcommand(&arguments[next]) else { break };
@@ -90,6 +91,20 @@ impl<'a> Asked<'a> {
         let of_all = commands.get_arguments().filter(|flag| flag.is_global_set());
         let shown = self.command.get_arguments().chain(of_all).filter(|flag| !flag.is_hide_set());
         shown.filter_map(Arg::get_long).collect()
+    }
+
+    /// The same failure; a field that is a flag of this command is named by its flag.
+    pub(crate) fn placed(&self, failure: Failure) -> Failure {
+        let Failure::Problem(mut problem) = failure else { return failure };
+        let field = problem.field.as_deref().unwrap_or_default();
+        let Some(rule) = problem.detail.strip_prefix(&format!("{field}: ")) else { return Failure::Problem(problem) };
+        let is_same = |flag: &&str| flag.replace('-', "").eq_ignore_ascii_case(&field.replace('-', ""));
+        let of_all = ["server", "store", "config", "actor"].into_iter();
+        let flag = self.command.get_arguments().filter_map(Arg::get_long).chain(of_all).find(is_same);
+        if let Some(flag) = flag {
+            problem.detail = format!("--{flag}: {rule}").into();
+        }
+        Failure::Problem(problem)
     }
 
     fn argument(&self, shown: &str) -> Option<&'a Arg> {
@@ -122,6 +137,9 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
     let value = visible(&value);
     match (&valid[..], error.source()) {
         ([], _) if value.is_empty() => refused(format!("{subject} needs a value: {}", plain(&shown))).hint(hint),
+        ([], Some(source)) if source.is::<std::num::ParseIntError>() => {
+            refused(format!("{subject}: '{value}' is not a whole number that fits")).hint(hint)
+        }
         ([], Some(source)) => refused(format!("{subject}: '{value}' does not fit: {source}")).hint(hint),
         ([], None) => refused(format!("{subject}: '{value}' does not fit")).hint(hint),
         (valid, _) => {
@@ -154,9 +172,9 @@ fn place(asked: &Asked<'_>, shown: &str, name: &str, arguments: &[OsString], fil
     file.line(argument.get_long()?)
 }
 
-/// `<THREAD>...` as `THREAD`.
+/// `<THREAD>...` as `THREAD`, and `--archived[=<WHEN>]` as `--archived=WHEN`.
 fn plain(shown: &str) -> String {
-    shown.trim_end_matches("...").replace(['<', '>'], "")
+    shown.trim_end_matches("...").replace(['<', '>', '[', ']'], "")
 }
 
 /// The first paragraphs of what clap says, in one line.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use threadkeep::model::Code;
 use threadkeep::{
-    At, Content, Event, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, MessageName, NewAttachment,
-    NewMessage, Role, SystemWorld, ThreadId, World,
+    At, Content, Event, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, NewAttachment, NewMessage, Part,
+    Role, SystemWorld, ThreadId, World,
 };
 use threadkeep_calls as calls;
 use threadkeep_client as client;
@@ -18,17 +18,18 @@ use crate::context::{Conditions, Context};
 use crate::exclusive::Exclusively;
 use crate::failure::{Failure, cannot_read};
 use crate::retry::Retry;
-use crate::{lines, thread};
+use crate::{lines, naming, thread};
 
 /// Add a message, and print its id once it is durable
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   threadkeep say 4e36 \"What is left to do?\"
+  threadkeep say 4e36                      write it in $VISUAL or $EDITOR
   git diff | threadkeep say 4e36 - --attach screenshot.png
   threadkeep say 4e36 --role tool --content '[{\"type\":\"tool_result\",\"toolUseId\":\"1\",\"content\":\"ok\"}]'
   tail -f app.log | threadkeep say 4e36 --lines --role info
-  make 2>&1 | threadkeep say 4e36 --lines --exclusive    nobody else writes in between")]
+  make 2>&1 | threadkeep say 4e36 --lines --exclusive    no other writer in between")]
 pub(crate) struct Append {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
@@ -48,7 +49,7 @@ pub(crate) struct Append {
 /// What a message is made of.
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// What it says; several words are joined by spaces, and - reads stdin
+    /// The text; several words are joined by spaces. Without it, stdin is read, or an editor opens on a terminal
     #[arg(conflicts_with = "content")]
     text: Vec<String>,
     /// user, assistant, info, tool or system
@@ -80,15 +81,16 @@ impl MessageArgs {
         self.text.is_empty() && self.content.is_none() && self.attach.is_empty()
     }
 
-    /// The message, read from stdin and files where asked.
-    pub(crate) fn read(self) -> Result<NewMessage, Failure> {
-        if self.is_empty() {
-            return Err(Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --attach").into());
-        }
+    /// The message, read from stdin, an editor and files where asked.
+    pub(crate) fn read(self, context: &mut Context) -> Result<NewMessage, Failure> {
         let content = match &self.content {
             Some(json) => Content::from_json(Json::parse("content", &or_stdin(json)?)?)?,
+            None if self.is_empty() => Content::text(&context.written("")?),
             None => Content::text(&or_stdin(&self.text.join(" "))?),
         };
+        if self.attach.is_empty() {
+            refuse_empty(&content)?;
+        }
         let files = self.attach.iter().map(|path| attachment(path)).collect::<Result<_, Failure>>()?;
         Ok(NewMessage { body: self.body(content), files })
     }
@@ -103,6 +105,16 @@ impl MessageArgs {
     }
 }
 
+/// A message says something.
+pub(crate) fn refuse_empty(content: &Content) -> Result<(), Invalid> {
+    let parts = content.to_parts();
+    let is_blank = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
+    if parts.iter().all(is_blank) {
+        return Err(Invalid::body("content", "is missing: give a TEXT, pipe one in, or use --content or --attach"));
+    }
+    Ok(())
+}
+
 impl Append {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { thread, message, lines, conditions, exclusively, retry } = self;
@@ -111,7 +123,7 @@ impl Append {
             What::Lines(message)
         } else {
             let key = conditions.idempotency_key.clone().map_or_else(|| Keys::new().next(), Ok)?;
-            What::One(Box::new(One { message: message.read()?, at: conditions.at(thread).keyed(key) }))
+            What::One(Box::new(One { message: message.read(context)?, at: conditions.at(thread).keyed(key) }))
         };
         // Stdin is read before the lease is taken, which keeps others out.
         match exclusively.take(context, thread).await? {
@@ -176,7 +188,7 @@ impl Keys {
     }
 }
 
-/// Log an event that is not a message, and print the version at which it stands
+/// Log an event that is not a message, and print its version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -209,9 +221,9 @@ impl AppendEvent {
 pub(crate) struct Insert {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The id of the message before which it shall stand
+    /// The message before which it shall stand: its id, the beginning of it, or @last
     #[arg(long, value_name = "MESSAGE")]
-    before: MessageName,
+    before: String,
     #[command(flatten)]
     message: MessageArgs,
     #[command(flatten)]
@@ -221,9 +233,10 @@ pub(crate) struct Insert {
 impl Insert {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let (message, at) = (self.message.read()?, self.conditions.at(thread.id));
+        let (message, at) = (self.message.read(context)?, self.conditions.at(thread.id));
         let has_files = !message.files.is_empty();
-        let insert = calls::Append::before(message, self.before);
+        let before = naming::message(&context.client, thread.id, &self.before).await?;
+        let insert = calls::Append::before(message, before);
         let inserted = if has_files {
             attached::call(context, at, insert).await?
         } else {

@@ -1,12 +1,11 @@
 //! `search` and `index`: conversations by their text, and the index behind it.
 
-use std::io::IsTerminal;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use threadkeep::{Engine, IndexStatus, Json, Role, Timestamp};
+use threadkeep::{Engine, IndexStatus, Invalid, Json, Role, Timestamp};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
@@ -14,6 +13,8 @@ use crate::context::Context;
 use crate::failure::{Failure, note};
 use crate::list::time;
 use crate::progress::Bar;
+use crate::screen::Paint;
+use crate::show::of_role;
 use crate::text::{brief, counted, moment};
 use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
 
@@ -74,10 +75,10 @@ pub(crate) struct Search {
     /// Only threads with this tag, in their metadata or their workspace
     #[arg(long)]
     tag: Option<String>,
-    /// At most so many threads [default: 5]
+    /// Number of threads (default 5, maximum 100)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// So many messages on either side of a hit [default: 3]
+    /// Messages on either side of a hit (default 3)
     #[arg(long, value_name = "N")]
     context: Option<usize>,
     /// Also what threads do not show any more: rolled back, edited away, deleted
@@ -87,6 +88,10 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if let Some(role) = self.role.filter(|role| !matches!(role, Role::User | Role::Assistant)) {
+            let rule = format!("is {role}: only messages of user and assistant are searched");
+            return Err(Invalid::parameter("role", rule).into());
+        }
         let thread_id = match &self.thread {
             Some(thread) => Some(context.thread(thread).await?.id.into()),
             None => None,
@@ -115,7 +120,7 @@ impl Search {
                 let behind = wait_for_index(context).await;
                 let found = context.client.call(At::none(), asked).await?;
                 if let Some(behind) = behind {
-                    // For programs too: what is missing must not look as if nobody had said it.
+                    // For programs too: a message that is not indexed yet must not look like one that does not exist.
                     note(&format!("warning: the search index is {behind} behind: the newest messages may be missing"));
                     note(&format!("hint: {}", context.hints.command("index status")));
                 }
@@ -125,12 +130,12 @@ impl Search {
         if context.json {
             return context.out.json(&found.results);
         }
-        let style = Style::of_stdout();
+        context.out.page()?;
         for (at, result) in found.results.iter().enumerate() {
             if at > 0 {
                 context.out.line("")?;
             }
-            print(context, result, style)?;
+            print(context, result)?;
         }
         context.out.flush()?;
         let threads = match found.results.len() as u64 {
@@ -191,61 +196,34 @@ async fn catch_up(context: &Context, engine: &Engine) {
     }
 }
 
-/// How hits look: with colours where a person reads them, and without where a program does.
-#[derive(Debug, Clone, Copy)]
-struct Style {
-    title: &'static str,
-    marked: &'static str,
-    dimmed: &'static str,
-    plain: &'static str,
-}
-
-impl Style {
-    fn of_stdout() -> Self {
-        let is_coloured = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        if is_coloured {
-            Self { title: "\u{1b}[1m", marked: "\u{1b}[1;33m", dimmed: "\u{1b}[2m", plain: "\u{1b}[0m" }
-        } else {
-            Self { title: "", marked: "", dimmed: "", plain: "" }
-        }
-    }
-}
-
-fn print(context: &mut Context, result: &calls::SearchResult, style: Style) -> Result<(), Failure> {
-    let Style { title, marked, dimmed, plain } = style;
-    let name = brief(or_untitled(result.thread_title.as_deref()), TITLE_SHOWN_MAX);
+fn print(context: &mut Context, result: &calls::SearchResult) -> Result<(), Failure> {
+    let name = Paint::Bold.on(&brief(or_untitled(result.thread_title.as_deref()), TITLE_SHOWN_MAX));
     let short = result.thread_id.short();
     let when = moment(result.timestamp);
-    context.out.line(format!("{title}{name}{plain}  {short}  {when}  {:.2}", result.score))?;
+    context.out.line(format!("{name}  {short}  {when}  {:.2}", result.score))?;
+    let aside = |context: &mut Context, text: String| context.out.line(Paint::Dim.on(&format!("    {text}")));
     for message in &result.messages {
         let role = message.role.to_string();
         if !message.is_match {
-            let text = brief(&message.text, CONTEXT_SHOWN_MAX);
-            context.out.line(format!("{dimmed}    {role}: {text}{plain}"))?;
+            aside(context, format!("{role}: {}", brief(&message.text, CONTEXT_SHOWN_MAX)))?;
             continue;
         }
-        let mut line = format!("  > {role}: ");
-        for (is_marked, text) in excerpt(&message.text, &message.highlighted()) {
-            if is_marked {
-                line.push_str(&format!("{marked}{text}{plain}"));
-            } else {
-                line.push_str(&text);
-            }
-        }
-        context.out.line(line)?;
+        let parts = excerpt(&message.text, &message.highlighted()).into_iter();
+        let line: String =
+            parts.map(|(is_marked, text)| if is_marked { Paint::Marked.on(&text) } else { text }).collect();
+        context.out.line(format!("  > {}: {line}", of_role(message.role).on(&role)))?;
     }
     if result.also_in > 0 {
-        let threads = counted(result.also_in, "other thread", "other threads");
-        context.out.line(format!("{dimmed}    also in {threads}{plain}"))?;
+        aside(context, format!("also in {}", counted(result.also_in, "other thread", "other threads")))?;
     }
     let open = if result.superseded {
-        context.out.line(format!("{dimmed}    the thread does not show it any more{plain}"))?;
-        format!("history {short}")
+        aside(context, "the thread does not show it any more".to_owned())?;
+        format!("thread history {short}")
     } else {
         format!("show {short} --message {}", result.message_id)
     };
     let open = context.hints.command(&open);
-    context.out.line(format!("{dimmed}    {open}{plain}"))
+    context.out.line(Paint::Dim.on(&format!("    {open}")))
 }
 
 /// A text on one line, from shortly before the first of `marked` on, in parts that are marked or not.
@@ -326,7 +304,7 @@ impl Status {
     }
 }
 
-/// Bring everything into the index that is not in it, and drop what no thread shows any more
+/// Add to the index what is missing, and drop what no thread shows any more
 #[derive(Debug, Args)]
 pub(crate) struct Backfill {
     /// Count the messages of this agent alone; everything is brought in
@@ -348,7 +326,7 @@ impl Backfill {
     }
 }
 
-/// Throw the index of all accounts away and make it anew
+/// Delete the index of all accounts and build it again
 #[derive(Debug, Args)]
 pub(crate) struct Rebuild {}
 

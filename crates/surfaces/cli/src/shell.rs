@@ -1,15 +1,22 @@
-//! For shells and for `man`: `completions`, `man`. They need no store.
+//! For shells and for `man`: `completions` and `man`, which need no store, and `complete`, by which shells ask for threads.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
+use threadkeep_calls::{At, ListThreads};
 
+use crate::context::Context;
 use crate::failure::{Failure, cannot_write};
 use crate::out::Out;
+use crate::text::brief;
+use crate::thread::{TITLE_SHOWN_MAX, or_untitled};
 
-/// Print what a shell needs to complete commands and flags
+/// Threads that a shell offers.
+const COMPLETED_MAX: usize = 100;
+
+/// Print what a shell needs to complete commands, flags, and threads by their ids
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +32,67 @@ impl Completions {
     pub(crate) fn run(self, mut command: Command, out: &mut Out) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "threadkeep", &mut script);
-        out.bytes(&script)
+        let script = String::from_utf8_lossy(&script);
+        let script = match self.shell {
+            Shell::Bash => format!("{script}\n{BASH}"),
+            Shell::Zsh => in_zsh(&script),
+            Shell::Fish => format!("{script}\n{}", in_fish(&command)),
+            _ => script.into_owned(),
+        };
+        out.bytes(script.as_bytes())
+    }
+}
+
+/// Adds threads where the script knows of nothing but flags and placeholders. Several are shown with their titles; of one,
+/// the id is typed.
+const BASH: &str = include_str!("complete.bash");
+
+/// Arguments that are threads, in the script for zsh.
+fn in_zsh(script: &str) -> String {
+    let mut lines = Vec::new();
+    for line in script.lines() {
+        let bare = line.trim_start_matches([' ', '\'', ':', '*']);
+        let is_thread = bare.starts_with("thread -- ") || bare.starts_with("threads -- ");
+        lines.push(if is_thread { line.replace(":_default'", ":_threadkeep_ids'") } else { line.to_owned() });
+        if line.starts_with("#compdef") {
+            lines.push(include_str!("complete.zsh").to_owned());
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A rule for the commands whose first argument is a thread.
+fn in_fish(command: &Command) -> String {
+    let mut names: Vec<String> = Vec::new();
+    let mut commands = vec![command];
+    while let Some(command) = commands.pop() {
+        if command.get_arguments().any(|argument| ["thread", "threads"].contains(&argument.get_id().as_str())) {
+            names.push(command.get_name().to_owned());
+        }
+        commands.extend(command.get_subcommands());
+    }
+    names.sort();
+    names.dedup();
+    let seen = format!("__fish_seen_subcommand_from {}", names.join(" "));
+    format!("complete -c threadkeep -n '{seen}' -f -k -a '(threadkeep complete threads 2>/dev/null)'\n")
+}
+
+/// Print the newest threads, for a shell: the short id, a tab, and the title
+#[derive(Debug, Args)]
+pub(crate) struct Complete {
+    /// What is completed
+    #[arg(id = "what", value_name = "WHAT", value_parser = ["threads"])]
+    _what: String,
+}
+
+impl Complete {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let which = ListThreads { limit: Some(COMPLETED_MAX), ..ListThreads::default() };
+        for thread in context.client.call(At::none(), which).await?.items {
+            let title = brief(or_untitled(thread.title.as_deref()), TITLE_SHOWN_MAX);
+            context.out.line(format!("{}\t{title}", thread.short_id))?;
+        }
+        Ok(())
     }
 }
 

@@ -2,40 +2,47 @@
 
 use clap::Args;
 use threadkeep::model::{Attachment, BlobId};
-use threadkeep::{FilePath, Limits, MessageBody, MessageName, Part, Role, Version};
+use threadkeep::{FilePath, Limits, MessageBody, Part, Role, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::{ErrorCode, ListMessages, Message, Order, Problem, Status, Thread};
 use threadkeep_client::MessagePage;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::screen::{Paint, columns, rows, screen};
 use crate::text::{brief, counted, moment, quoted, visible};
 use crate::thread;
+use crate::{markdown, naming};
 
 /// Characters of a tool call, a tool result or a thought.
 const SUMMARY_SHOWN_MAX: usize = 160;
 
-/// Show the conversation
+/// Rows that are left for the title, the note below and the prompt.
+const ROWS_AROUND: usize = 5;
+/// Most messages that are read to fill a screen.
+const MESSAGES_MAX: usize = 200;
+
+/// Show the conversation: on a terminal the newest messages that fit, else all
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   threadkeep show 4e36 --newest-first --limit 5
-  threadkeep show 4e36 --as-of 12           as it was at version 12
+  threadkeep show 4e36 --at-version 12           as it was at version 12
   threadkeep show 4e36 --json --all | jq -r '.messages.items[].content'")]
 pub(crate) struct Show {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// At most so many messages [default: 50]
+    /// Number of messages (maximum 1000)
     #[arg(long, value_name = "N", conflicts_with = "all")]
     limit: Option<usize>,
-    /// Every message
+    /// Every message, on a terminal too
     #[arg(long)]
     all: bool,
     /// The newest message first
     #[arg(long)]
     newest_first: bool,
     /// As the thread was at this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
     as_of: Option<Version>,
     /// Only messages of this role: user, assistant, info, tool or system
     #[arg(long)]
@@ -55,9 +62,9 @@ pub(crate) struct Show {
     /// Print the bytes of this attachment instead
     #[arg(long, value_name = "ID", requires = "message")]
     attachment: Option<BlobId>,
-    /// This message alone, or the one that has the attachment
-    #[arg(long, value_name = "ID")]
-    message: Option<MessageName>,
+    /// This message alone, or the one that has the attachment: its id, the beginning of it, or @last
+    #[arg(long, value_name = "MESSAGE")]
+    message: Option<String>,
 }
 
 impl Show {
@@ -70,18 +77,29 @@ impl Show {
         if let Some(reader) = reader {
             context.client.call(reader, calls::Mention::of(thread.id)).await?;
         }
-        if let (Some(attachment), Some(message)) = (self.attachment, self.message) {
+        let message = match &self.message {
+            Some(message) => Some(naming::message(&context.client, thread.id, message).await?),
+            None => None,
+        };
+        if let (Some(attachment), Some(message)) = (self.attachment, message) {
             let engine = context.engine("--attachment")?;
             let message = engine.message_id(message).await?;
             let bytes = engine.attachment(thread.id, message, attachment).await?;
             return context.out.bytes(&bytes);
         }
-        if let Some(message) = self.message {
+        if let Some(message) = message {
             let message = context.client.call(thread.id, calls::GetMessage { message }).await?;
             print(context, &message, true)?;
             return if context.json { context.out.line("") } else { Ok(()) };
         }
-        let limit = if self.all { Some(Limits::default().page_max) } else { self.limit };
+        if screen().is_terminal && self.takes_all_by_default() && !self.all {
+            return self.newest(context, &thread).await;
+        }
+        let takes_all = self.all || self.limit.is_none();
+        if takes_all {
+            context.out.page()?;
+        }
+        let limit = if takes_all { Some(Limits::default().page_max) } else { self.limit };
         let mut which = self.which(limit);
         let MessagePage { mut page, version } = context.client.messages(thread.id, &which).await?;
         let total = page.total.unwrap_or(thread.message_count);
@@ -93,7 +111,7 @@ impl Show {
                 shown += 1;
             }
             match page.next_cursor.take() {
-                Some(cursor) if self.all => {
+                Some(cursor) if takes_all => {
                     which.cursor = Some(cursor);
                     page = context.client.messages(thread.id, &which).await?.page;
                 }
@@ -104,6 +122,42 @@ impl Show {
             }
         }
         self.end(context, page.next_cursor.as_deref(), total, shown)
+    }
+
+    /// Whether nothing says which messages are shown.
+    fn takes_all_by_default(&self) -> bool {
+        self.limit.is_none() && self.cursor.is_none() && !self.newest_first
+    }
+
+    /// The newest messages that fit on the screen; at least one.
+    async fn newest(&self, context: &mut Context, thread: &Thread) -> Result<(), Failure> {
+        let room = rows().saturating_sub(ROWS_AROUND);
+        let which = ListMessages { order: Some(Order::Descending), ..self.which(Some(room.clamp(1, MESSAGES_MAX))) };
+        let MessagePage { page, version } = context.client.messages(thread.id, &which).await?;
+        let total = self.total(context, thread, page.total).await?;
+        let (mut shown, mut used) = (Vec::new(), 0);
+        for message in &page.items {
+            let lines = lines(message)?;
+            used += lines.iter().map(|line| line.chars().count().div_ceil(columns()).max(1)).sum::<usize>();
+            if used > room && !shown.is_empty() {
+                break;
+            }
+            shown.push(lines);
+        }
+        if used > room && shown.len() == 1 {
+            context.out.page()?;
+        }
+        begin(context, thread, version.unwrap_or(thread.v), total)?;
+        for line in shown.iter().rev().flatten() {
+            context.out.line(line)?;
+        }
+        context.out.finish()?;
+        if shown.len() < page.items.len() || page.next_cursor.is_some() {
+            let all = context.hints.command(&format!("show {} --all", quoted(&self.thread)));
+            let newest = counted(shown.len() as u64, "message", "messages");
+            context.note(format!("\nthe newest {newest} of {total}; all of them: {all}"));
+        }
+        Ok(())
     }
 
     fn which(&self, limit: Option<usize>) -> ListMessages {
@@ -158,7 +212,7 @@ fn begin(context: &mut Context, thread: &Thread, version: Version, total: u64) -
         return context.out.bytes(b",\"messages\":{\"items\":[");
     }
     let messages = counted(total, "message", "messages");
-    let title = visible(thread::title(thread));
+    let title = Paint::Bold.on(&visible(thread::title(thread)));
     context.out.line(format!("{title}  ({}, version {version}, {messages})", thread.id.short()))
 }
 
@@ -169,19 +223,49 @@ pub(crate) fn print(context: &mut Context, message: &Message<'_>, first: bool) -
         }
         return context.out.json_part(message);
     }
+    lines(message)?.iter().try_for_each(|line| context.out.line(line))
+}
+
+/// A message for people, an empty line before it.
+fn lines(message: &Message<'_>) -> Result<Vec<String>, Failure> {
     let body = body(message)?;
-    context.out.line(format!("\n{}  {}  {}", speaker(&body), message.id, moment(message.created_at)))?;
+    let about = Paint::Dim.on(&format!("{}  {}", message.id, moment(message.created_at)));
+    let mut lines = vec![String::new(), format!("{}  {about}", of_role(body.role).on(&speaker(&body)))];
     for part in body.content.to_parts() {
-        for line in visible(&summary(&part)).lines() {
-            context.out.line(format!("  {line}"))?;
+        let text = summary(&part);
+        let text = visible(&text);
+        match &part {
+            Part::Text { .. } if screen().is_coloured => {
+                lines.extend(markdown::rendered(&text).into_iter().map(|line| format!("  {line}")));
+            }
+            Part::Text { .. } => lines.extend(text.lines().map(|line| format!("  {line}"))),
+            Part::Image { .. }
+            | Part::File { .. }
+            | Part::ToolUse { .. }
+            | Part::ToolResult { .. }
+            | Part::Thinking { .. } => {
+                lines.extend(text.lines().map(|line| format!("  {}", Paint::Dim.on(line))));
+            }
         }
     }
     for Attachment { id, name, mime_type, size, path } in &body.attachments {
         // An attachment among the thread's files is shown by its path.
         let name = visible(path.as_ref().map_or(name, FilePath::as_str));
-        context.out.line(format!("  [attachment {name}, {}, {size} bytes: {id}]", visible(mime_type)))?;
+        let attached = format!("[attachment {name}, {}, {size} bytes: {id}]", visible(mime_type));
+        lines.push(format!("  {}", Paint::Dim.on(&attached)));
     }
-    Ok(())
+    Ok(lines)
+}
+
+/// The colour of a speaker.
+pub(crate) fn of_role(role: Role) -> Paint {
+    match role {
+        Role::User => Paint::Cyan,
+        Role::Assistant => Paint::Green,
+        Role::Tool => Paint::Yellow,
+        Role::System => Paint::Magenta,
+        Role::Info => Paint::Blue,
+    }
 }
 
 /// The body of a message.

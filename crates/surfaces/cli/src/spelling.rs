@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::Command;
 
 /// The flags of every command that take a value.
-const WITH_VALUE: [&str; 5] = ["--store", "--data", "--server", "--config", "--actor"];
+const WITH_VALUE: [&str; 6] = ["--store", "--data", "--server", "--config", "--actor", "--color"];
 
 /// The older names of each noun's verbs: `OLD=NEW`, or one name if the verb kept it.
 const OLDER: [(&str, &str); 9] = [
@@ -102,6 +102,14 @@ mod tests {
         let arguments = line.split(' ').map(OsString::from).collect();
         let words = modern(&Cli::command(), arguments).into_iter();
         words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn every_flag_of_all_commands_that_takes_a_value_is_known() {
+        for flag in Cli::command().get_arguments().filter(|flag| flag.is_global_set()) {
+            let name = format!("--{}", flag.get_long().expect("a name"));
+            assert_eq!(WITH_VALUE.contains(&name.as_str()), flag.get_action().takes_values(), "{name}");
+        }
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! Threads as such: `create`, `update`, `delete`.
 
+use std::process::ExitCode;
+
 use clap::Args;
 use threadkeep::model::FieldChanges;
-use threadkeep::{Invalid, Json, MessageBody, ThreadName};
+use threadkeep::{Invalid, Json, MessageBody, ThreadId, ThreadName};
 use threadkeep_calls as calls;
-use threadkeep_calls::{At, Thread};
+use threadkeep_calls::{Archived, At, ErrorCode, Problem, Status, Thread, ThreadSummary};
 
 use crate::context::{Conditions, Context};
-use crate::failure::Failure;
-use crate::plain::{Face, Line};
+use crate::editor;
+use crate::failure::{Failure, cannot_read};
+use crate::plain::{Face, Line, all};
 use crate::text::{brief, counted, visible};
 
 /// Characters of a title in a list.
 pub(crate) const TITLE_SHOWN_MAX: usize = 48;
+
+/// Threads of subagents that are named before they are deleted.
+const SUBAGENTS_SHOWN_MAX: usize = 5;
 
 /// Make a thread, and a store if there is none; print its id
 #[derive(Debug, Args)]
@@ -119,27 +125,108 @@ impl Update {
     }
 }
 
-/// Delete a thread for good; forks of it keep what they share
+/// Delete a thread for good, with the threads of its subagents
 #[derive(Debug, Args)]
+#[command(after_help = "\
+It cannot be undone. Forks keep what they share with it. `threadkeep thread archive` only hides a thread, and
+`threadkeep thread unarchive` brings it back.
+
+Examples:
+  threadkeep thread rm 4e36            says what goes, and asks
+  threadkeep thread rm 4e36 --yes      for scripts")]
 pub(crate) struct Delete {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     conditions: Conditions,
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         // One whose id is well-formed, and which is not there, is no error: deleting twice is none.
         let name = match self.thread.parse::<ThreadName>() {
             Ok(name) => name,
             Err(_) => context.thread(&self.thread).await?.id.into(),
         };
+        let there = match context.client.thread(name).await {
+            Ok(thread) => Some(thread),
+            Err(error) if error.is_refused_as(ErrorCode::ThreadNotFound.as_str()) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let subagents = match &there {
+            Some(thread) => subagents(context, thread.id).await?,
+            None => Vec::new(),
+        };
+        if let Some(thread) = &there
+            && !self.yes
+            && !agreed(context, thread, &subagents)?
+        {
+            context.note("nothing was deleted");
+            return Ok(ExitCode::FAILURE);
+        }
         let done = context.client.call(self.conditions.at(name), calls::Delete {}).await?;
         let thread = visible(&self.thread);
-        let note = if done.deleted { format!("deleted {thread}") } else { format!("there is no thread {thread}") };
-        context.note_or_show(&done, note)
+        let note = match done.deleted {
+            true => format!("deleted {thread}{}", along(&subagents)),
+            false => format!("there is no thread {thread}"),
+        };
+        context.note_or_show(&done, note)?;
+        Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The threads that go along with `main`: those of its subagents, and of theirs.
+async fn subagents(context: &Context, main: ThreadId) -> Result<Vec<ThreadSummary>, Failure> {
+    let (mut found, mut next) = (Vec::<ThreadSummary>::new(), vec![main]);
+    while let Some(main) = next.pop() {
+        let read = async |cursor| {
+            let (main_thread_id, archived) = (Some(main.into()), Some(Archived::Any));
+            let which = calls::ListThreads { main_thread_id, archived, cursor, ..Default::default() };
+            context.client.call(At::none(), which).await
+        };
+        for thread in all(read).await? {
+            if thread.id != main && !found.iter().any(|known| known.id == thread.id) {
+                next.push(thread.id);
+                found.push(thread);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `, and 2 threads of subagents: …`
+fn along(subagents: &[ThreadSummary]) -> String {
+    if subagents.is_empty() {
+        return String::new();
+    }
+    let count = counted(subagents.len() as u64, "thread of a subagent", "threads of subagents");
+    let named = |thread: &ThreadSummary| {
+        format!("{} \"{}\"", thread.short_id, brief(or_untitled(thread.title.as_deref()), TITLE_SHOWN_MAX))
+    };
+    let more = if subagents.len() > SUBAGENTS_SHOWN_MAX { ", …" } else { "" };
+    let named: Vec<String> = subagents.iter().take(SUBAGENTS_SHOWN_MAX).map(named).collect();
+    format!(", and {count}: {}{more}", named.join(", "))
+}
+
+/// Whether a person agrees to the deletion. Where there is none to ask, it is refused.
+fn agreed(context: &Context, thread: &Thread, subagents: &[ThreadSummary]) -> Result<bool, Failure> {
+    let (short, messages) = (thread.id.short(), counted(thread.message_count, "message", "messages"));
+    let what = format!("{} ({short}, {messages}){}", named(thread), along(subagents));
+    let archive = context.hints.command(&format!("thread archive {short}"));
+    if context.json || !editor::is_attended() {
+        let detail = format!("deleting cannot be undone, and needs --yes outside a terminal: {what}");
+        let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+        let delete = context.hints.command(&format!("thread rm {short} --yes"));
+        return Err(problem.hint(format!("{delete}; or hide it, which can be undone: {archive}")).into());
+    }
+    context.note(format!("This deletes {what}. It cannot be undone; to hide it instead: {archive}"));
+    eprint!("Delete? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(|error| cannot_read("stdin", &error))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The title, or `Untitled`.

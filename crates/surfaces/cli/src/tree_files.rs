@@ -1,7 +1,5 @@
 //! The files of a thread: `files`, `find`, `grep`, `file-versions`, `file-diff`.
 
-use std::io::IsTerminal;
-
 use clap::Args;
 use threadkeep::{FilePath, Version};
 use threadkeep_calls as calls;
@@ -10,6 +8,7 @@ use threadkeep_client::{GrepFiles, ListFiles};
 use crate::context::Context;
 use crate::failure::{Failure, note};
 use crate::plain::all;
+use crate::screen::{Paint, screen};
 use crate::text::{counted, moment, visible};
 
 /// Files or versions that are read at once.
@@ -21,7 +20,7 @@ pub(crate) const AT_ONCE: usize = 500;
 Examples:
   threadkeep files list 4e36                    what is at the top
   threadkeep files list 4e36 /src --recursive   everything below /src, by path
-  threadkeep files list 4e36 --as-of 12 --json")]
+  threadkeep files list 4e36 --at-version 12 --json")]
 pub(crate) struct Files {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
@@ -32,7 +31,7 @@ pub(crate) struct Files {
     #[arg(short, long)]
     recursive: bool,
     /// As they were at this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
     as_of: Option<Version>,
 }
 
@@ -110,7 +109,7 @@ pub(crate) struct Find {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// As they were at this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
     as_of: Option<Version>,
 }
 
@@ -163,7 +162,7 @@ pub(crate) struct Grep {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// As they were at this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
     as_of: Option<Version>,
 }
 
@@ -180,14 +179,13 @@ impl Grep {
         if found.files.is_empty() {
             context.note("no line matches");
         }
-        let is_coloured = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let (path_colour, place_colour, plain) =
-            if is_coloured { ("\u{1b}[35m", "\u{1b}[32m", "\u{1b}[0m") } else { ("", "", "") };
+        context.out.page()?;
         for file in &found.files {
             for at in &file.matches {
                 let (path, place) = (&file.path, format!("{}:{}", at.line, at.column));
                 let text = visible(&at.text);
-                context.out.line(format!("{path_colour}{path}{plain}:{place_colour}{place}{plain}: {text}"))?;
+                let (path, place) = (Paint::Magenta.on(path.as_str()), Paint::Green.on(&place));
+                context.out.line(format!("{path}:{place}: {text}"))?;
             }
         }
         cut(context, found.truncated)
@@ -260,7 +258,8 @@ impl FileDiff {
             context.note("it is the same");
         }
         // A patch that is piped on is the patch to the letter.
-        if std::io::stdout().is_terminal() {
+        if screen().is_terminal {
+            context.out.page()?;
             return context.out.bytes(visible(&diff).as_bytes());
         }
         context.out.bytes(diff.as_bytes())

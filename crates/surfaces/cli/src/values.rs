@@ -40,7 +40,7 @@ impl IfValue {
 #[command(after_help = "\
 Examples:
   threadkeep kv set 4e36 settings '{\"theme\":\"dark\"}'
-  threadkeep kv set 4e36 counter 2 --if-version 7    only if nobody changed it since version 7")]
+  threadkeep kv set 4e36 counter 2 --if-version 7    only if it is still at version 7")]
 pub(crate) struct SetValue {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
@@ -75,7 +75,7 @@ plain! {
         /// The key
         key: ValueKey,
         /// As it was at this version
-        #[arg(long, value_name = "VERSION")]
+        #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
         as_of: Option<Version>,
     }
 }
@@ -95,7 +95,7 @@ pub(crate) struct Values {
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     /// As they were at this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
     as_of: Option<Version>,
 }
 
@@ -122,7 +122,7 @@ impl Values {
     }
 }
 
-/// Take the value under a key away
+/// Delete the value under a key
 #[derive(Debug, Args)]
 pub(crate) struct DeleteValue {
     /// The thread: its id, the beginning of it, its title, or @last

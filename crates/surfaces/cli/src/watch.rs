@@ -33,7 +33,7 @@ Examples:
   threadkeep thread watch 4e36 --json              the thread with its last message, as JSON lines
   threadkeep thread watch 4e36 --patches           every change, as JSON Patches (RFC 6902) in lines: {\"version\",\"patch\"}
 The patches are against the thread's JSON with `messages` as an array. The first one is empty, and says at which version
-they begin: `threadkeep show 4e36 --as-of VERSION --all --include-silent --json` is what they change.
+they begin: `threadkeep show 4e36 --at-version VERSION --all --include-silent --json` is what they change.
 Ends on Ctrl-C, and when the thread is deleted.")]
 pub(crate) struct Watch {
     /// The thread: its id, the beginning of it, its title, or @last

@@ -70,7 +70,7 @@ impl Step {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
         let thread = context.thread(&self.thread).await?;
-        let (execution, messages) = (naming::run(&thread, &self.run)?, read_some(self.message)?);
+        let (execution, messages) = (naming::run(&thread, &self.run)?, read_some(context, self.message)?);
         let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
         let step = calls::Step { execution, ttl: self.ttl.map(milliseconds), messages };
         let stepped =
@@ -108,7 +108,7 @@ impl End {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         refuse_expected(&self.conditions)?;
         let thread = context.thread(&self.thread).await?;
-        let messages = read_some(self.message)?;
+        let messages = read_some(context, self.message)?;
         let status = if self.cancel { ExecutionStatus::Cancelled } else { self.status };
         let open = thread.execution.as_ref().map(|open| open.execution_id);
         let (has_files, at) = (has_files(&messages), self.conditions.at(thread.id));
@@ -147,7 +147,7 @@ pub(crate) struct AddQueued {
 impl AddQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
-        let (message, at) = (self.message.read()?, self.conditions.at(thread));
+        let (message, at) = (self.message.read(context)?, self.conditions.at(thread));
         let queued = if message.files.is_empty() {
             context.client.call(at, calls::Queue { message }).await?
         } else {
@@ -173,6 +173,11 @@ pub(crate) struct EditQueued {
 impl EditQueued {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?.id;
+        if self.new.is_empty() {
+            return Err(
+                Invalid::body("content", "is missing: give a TEXT, - for stdin, --content or --metadata").into()
+            );
+        }
         let (content, metadata) = self.new.read()?;
         let edit = calls::EditQueued { item: self.item, content, metadata };
         let queued = context.client.call(self.conditions.at(thread), edit).await?;
@@ -203,7 +208,7 @@ plain! {
         context.note_or_show(done, note)
     }
 
-    /// End the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more
+    /// End the work on a thread for good: its run ends, its queue is emptied, and no run starts any more
     Terminate: Terminate under Change {}
 
     /// Take back the last undo; each further redo goes one step further forward, until something else is written
@@ -212,7 +217,7 @@ plain! {
     /// Show the conversation as a model is given it: no call without its result
     ModelMessages: GetModelMessages under Read {
         /// As the thread was at this version
-        #[arg(long, value_name = "VERSION")]
+        #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
         as_of: Option<Version>,
     }
 }
@@ -276,8 +281,8 @@ fn print_queued(context: &mut Context, queued: &Queued) -> Result<(), Failure> {
 }
 
 /// The message, if one was given.
-fn read_some(message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
-    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read()?]) }
+fn read_some(context: &mut Context, message: MessageArgs) -> Result<Vec<NewMessage>, Failure> {
+    if message.is_empty() { Ok(Vec::new()) } else { Ok(vec![message.read(context)?]) }
 }
 
 fn has_files(messages: &[NewMessage]) -> bool {

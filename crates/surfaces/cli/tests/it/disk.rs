@@ -53,6 +53,7 @@ fn a_store_that_is_cut_off_is_refused_and_left_alone() {
         std::fs::write(&cut, &whole[..length]).expect("a file");
         refused_as_store(&cut, &["cannot open the store"]);
     }
+    on(&keep.at("cut.db"), &["doctor"]).refused(6, &["cut off", "hint: restore a backup"]);
     let empty = keep.at("empty.db");
     std::fs::write(&empty, "").expect("a file");
     on(&empty, &["show", "x"]).refused(3, &["there is no store at"]);

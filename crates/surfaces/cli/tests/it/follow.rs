@@ -70,7 +70,7 @@ pub fn a_tail_ends_when_the_thread_is_deleted_elsewhere() {
 pub fn a_tail_without_a_thread_follows_everything() {
     let keep = Keep::new();
     let first = keep.create("First");
-    let tail = keep.start(&["tail", "--json"]);
+    let tail = keep.start(&["tail", "--json", "--from-start"]);
     let next = || {
         let entry = tail.next_json();
         let thread = entry["threadId"].as_str().expect("a thread").to_owned();

@@ -42,6 +42,7 @@ pub fn wrong_arguments_are_named_with_the_command_and_with_one_that_works() {
         assert!(error.contains(told["detail"].as_str().expect("a detail")), "{error} {told}");
         assert!(error.contains(told["hint"].as_str().expect("a hint")), "{error} {told}");
     }
+    keep.run(&["fork", &thread, "--at", "2"]).refused(2, &["no option '--at'", "hint: --at-version"]);
     let error = keep.run(&["fork", &thread, "--att", "2"]).refused(2, &[]);
     assert!(!error.contains("--data"), "a flag of all commands is not meant: {error}");
 }
@@ -194,4 +195,36 @@ pub fn tail_says_that_it_is_connected_again() {
     assert!(tail.next_error().expect("a line").contains("the server is away"));
     let _again = serve(&data, &address);
     assert_eq!(tail.next_error().as_deref(), Some("connected again"));
+}
+
+#[test]
+pub fn a_shell_completes_threads_by_their_ids_and_shows_their_titles() {
+    let keep = Keep::new();
+    let (one, two) = (keep.create("Release notes"), keep.create("Budget"));
+    let (one, two) = (&one[26..], &two[26..]);
+    let script = keep.ok(&["completions", "bash"]);
+    std::fs::write(keep.at("completions"), script).expect("a file");
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_threadkeep")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let complete = |words: &[&str]| {
+        let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let ask = format!(
+            "source ./completions; COMP_WORDS=({}); COMP_CWORD={}; _threadkeep_with_ids threadkeep \"${{COMP_WORDS[COMP_CWORD]}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            line.join(" "),
+            words.len() - 1
+        );
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["--norc", "-c", &ask]).current_dir(keep.folder()).env("PATH", &path);
+        shell.env("THREADKEEP_STORE", keep.store());
+        run(shell, b"").ok()
+    };
+    let offered = complete(&["threadkeep", "show", ""]);
+    assert_eq!(offered, format!("{two}  Budget\n{one}  Release notes"));
+    assert_eq!(complete(&["threadkeep", "show", &one[..6]]), one);
+    assert!(complete(&["threadkeep", "thread", "arch"]).contains("archive"));
+    assert!(complete(&["threadkeep", "show", "--at"]).contains("--at-version"));
+    for (shell, words) in [("zsh", "_threadkeep_ids"), ("fish", "threadkeep complete threads")] {
+        assert!(keep.ok(&["completions", shell]).contains(words), "{shell}");
+    }
 }

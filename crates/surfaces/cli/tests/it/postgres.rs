@@ -28,7 +28,7 @@ fn content(line: &str) -> String {
 
 /// Everything that was logged to a thread, by content; versions have no gap.
 fn logged(keep: &Keep, thread: &str) -> Vec<String> {
-    let printed = keep.ok(&["tail", thread, "--no-follow", "--json"]);
+    let printed = keep.ok(&["tail", thread, "--no-follow", "--json", "--from-start"]);
     let mut contents = Vec::new();
     for line in printed.lines() {
         let entry: Value = serde_json::from_str(line).expect("JSON");
@@ -55,7 +55,7 @@ fn the_first_five_minutes_on_a_server() {
     assert_eq!(keep.json(&["ls"]), Value::Array(vec![]), "a server is a store from the first command on");
     let thread = keep.ok(&["new", "My first thread", "--message", "Hello!"]);
     let short = &thread[26..];
-    let tail = keep.start(&["tail", &thread, "--json"]);
+    let tail = keep.start(&["tail", &thread, "--json", "--from-start"]);
     assert_eq!(tail.next_json()["data"]["content"], "Hello!");
     keep.ok(&["say", &short[..6], "What shall we build?", "--role", "assistant"]);
     keep.run_with(&["say", short, "-"], "x".repeat(100_000).as_bytes()).ok();
@@ -78,7 +78,11 @@ fn the_first_five_minutes_on_a_server() {
     let (status, stderr) = tail.end();
     assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
     assert!(keep.ok(&["tree", short]).contains("fork after message 1"));
-    assert_eq!(keep.ok(&["tail", "--no-follow", "--json"]).lines().count(), 9, "two births, seven entries");
+    assert_eq!(
+        keep.ok(&["tail", "--no-follow", "--json", "--from-start"]).lines().count(),
+        9,
+        "two births, seven entries"
+    );
 
     let exported = keep.everything();
     let elsewhere = Keep::new();
@@ -212,8 +216,8 @@ fn a_server_that_crashes_under_load_ten_times_costs_no_line_and_no_process() {
     let cluster = Cluster::start().expect("a server");
     let keep = Keep::on(&cluster.url());
     let threads = ["One", "Two"].map(|title| keep.create(title));
-    let follow = keep.start(&["tail", &threads[0], "--json"]);
-    let follow_all = keep.start(&["tail", "--json"]);
+    let follow = keep.start(&["tail", &threads[0], "--json", "--from-start"]);
+    let follow_all = keep.start(&["tail", "--json", "--from-start"]);
     let over = AtomicBool::new(false);
     let told: [AtomicUsize; 4] = Default::default();
     let done: Vec<(usize, Said)> = std::thread::scope(|scope| {

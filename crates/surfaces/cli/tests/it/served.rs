@@ -154,7 +154,7 @@ fn a_server_that_is_killed_and_started_again_costs_no_line() {
     let keep = Keep::new();
     let (mut server, _) = serve(&keep.data(), "127.0.0.1:0");
     let thread = run(on(&keep, &["create", "Work"]), b"").ok();
-    let tail = Running::start(on(&keep, &["tail", &thread, "--json"]));
+    let tail = Running::start(on(&keep, &["tail", &thread, "--json", "--from-start"]));
     let mut writer = Running::start(on(&keep, &["say", &thread, "--lines"]));
     let (mut sent, mut told) = (0, Vec::new());
     for _ in 0..WINDOW {
@@ -183,7 +183,7 @@ fn a_server_that_is_killed_and_started_again_costs_no_line() {
     let followed: Vec<String> =
         expected.iter().map(|_| tail.next_json()["data"]["content"].as_str().expect("text").to_owned()).collect();
     assert_eq!(followed, expected, "and followed once, in order");
-    let kept = run(on(&keep, &["tail", &thread, "--no-follow", "--json"]), b"").ok();
+    let kept = run(on(&keep, &["tail", &thread, "--no-follow", "--json", "--from-start"]), b"").ok();
     let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(kept.len(), sent, "and there once");
     tail.signal("INT");

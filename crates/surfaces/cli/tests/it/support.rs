@@ -140,6 +140,10 @@ impl Keep {
             None => command.arg("--store").arg(&self.store),
         };
         command.args(args);
+        // No person is there to be asked.
+        if matches!(args, ["rm" | "delete", ..] | ["thread", "rm" | "delete", ..]) {
+            command.arg("--yes");
+        }
         command
     }
 
@@ -357,6 +361,41 @@ fn lines_of(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
         }
     });
     lines
+}
+
+/// A terminal of this size, made by `script`, in which commands run as a person sees them.
+pub struct Terminal {
+    columns: u16,
+    rows: u16,
+}
+
+impl Terminal {
+    pub fn new(columns: u16, rows: u16) -> Self {
+        Self { columns, rows }
+    }
+
+    /// Runs `command` while `keys` are typed. All that the screen shows is its stdout, without carriage returns.
+    pub fn run(&self, command: Command, keys: &str) -> Ran {
+        let word = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+        let words: Vec<String> = std::iter::once(command.get_program()).chain(command.get_args()).map(word).collect();
+        let line = format!("stty cols {} rows {} -echo; exec {}", self.columns, self.rows, words.join(" "));
+        let mut script = Command::new("script");
+        script.args(["-q", "-e", "-c", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
+        for name in ["COLUMNS", "LINES", "NO_COLOR", "PAGER", "LESS"] {
+            script.env_remove(name);
+        }
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => script.env(name, value),
+                None => script.env_remove(name),
+            };
+        }
+        if let Some(folder) = command.get_current_dir() {
+            script.current_dir(folder);
+        }
+        let ran = run(script, keys.as_bytes());
+        Ran { stdout: ran.stdout.replace('\r', ""), ..ran }
+    }
 }
 
 /// Waits until a child ends by itself.

@@ -264,7 +264,7 @@ fn follow(keep: &Keep, thread: &str, other: &str) {
     let tail = keep.start(&["tail", thread]);
     tail.next_line().expect("a line");
     end(tail);
-    let tail = keep.start(&["tail", thread, other, "--json"]);
+    let tail = keep.start(&["tail", thread, other, "--json", "--from-start"]);
     let first = tail.next_json();
     assert_eq!((&first["kind"], &first["threadId"]), (&"thread_created".into(), &thread.into()));
     let second = tail.next_json();
@@ -273,7 +273,7 @@ fn follow(keep: &Keep, thread: &str, other: &str) {
     let tail = keep.start(&["tail", thread, other, "--json", "--after", first["cursor"].as_str().expect("a cursor")]);
     assert_eq!(tail.next_json(), second);
     end(tail);
-    let tail = keep.start(&["tail", "--project-id", "p"]);
+    let tail = keep.start(&["tail", "--project-id", "p", "--from-start"]);
     assert!(tail.next_line().expect("a line").ends_with("thread_created"));
     end(tail);
     keep.run(&["tail", thread, other, "--after", "3"]).refused(2, &["cursor"]);

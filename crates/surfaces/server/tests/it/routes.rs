@@ -245,7 +245,7 @@ fn whoever_administers_keeps_the_store_in_order_and_moves_it() {
     let (there, _) = other.keyed("ann", "read");
     assert_eq!(there.shows(&thread), "a b");
     let half = &export.body[..export.body.len() / 2];
-    other.admin().send("POST", "/v1/admin/import", "", Some(half)).refused(400, "invalid_export");
+    other.admin().send("POST", "/v1/admin/import", "", Some(half)).refused(400, "export_cut_off");
     assert_eq!(admin.post("/v1/admin/doctor", json!({})).ok(200)["healthy"], true);
     ann.delete(&format!("/v1/threads/{thread}")).ok(200);
     assert_eq!(admin.post("/v1/admin/gc", json!({ "vacuum": true })).ok(200)["segments"], 1);

@@ -1,0 +1,183 @@
+//! Help that is finished when it is asked for: an example for every command whose help has none of its own, and usage
+//! that fits the terminal.
+
+use clap::Command;
+
+/// Commands with an example each.
+const EXAMPLES: &[&str] = &[
+    "approvals approve 5928a90d --reason \"go ahead\"",
+    "approvals deny 5928a90d --reason \"not today\"",
+    "approvals revoke 5928a90d",
+    "approvals delegations 4e36",
+    "subagents list 4e36",
+    "subagents parent 4e36",
+    "subagents status 4e36 \"reading the logs\"",
+    "files versions 4e36 /notes/plan.md",
+    "files thumbnail 4e36 /logo.png -o small.png",
+    "files rm 4e36 /notes/plan.md",
+    "files move 4e36 /notes/plan.md /plan.md",
+    "files mkdir 4e36 /notes/drafts",
+    "files rmdir 4e36 /notes/drafts",
+    "kv list 4e36 --prefix build/",
+    "kv get 4e36 build/status",
+    "kv rm 4e36 build/status",
+    "queue list 4e36",
+    "queue edit 4e36 queued-00000000-0000-8000-8000-000000000001 \"Use spaces.\"",
+    "queue remove 4e36 queued-00000000-0000-8000-8000-000000000001",
+    "run step 4e36 @last \"It was a typo.\" --role assistant",
+    "run messages 4e36 --json",
+    "run injections 4e36",
+    "run ack 4e36 5928a90d-d53b-488f-a829-4e36442142ee",
+    "lock show 4e36",
+    "lock take 4e36 --ttl 5m",
+    "lock renew 4e36 --token 7 --ttl 5m",
+    "lock release 4e36 --token 7",
+    "messages insert 4e36 \"A remark\" --before M-0123456789abcdef1 --role info",
+    "messages rm 4e36 @last",
+    "keys create --account ann --scope write",
+    "keys list",
+    "keys revoke 5928",
+    "projects list",
+    "projects create \"Release 2\" --id release-2",
+    "projects show release-2",
+    "projects update release-2 --name \"Release 2.1\"",
+    "projects rm release-2",
+    "index status",
+    "index backfill",
+    "index rebuild",
+    "store doctor --repair",
+    "store gc --vacuum",
+    "store sign-in",
+    "thread assign 4e36 reviewer",
+    "thread done 4e36 --reason \"merged\"",
+    "thread suspend 4e36 --reason \"waits for the review\"",
+    "thread resume 4e36",
+    "thread terminate 4e36",
+    "thread truncate 4e36 --from-index 5",
+    "thread events 4e36 --json",
+    "thread history 4e36 --after 12",
+    "thread checkpoint 4e36 before-the-refactoring",
+    "thread checkpoints 4e36",
+    "thread relationships 4e36",
+    "thread summary 4e36",
+    "thread mention 4e36 b4c4 --comment \"see the plan there\"",
+    "thread references 4e36",
+    "thread observers 4e36",
+    "thread unobserve 4e36 5928a90d-d53b-488f-a829-4e36442142ee",
+    "thread merges 4e36",
+    "thread decisions 4e36",
+    "tree 4e36",
+];
+
+/// The same commands, each with an example in its help, and with usage that fits `columns`.
+pub(crate) fn with_examples(command: Command, columns: usize) -> Command {
+    below(command, "", columns)
+}
+
+fn below(command: Command, path: &str, columns: usize) -> Command {
+    command.mut_subcommands(|command| {
+        let path = format!("{path}{} ", command.get_name());
+        if command.has_subcommands() {
+            return below(command, &path, columns);
+        }
+        let command = fitting(command, &path, columns);
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        match EXAMPLES.iter().find(|example| format!("{example} ").starts_with(&path)) {
+            Some(example) if !help.contains("Example") => {
+                let before = if help.is_empty() { String::new() } else { format!("{help}\n\n") };
+                command.after_help(format!("{before}Example:\n  threadkeep {example}"))
+            }
+            _ => command,
+        }
+    })
+}
+
+/// The same command; usage that is wider than the terminal goes on in a second line.
+fn fitting(command: Command, path: &str, columns: usize) -> Command {
+    const HEADING: &str = "Usage: ";
+    let name = format!("threadkeep {}", path.trim_end());
+    let usage = command.clone().bin_name(&name).render_usage().to_string();
+    let mut usage = usage.strip_prefix(HEADING).unwrap_or(&usage).to_owned();
+    // The options of every command are not among its own yet.
+    if !usage.contains("[OPTIONS]") {
+        usage = usage.replacen(&name, &format!("{name} [OPTIONS]"), 1);
+    }
+    if HEADING.len() + usage.chars().count() <= columns {
+        return command;
+    }
+    let mut lines = vec![String::new()];
+    for word in usage.split_whitespace() {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(last) if HEADING.len() + line + 1 + word.chars().count() <= columns => {
+                last.push_str(if line == 0 { "" } else { " " });
+                last.push_str(word);
+            }
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    command.override_usage(lines.join(&format!("\n{}", " ".repeat(HEADING.len()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// The words of a line, as a shell splits it.
+    fn words(line: &str) -> Vec<String> {
+        let quoted = line.split('"').enumerate();
+        quoted
+            .flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().map(str::to_owned).collect(),
+                _ => vec![part.to_owned()],
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        for example in EXAMPLES {
+            let arguments = ["threadkeep".to_owned()].into_iter().chain(words(example));
+            let parsed = Cli::command().try_get_matches_from(arguments);
+            assert!(parsed.is_ok(), "{example}: {}", parsed.expect_err("refused"));
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example_in_its_help() {
+        let mut without = Vec::new();
+        let mut commands: Vec<(String, Command)> = vec![(String::new(), with_examples(Cli::command(), 60))];
+        while let Some((path, command)) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_told = help.contains("Example") || command.has_subcommands();
+            if !is_told && !["transfer", "complete"].contains(&command.get_name()) {
+                without.push(path.clone());
+            }
+            let below = command.get_subcommands().map(|below| (format!("{path} {}", below.get_name()), below.clone()));
+            commands.extend(below);
+        }
+        assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
+    fn help_fits_60_columns() {
+        let mut root = with_examples(Cli::command(), 60);
+        root.build();
+        let mut wide = Vec::new();
+        let mut commands: Vec<Command> = root.get_subcommands().cloned().collect();
+        while let Some(command) = commands.pop() {
+            let mut shown = command.clone().term_width(60);
+            for help in [shown.render_help().to_string(), shown.render_long_help().to_string()] {
+                // A word, such as a JSON text in an example, is not cut.
+                let is_wide = |line: &&str| line.chars().count() > 60 && line.trim().contains("  ");
+                let usage = help.lines().find(|line| line.starts_with("Usage:") && line.chars().count() > 60);
+                wide.extend(help.lines().find(is_wide).or(usage).map(str::to_owned));
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+        assert!(wide.is_empty(), "{wide:#?}");
+    }
+}
