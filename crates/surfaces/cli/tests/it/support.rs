@@ -186,7 +186,7 @@ impl Keep {
     /// The messages of the thread: `role: text` for each, joined by ` | `.
     #[track_caller]
     pub fn conversation(&self, thread: &str) -> String {
-        self.conversation_by(&["show", thread, "--all", "--include-silent"])
+        self.conversation_by(&["show", thread, "--all", "--include-silent", "--max-depth", "255"])
     }
 
     #[track_caller]

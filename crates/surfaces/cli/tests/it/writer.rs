@@ -41,7 +41,7 @@ pub fn a_lease_keeps_others_out_of_the_conversation(keep: &Keep) {
         let said = (&error["code"], &error["holder"], &error["expiresAt"]);
         assert_eq!(said, (&"writer_held".into(), &"ann".into(), &until.as_str().into()), "{args:?}");
         run(args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>().as_slice())
-            .refused(5, &["ann is the exclusive writer of the thread until", "fork"]);
+            .refused(5, &["ann is the exclusive writer of thread", "fork"]);
     }
     keep.run(&["writer", &thread, "--take"]).refused(5, &["ann is the exclusive writer"]);
     keep.run(&["say", &thread, "x", "--writer", "0000000000000999"]).refused(5, &["lease has ended", "ann holds one"]);
@@ -87,7 +87,7 @@ pub fn an_exclusive_say_holds_the_lease_until_it_ends(keep: &Keep) {
     }
     assert!(until().expect("it is held") > first);
     let held = format!("ann (process {})", writer.child.id());
-    keep.run(&["say", &thread, "x"]).refused(5, &[&held, "is the exclusive writer of the thread until"]);
+    keep.run(&["say", &thread, "x"]).refused(5, &[&held, "is the exclusive writer of thread"]);
     keep.run_with(&["say", &thread, "--lines"], b"x\n").refused(5, &["line 1: ", &held, "; 0 lines were kept"]);
     keep.run_with(&["say", &thread, "--lines", "--exclusive"], b"x\n").refused(5, &[&held]);
     writer.tell("b");
