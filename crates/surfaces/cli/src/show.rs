@@ -134,7 +134,7 @@ impl Show {
         let room = rows().saturating_sub(ROWS_AROUND);
         let which = ListMessages { order: Some(Order::Descending), ..self.which(Some(room.clamp(1, MESSAGES_MAX))) };
         let MessagePage { page, version } = context.client.messages(thread.id, &which).await?;
-        let total = self.total(context, thread, page.total).await?;
+        let total = page.total.unwrap_or(thread.message_count);
         let (mut shown, mut used) = (Vec::new(), 0);
         for message in &page.items {
             let lines = lines(message)?;
