@@ -6,7 +6,7 @@ use threadkeep_calls::{At, DECLARATIONS, Declaration};
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
-use crate::say::or_stdin;
+use crate::input::or_stdin;
 
 /// Carry out any call of the HTTP API by its name, and print its answer as JSON
 #[derive(Debug, Args)]

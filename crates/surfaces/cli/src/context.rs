@@ -14,11 +14,11 @@ use crate::config::Unflagged;
 use crate::editor::{self, Draft};
 use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
+use crate::input::or_stdin;
 use crate::naming;
 use crate::out::Out;
 use crate::place::{Hints, IfMissing, Place};
 use crate::reach::{self, Reached, Store};
-use crate::say::or_stdin;
 
 /// On what condition a thread is changed.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use threadkeep_calls as calls;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::say::or_stdin;
+use crate::input::or_stdin;
 use crate::text::counted;
 
 /// Tell those who follow a thread at this moment of something that is not logged

@@ -9,7 +9,10 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::place::Hints;
 use crate::text::visible;
-use crate::upkeep::RESTORE;
+
+/// Damage to the log cannot be repaired from the log.
+pub(crate) const RESTORE: &str = "restore a backup into another folder: threadkeep --data ./restored store restore \
+BACKUP.db; or save each thread that can still be read: threadkeep store export THREAD -o THREAD.jsonl";
 
 /// Why a command ended early.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::input::or_stdin;
 use crate::plain::{Line, plain, words};
-use crate::say::or_stdin;
 use crate::text::{brief, moment, visible};
 
 /// Characters of an injection, a question or an answer in a list.

@@ -8,7 +8,7 @@ use threadkeep_calls::{At, ErrorCode, Problem, Status};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::naming;
-use crate::plain::all;
+use crate::pages::all;
 use crate::text::visible;
 
 /// Keys that are read at once.

@@ -9,8 +9,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::plain::words;
 use crate::screen::{columns, screen};
-use crate::text::{brief, counted, moment};
-use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
+use crate::text::{TITLE_SHOWN_MAX, brief, counted, moment, or_untitled};
+use crate::thread::metadata;
 
 /// Columns between two columns of the table, and the fewest of a title.
 const GAP: usize = 2;

@@ -10,7 +10,7 @@ use threadkeep_client::{After as From, News, Retry as Again};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::follow::{After, in_a_line, next_news, over};
-use crate::plain::all;
+use crate::pages::all;
 use crate::retry::Retry;
 
 /// Which threads, and how they are followed.

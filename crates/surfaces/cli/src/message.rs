@@ -6,8 +6,9 @@ use threadkeep_calls as calls;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
+use crate::input::or_stdin;
 use crate::naming;
-use crate::say::{or_stdin, print, refuse_empty};
+use crate::say::{print, refuse_empty};
 use crate::thread;
 
 /// Give a message new content or metadata; earlier versions still show what was

@@ -13,9 +13,8 @@ use threadkeep_calls::{
 use threadkeep_client::Client;
 
 use crate::failure::Failure;
-use crate::plain::all;
-use crate::text::{brief, visible};
-use crate::thread::{TITLE_SHOWN_MAX, or_untitled};
+use crate::pages::all;
+use crate::text::{TITLE_SHOWN_MAX, brief, or_untitled, visible};
 
 /// Fewest digits of the beginning of an id.
 const PREFIX_DIGITS_MIN: usize = 4;

@@ -8,7 +8,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use threadkeep_calls::{Page, Thread};
-use threadkeep_client::Error;
 
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
@@ -114,21 +113,6 @@ impl Face for Option<Thread> {
                 context.note("it works for no other thread");
                 Ok(())
             }
-        }
-    }
-}
-
-/// All items of a list, page by page; `read` is given the cursor.
-pub(crate) async fn all<T>(
-    mut read: impl AsyncFnMut(Option<String>) -> Result<Page<T>, Error>,
-) -> Result<Vec<T>, Error> {
-    let (mut items, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = read(cursor).await?;
-        items.extend(page.items);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(items);
         }
     }
 }

@@ -9,7 +9,8 @@ use threadkeep_calls::At;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plain::{Face, Line, all};
+use crate::pages::all;
+use crate::plain::{Face, Line};
 use crate::text::visible;
 
 /// Projects that are read at once.

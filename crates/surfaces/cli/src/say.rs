@@ -1,11 +1,9 @@
 //! Adding to a conversation: `append` (or `say`), `append-event`, `insert`.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use threadkeep::model::Code;
 use threadkeep::{
     At, Content, Event, EventKind, IdempotencyKey, Invalid, Json, Limits, MessageBody, NewAttachment, NewMessage, Part,
     Role, SystemWorld, ThreadId, World,
@@ -17,6 +15,7 @@ use crate::attached;
 use crate::context::{Conditions, Context};
 use crate::exclusive::Exclusively;
 use crate::failure::{Failure, cannot_read};
+use crate::input::{or_stdin, read_at_most, too_large};
 use crate::retry::Retry;
 use crate::{lines, naming, thread};
 
@@ -251,25 +250,6 @@ pub(crate) fn print(context: &mut Context, message: &calls::Message<'_>) -> Resu
     if context.json { context.out.json(message) } else { context.out.line(message.id.to_string()) }
 }
 
-/// `text`, or all of stdin if it is `-`, less its last line break.
-pub(crate) fn or_stdin(text: &str) -> Result<String, Failure> {
-    if text != "-" {
-        return Ok(text.to_owned());
-    }
-    let max = Limits::default().message_bytes_max;
-    // One byte for a last line break, and one to notice that there is more.
-    let bytes = read_at_most(&mut std::io::stdin().lock(), max + 2).map_err(|error| cannot_read("stdin", &error))?;
-    if bytes.len() > max + 1 {
-        return Err(too_large("content", format!("a message has at most {max} bytes of JSON; this one has more")));
-    }
-    let mut text =
-        String::from_utf8(bytes).map_err(|_| Invalid::body("content", "what stdin gives is not UTF-8 text"))?;
-    if text.ends_with('\n') {
-        text.pop();
-    }
-    Ok(text)
-}
-
 fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
     let max = Limits::default().attachment_bytes_max;
     let shown = path.display().to_string();
@@ -280,16 +260,6 @@ fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
     }
     let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
     Ok(NewAttachment { mime_type: mime_type(&name).to_owned(), name, bytes })
-}
-
-fn read_at_most(from: &mut impl Read, most: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(most as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn too_large(field: &str, rule: String) -> Failure {
-    Invalid::new(Code::TooLarge, field, rule).into()
 }
 
 /// The media type by the end of a file's name.

@@ -15,8 +15,8 @@ use crate::list::time;
 use crate::progress::Bar;
 use crate::screen::Paint;
 use crate::show::of_role;
-use crate::text::{brief, counted, moment};
-use crate::thread::{TITLE_SHOWN_MAX, metadata, or_untitled};
+use crate::text::{TITLE_SHOWN_MAX, brief, counted, moment, or_untitled};
+use crate::thread::metadata;
 
 /// Characters that are shown of the message that answers.
 const HIT_SHOWN_MAX: usize = 480;

@@ -10,8 +10,7 @@ use threadkeep_calls::{At, ListThreads};
 use crate::context::Context;
 use crate::failure::{Failure, cannot_write};
 use crate::out::Out;
-use crate::text::brief;
-use crate::thread::{TITLE_SHOWN_MAX, or_untitled};
+use crate::text::{TITLE_SHOWN_MAX, brief, or_untitled};
 
 /// Threads that a shell offers.
 const COMPLETED_MAX: usize = 100;

@@ -6,6 +6,9 @@ use threadkeep::{SystemWorld, Timestamp, World};
 
 use crate::screen::screen;
 
+/// Characters of a title in a list.
+pub(crate) const TITLE_SHOWN_MAX: usize = 48;
+
 /// `text` with every control character but line breaks and tabs made visible.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
@@ -61,6 +64,11 @@ fn ago(time: Timestamp, now: Timestamp) -> Option<String> {
         86_400..604_800 => Some(counted(seconds.unsigned_abs() / 86_400, "day ago", "days ago")),
         604_800.. => None,
     }
+}
+
+/// The title of a thread, or `Untitled`.
+pub(crate) fn or_untitled(title: Option<&str>) -> &str {
+    title.filter(|title| !title.is_empty()).unwrap_or("Untitled")
 }
 
 /// `count` things, in words that agree.

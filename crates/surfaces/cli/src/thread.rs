@@ -11,11 +11,9 @@ use threadkeep_calls::{Archived, At, ErrorCode, Problem, Status, Thread, ThreadS
 use crate::context::{Conditions, Context};
 use crate::editor;
 use crate::failure::{Failure, cannot_read};
-use crate::plain::{Face, Line, all};
-use crate::text::{brief, counted, visible};
-
-/// Characters of a title in a list.
-pub(crate) const TITLE_SHOWN_MAX: usize = 48;
+use crate::pages::all;
+use crate::plain::{Face, Line};
+use crate::text::{TITLE_SHOWN_MAX, brief, counted, or_untitled, visible};
 
 /// Threads of subagents that are named before they are deleted.
 const SUBAGENTS_SHOWN_MAX: usize = 5;
@@ -232,10 +230,6 @@ fn agreed(context: &Context, thread: &Thread, subagents: &[ThreadSummary]) -> Re
 /// The title, or `Untitled`.
 pub(crate) fn title(thread: &Thread) -> &str {
     or_untitled(thread.title.as_deref())
-}
-
-pub(crate) fn or_untitled(title: Option<&str>) -> &str {
-    title.filter(|title| !title.is_empty()).unwrap_or("Untitled")
 }
 
 /// A thread in a sentence.

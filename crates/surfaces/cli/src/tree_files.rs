@@ -7,7 +7,7 @@ use threadkeep_client::{GrepFiles, ListFiles};
 
 use crate::context::Context;
 use crate::failure::{Failure, note};
-use crate::plain::all;
+use crate::pages::all;
 use crate::screen::{Paint, screen};
 use crate::text::{counted, moment, visible};
 

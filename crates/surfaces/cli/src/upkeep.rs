@@ -8,13 +8,9 @@ use threadkeep_calls as calls;
 use threadkeep_calls::{At, ErrorCode};
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, RESTORE};
 use crate::progress::Bar;
 use crate::text::counted;
-
-/// Damage to the log cannot be repaired from the log.
-pub(crate) const RESTORE: &str = "restore a backup into another folder: threadkeep --data ./restored store restore \
-BACKUP.db; or save each thread that can still be read: threadkeep store export THREAD -o THREAD.jsonl";
 
 /// Free what no thread reaches any more
 #[derive(Debug, Args)]

@@ -9,8 +9,9 @@ use threadkeep_calls::{At, ListValues};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::deleted;
-use crate::plain::{Face, all, plain};
-use crate::say::or_stdin;
+use crate::input::or_stdin;
+use crate::pages::all;
+use crate::plain::{Face, plain};
 use crate::text::{brief, visible};
 
 /// Values that are read at once.

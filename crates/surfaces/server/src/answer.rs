@@ -10,8 +10,6 @@ use threadkeep::model::Damaged;
 use threadkeep::{Error, Invalid, Version};
 use threadkeep_calls::{Problem, Status};
 
-use crate::routes::pages;
-
 /// Why a request was refused, and how long to wait where waiting helps.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
@@ -23,6 +21,11 @@ pub(crate) struct Refused {
 pub(crate) type Answer = Result<Response, Refused>;
 
 impl Refused {
+    /// What is wrong.
+    pub(crate) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
     /// The same, to be tried again after this time.
     pub(crate) fn after(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -50,20 +53,6 @@ impl Refused {
         if matches!(problem.status, Status::Unauthorized) {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        response
-    }
-}
-
-impl Refused {
-    /// The answer for a browser.
-    pub(crate) fn page(&self) -> Response {
-        let problem = &self.problem;
-        let status = StatusCode::from_u16(problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let page = pages::refused(status.canonical_reason().unwrap_or("Error"), problem);
-        let mut response = (status, page).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
         response
     }
 }

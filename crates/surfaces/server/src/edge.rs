@@ -23,6 +23,7 @@ use crate::access::{Pass, is_stream, unauthorized};
 use crate::answer::Refused;
 use crate::app::App;
 use crate::leftover::lend;
+use crate::routes::pages;
 use crate::serve::Peer;
 
 /// The header with the id of a request.
@@ -203,7 +204,7 @@ fn told(response: Response, id: &str, wants_page: bool) -> Response {
         }
         None => return Response::from_parts(parts, body),
     };
-    let mut response = if wants_page { refused.page() } else { refused.render(id) };
+    let mut response = if wants_page { pages::refusal(refused.problem()) } else { refused.render(id) };
     for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());

@@ -8,6 +8,10 @@ mod reference;
 
 use std::sync::OnceLock;
 
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use threadkeep_calls::Problem;
+
 pub(crate) use errors::{error_list, error_page};
 pub(crate) use html::CSP;
 
@@ -15,14 +19,6 @@ pub(crate) use html::CSP;
 pub(crate) fn reference() -> &'static str {
     static PAGE: OnceLock<String> = OnceLock::new();
     PAGE.get_or_init(|| reference::page(&crate::routes::openapi::build()))
-}
-
-/// A page that says why a browser was refused.
-pub(crate) fn refused(title: &str, problem: &threadkeep_calls::Problem) -> String {
-    let hint = problem.hint.as_deref().map(|hint| format!("<p>{}</p>\n", html::escaped(hint))).unwrap_or_default();
-    let (code, detail) = (html::escaped(&problem.code), html::escaped(&problem.detail));
-    let more = format!("<p><a href=\"/docs/errors/{code}\">{code}</a></p>\n");
-    html::page(title, "", &format!("<h1>{}</h1>\n<p>{detail}</p>\n{hint}{more}", html::escaped(title)))
 }
 
 /// The same for a signed-in user: routes that the browser may read open with a click.
@@ -38,4 +34,16 @@ pub(crate) fn reference_for(key: &threadkeep::Key) -> String {
     }
     greeting.push_str("<button>Sign out</button></p></form>\n");
     reference().replacen("<main>\n", &greeting, 1)
+}
+
+/// The answer that tells a browser why it was refused.
+pub(crate) fn refusal(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let title = html::escaped(status.canonical_reason().unwrap_or("Error"));
+    let hint = problem.hint.as_deref().map(|hint| format!("<p>{}</p>\n", html::escaped(hint))).unwrap_or_default();
+    let (code, detail) = (html::escaped(&problem.code), html::escaped(&problem.detail));
+    let more = format!("<p><a href=\"/docs/errors/{code}\">{code}</a></p>\n");
+    let page = html::page(&title, "", &format!("<h1>{title}</h1>\n<p>{detail}</p>\n{hint}{more}"));
+    let kind = (header::CONTENT_TYPE, "text/html; charset=utf-8");
+    (status, [kind, (header::CONTENT_SECURITY_POLICY, CSP)], page).into_response()
 }
