@@ -129,6 +129,19 @@ pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
     }
 }
 
+/// The same for work that reads the store: some stores read while they are asked, on the thread that asks. The work goes
+/// on if the caller stops waiting.
+pub(crate) async fn read_aside<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    match Handle::try_current() {
+        Ok(runtime) => {
+            let here = runtime.clone();
+            let work = runtime.spawn_blocking(move || here.block_on(work));
+            work.await.map_err(|error| ended(&error).into())
+        }
+        Err(_) => Ok(work.await),
+    }
+}
+
 fn ended(error: &tokio::task::JoinError) -> StoreError {
     StoreError::Unavailable { what: format!("some work ended early: {error}") }
 }

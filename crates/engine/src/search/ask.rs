@@ -13,7 +13,6 @@ use threadkeep_store::{Archived, ListFilter, ListQuery, Order, StoreError, TimeR
 use super::invalid;
 use super::seen::Seen;
 use super::text::embedded;
-use crate::ground::beside;
 use crate::ground::policy::{Verb, standing};
 use crate::{Engine, Result};
 
@@ -25,8 +24,8 @@ const CONTEXT: usize = 3;
 const CONTEXT_MAX: usize = 50;
 /// Most bytes of a question.
 const QUERY_BYTES_MAX: usize = 256 << 10;
-/// Messages that are looked through on the caller's own thread: that takes less than some milliseconds.
-const AT_ONCE_MAX: usize = 131_072;
+/// Messages that are looked through on the caller's own thread: that takes less than a millisecond.
+const AT_ONCE_MAX: usize = 16_384;
 /// Candidates to begin with.
 const CANDIDATES: usize = 1_024;
 /// Threads that pass a filter up to which they are listed before the search, and not looked at after it.
@@ -202,7 +201,11 @@ impl Engine {
         loop {
             let (on, asked, wanted) = (Arc::clone(&shelf), Arc::clone(&question), wants.clone());
             let find = move || Matches::find(on, asked, &wanted);
-            let matches = if shelf.len() <= AT_ONCE_MAX { find() } else { beside::aside(find).await? };
+            let matches = if shelf.len() <= AT_ONCE_MAX {
+                find()
+            } else {
+                self.shared.library().ranking.turn().await.work(find).await?
+            };
             let matches = matches.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
             let mut asking = Asking {
                 engine: self,

@@ -262,7 +262,7 @@ impl Reading<'_> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let (_, shelf) = self.engine.shelf_once(&thread.account).await?;
+        let shelf = self.engine.shelf_once(&thread.account).await?;
         for (segment, bounds) in wanted {
             self.put_strand(&thread.account, &segment);
             self.put_segment(thread, &segment, bounds, &shelf).await?;

@@ -67,7 +67,7 @@ impl Engine {
     async fn drop_unseen_of(&self, account: &Account) -> Result<Option<u64>> {
         let (edition, note) = self.edition().await?;
         let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
-        let (_, shelf) = self.shelf_once(account).await?;
+        let shelf = self.shelf_once(account).await?;
         let unseen = self.unseen(account, &shelf).await?;
         if unseen.strands.is_empty() {
             return Ok(Some(0));

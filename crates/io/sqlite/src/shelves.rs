@@ -28,10 +28,11 @@ const TABLES: &str = "
     CREATE TABLE editions (one INTEGER PRIMARY KEY CHECK (one = 1), edition INTEGER NOT NULL, note TEXT NOT NULL);
     INSERT INTO editions VALUES (1, 0, '');";
 
-/// The two connections to the index: one writes while the other reads.
+/// The connections to the index: one writes, one reads volumes, which takes a while, and one reads the small tables.
 #[derive(Debug, Default)]
 pub(crate) struct IndexFile {
     reader: Mutex<Option<Connection>>,
+    contents: Mutex<Option<Connection>>,
     writer: Mutex<Option<Connection>>,
 }
 
@@ -67,6 +68,10 @@ impl IndexFile {
         Ok(on(&store.shared.index.reader, &store.shared.path, work)?)
     }
 
+    fn read_content<T>(store: &SqliteStore, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
+        Ok(on(&store.shared.index.contents, &store.shared.path, work)?)
+    }
+
     fn write<T>(
         store: &SqliteStore,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
@@ -74,9 +79,9 @@ impl IndexFile {
         on(&store.shared.index.writer, &store.shared.path, work)
     }
 
-    /// Closes both, so that the last one tidies up.
+    /// Closes all, so that the last one tidies up.
     pub(crate) fn close(&self) {
-        for connection in [&self.reader, &self.writer] {
+        for connection in [&self.reader, &self.contents, &self.writer] {
             drop(connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
         }
     }
@@ -212,7 +217,7 @@ impl Shelves for SqliteStore {
     }
 
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        Box::pin(ready(IndexFile::read(self, |connection| {
+        Box::pin(ready(IndexFile::read_content(self, |connection| {
             let mut statement = connection.prepare_cached("SELECT content FROM contents WHERE id = ?1")?;
             let content: Option<Vec<u8>> = statement.query_row([id.cast_signed()], |row| row.get(0)).optional()?;
             Ok(content.map(Bytes::from))

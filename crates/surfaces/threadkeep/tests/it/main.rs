@@ -33,6 +33,7 @@ mod relate;
 mod resume;
 mod rewind;
 mod search;
+mod search_load;
 mod spawn;
 mod timers;
 mod transfer;
