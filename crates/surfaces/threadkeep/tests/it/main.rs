@@ -8,6 +8,7 @@ mod clocks;
 mod contract;
 mod copy;
 mod damage;
+mod doctor;
 mod emit;
 mod envelope;
 mod files;
