@@ -37,6 +37,7 @@ mod search;
 mod spawn;
 mod timers;
 mod transfer;
+mod turns;
 mod unflushed;
 mod values;
 mod writer;
