@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use threadkeep_model::{
-    CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId,
-    Space, Tally, Thread, ThreadId, Timestamp, reachable,
+    CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, Segment,
+    SegmentId, Space, Tally, Thread, ThreadId, Timestamp, reachable,
 };
 use threadkeep_store::{
-    CellNames, CellQuery, ChangeQuery, EntryQuery, ItemQuery, MessageFilter, MessageQuery, Order, Progress,
-    RegistryKind, RegistryQuery, SegmentRow, StoreError,
+    CellNames, CellQuery, ChangeQuery, EntryQuery, Item, MessageFilter, MessageQuery, Order, Progress, RegistryKind,
+    RegistryQuery, SegmentRow, StoreError,
 };
 
 use crate::{Engine, Error, Result};
+
+mod settled;
+
+use settled::{Settled, settled};
 
 /// Rows read at once.
 const WALKED_AT_ONCE: usize = 1_000;
@@ -27,6 +31,8 @@ pub struct DoctorReport {
     pub entries: u64,
     /// Blobs that were looked at.
     pub blobs: u64,
+    /// Threads that were written to or deleted meanwhile. Each was compared at one version of its own.
+    pub changed: u64,
     /// Derived data that differs from the log, one sentence each; a repair rebuilds it.
     pub derived: Vec<String>,
     /// Damage to the log or to blobs, which nothing can rebuild, one sentence each.
@@ -37,6 +43,12 @@ impl DoctorReport {
     /// Whether nothing was found.
     pub fn is_healthy(&self) -> bool {
         self.derived.is_empty() && self.damage.is_empty()
+    }
+
+    /// Adds what was found in one thread.
+    fn add(&mut self, found: Self) {
+        found.derived.into_iter().for_each(|finding| self.derived(finding));
+        found.damage.into_iter().for_each(|finding| self.damage(finding));
     }
 
     fn derived(&mut self, finding: String) {
@@ -97,6 +109,8 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut report = DoctorReport::default();
     documents(engine, &mut report).await?;
     blobs(engine, progress, &mut report).await?;
+    // Threads first: the segments of a thread that was read are there when segments are read.
+    let threads = all_threads(engine).await;
     // Everything else is compared with these two: without them, only their damage can be told.
     let mut segments = match all_segments(engine).await {
         Err(error) if error.is_damage() => {
@@ -106,7 +120,7 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
         segments => segments?,
     };
     segments.sort_by_key(|row| (row.segment.thread, row.order()));
-    let threads: HashMap<ThreadId, Thread> = match all_threads(engine).await {
+    let mut threads: HashMap<ThreadId, Thread> = match threads {
         Err(error) if error.is_damage() => {
             report.derived(error.to_string());
             return Ok(report);
@@ -117,25 +131,34 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let known: Vec<_> = segments.iter().map(|row| row.segment.clone()).collect();
     let ids: HashSet<SegmentId> = known.iter().map(|segment| segment.id).collect();
     let reach = reachable(&known, &living);
-    for parent in known.iter().filter(|segment| reach.contains_key(&segment.id)).filter_map(|segment| segment.link) {
-        if !ids.contains(&parent.parent) {
-            report.damage(format!("segment {} is missing, and others link to it", parent.parent));
+    for child in known.iter().filter(|segment| reach.contains_key(&segment.id)) {
+        let missing = child.link.map(|link| link.parent).filter(|parent| !ids.contains(parent));
+        let Some(missing) = missing else { continue };
+        // The segments of a thread that was deleted meanwhile may be freed.
+        if !living.contains(&child.thread) || engine.shared.stores.store.head(child.thread).await?.is_some() {
+            report.damage(format!("segment {missing} is missing, and others link to it"));
         }
     }
     let total = segments.len() as u64;
-    let mut told: HashMap<ThreadId, Told> = HashMap::new();
-    for (done, row) in segments.iter().enumerate() {
-        progress("segments", done as u64, Some(total));
+    let mut done = 0;
+    for rows in segments.chunk_by(|a, b| a.segment.thread == b.segment.thread) {
+        progress("segments", done, Some(total));
+        done += rows.len() as u64;
         // Unreachable segments wait for gc, and may have gaps.
-        if reach.contains_key(&row.segment.id) {
-            let told = told.entry(row.segment.thread).or_default();
-            segment(engine, row, living.contains(&row.segment.thread), told, &mut report).await?;
+        let rows: Vec<_> = rows.iter().filter(|row| reach.contains_key(&row.segment.id)).cloned().collect();
+        let Some(first) = rows.first() else { continue };
+        match threads.remove(&first.segment.thread) {
+            Some(thread) => living_thread(engine, &thread, rows, &mut report).await?,
+            None => {
+                for row in &rows {
+                    segment(engine, row, None, &mut Told::default(), &mut report).await?;
+                }
+            }
         }
     }
     progress("segments", total, Some(total));
-    for thread in threads.values() {
-        report.threads += 1;
-        compare(engine, thread, told.remove(&thread.id).unwrap_or_default(), &mut report).await?;
+    for thread in threads.into_values() {
+        living_thread(engine, &thread, Vec::new(), &mut report).await?;
     }
     for finding in engine.shared.stores.upkeep.check_lists(FINDINGS_MAX).await? {
         report.derived(finding);
@@ -190,14 +213,53 @@ async fn all_threads(engine: &Engine) -> Result<Vec<Thread>> {
     }
 }
 
-/// Reads a segment's entries in order, and compares the rows that follow from them.
+/// Compares a thread with its log up to one version, which may be later than the one that was `listed`.
+async fn living_thread(
+    engine: &Engine,
+    listed: &Thread,
+    mut rows: Vec<SegmentRow>,
+    report: &mut DoctorReport,
+) -> Result<()> {
+    let id = listed.id;
+    let Some(state) = settled(engine, id).await? else {
+        report.changed += 1;
+        return Ok(());
+    };
+    let head = state.thread.head.clone();
+    let has_changed = head != listed.head;
+    if has_changed {
+        let now = engine.shared.stores.store.segments(id, head.version, usize::MAX).await?;
+        let is_new = |segment: &Segment| !rows.iter().any(|row| row.segment.id == segment.id);
+        let new: Vec<_> = now.into_iter().filter(is_new).collect();
+        rows.extend(new.into_iter().map(|segment| SegmentRow { segment, origin: None }));
+        rows.sort_by_key(SegmentRow::order);
+    }
+    let (mut told, mut found) = (Told::default(), DoctorReport::default());
+    for row in rows.iter().filter(|row| row.segment.first <= head.version || row.segment.id == head.segment) {
+        segment(engine, row, Some(head.version), &mut told, &mut found).await?;
+    }
+    compare(engine, state, told, &mut found).await?;
+    let is_there = found.is_healthy() || engine.shared.stores.store.head(id).await?.is_some();
+    report.threads += 1;
+    report.entries += found.entries;
+    report.changed += u64::from(has_changed || !is_there);
+    // gc may free the rows of a thread that was deleted meanwhile.
+    if is_there {
+        report.add(found);
+    }
+    Ok(())
+}
+
+/// Reads a segment's entries in order, and compares the rows that follow from them. Of a living thread, up to the
+/// version `at`: later ones may still be written.
 async fn segment(
     engine: &Engine,
     row: &SegmentRow,
-    lives: bool,
+    at: Option<Position>,
     told: &mut Told,
     report: &mut DoctorReport,
 ) -> Result<()> {
+    let (lives, until) = (at.is_some(), at.unwrap_or(Position::END));
     let store = &engine.shared.stores.store;
     let id = row.segment.id;
     if let Some((_, record)) = &row.origin {
@@ -208,9 +270,8 @@ async fn segment(
     let mut cells: BTreeMap<(Space, String), (Position, CellIs)> = BTreeMap::new();
     let (mut from, mut tally) = (row.segment.first, row.segment.birth);
     let mut last = row.segment.first.previous();
-    loop {
-        let query =
-            EntryQuery { segment: id, positions: from..=Position::END, order: Order::Ascending, limit: WALKED_AT_ONCE };
+    while from <= until {
+        let query = EntryQuery { segment: id, positions: from..=until, order: Order::Ascending, limit: WALKED_AT_ONCE };
         let entries = store.entries(query).await?;
         let Some(newest) = entries.last() else { break };
         from = newest.position.next();
@@ -309,7 +370,8 @@ async fn segment(
         order: Order::Ascending,
         limit: usize::MAX,
     };
-    let rows = store.messages(query).await?;
+    let mut rows = store.messages(query).await?;
+    rows.retain(|row| row.position <= until);
     let found: BTreeMap<u64, Position> = rows.iter().map(|row| (row.tally.ordinals, row.position)).collect();
     if found != messages {
         report.derived(format!(
@@ -318,7 +380,7 @@ async fn segment(
             messages.len()
         ));
     }
-    let query = ChangeQuery { segment: id, roots: 0..u64::MAX, positions: Position::START..=Position::END };
+    let query = ChangeQuery { segment: id, roots: 0..u64::MAX, positions: Position::START..=until };
     let rows = store.changes(query).await?;
     let found: HashSet<_> = rows.iter().map(|row| (row.root, row.position, row.target, row.op.code())).collect();
     if found != changes {
@@ -333,7 +395,7 @@ async fn segment(
         let mut next = Some(String::new());
         while let Some(from) = next {
             let names = CellNames::Between(from, None);
-            let query = CellQuery { space, spans: vec![(id, Position::END)], names, limit: WALKED_AT_ONCE };
+            let query = CellQuery { space, spans: vec![(id, until)], names, limit: WALKED_AT_ONCE };
             let page = match store.cells(query).await {
                 Err(error @ StoreError::Corrupt { .. }) => {
                     report.derived(error.to_string());
@@ -352,8 +414,8 @@ async fn segment(
 }
 
 /// Compares a thread's head, record, checkpoints and relations with its segments.
-async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut DoctorReport) -> Result<()> {
-    let store = &engine.shared.stores.store;
+async fn compare(engine: &Engine, state: Settled, told: Told, report: &mut DoctorReport) -> Result<()> {
+    let (store, thread) = (&engine.shared.stores.store, &state.thread);
     let id = thread.id;
     match told.newest {
         None => report.damage(format!("thread {id} has no segment")),
@@ -367,26 +429,26 @@ async fn compare(engine: &Engine, thread: &Thread, told: Told, report: &mut Doct
     if told.record.as_ref() != Some(&thread.record) {
         report.derived(format!("thread {id}: its record is not what the log says"));
     }
-    let checkpoints = store.checkpoints(id).await?;
+    if !state.is_whole {
+        return Ok(());
+    }
+    if state.is_behind {
+        report.derived(format!("thread {id}: its head says version {}, the log goes on", thread.head.version));
+    }
     let found: BTreeMap<String, Position> =
-        checkpoints.into_iter().map(|checkpoint| (checkpoint.name, checkpoint.version)).collect();
+        state.checkpoints.iter().map(|checkpoint| (checkpoint.name.clone(), checkpoint.version)).collect();
     if found != told.checkpoints {
         report.derived(format!("thread {id}: its checkpoints are not what the log says"));
     }
-    let mut items = BTreeMap::new();
-    for kind in ItemKind::ALL {
-        let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
-        items.extend(found.into_iter().map(|item| {
-            let place = MessageId { segment: item.entry.segment, position: item.entry.position };
-            ((kind, item.key), (place, item.due))
-        }));
-    }
+    let place = |item: &Item| MessageId { segment: item.entry.segment, position: item.entry.position };
+    let items: BTreeMap<_, _> =
+        state.items.iter().map(|(kind, item)| ((*kind, item.key.clone()), (place(item), item.due))).collect();
     if items != told.items {
         report
             .derived(format!("thread {id}: its queue, subagents, approvals or other items are not what the log says"));
     }
     // Relations to threads that are deleted, or not in this store, have no row.
-    let relations = match store.relations(id).await {
+    let relations = match state.relations {
         Err(error @ StoreError::Corrupt { .. }) => {
             report.derived(error.to_string());
             return Ok(());

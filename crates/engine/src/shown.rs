@@ -274,9 +274,9 @@ impl From<&Key> for calls::Key {
 
 impl From<DoctorReport> for calls::Doctor {
     fn from(report: DoctorReport) -> Self {
-        let DoctorReport { threads, entries, blobs, derived, damage, .. } = report;
+        let DoctorReport { threads, entries, blobs, changed, derived, damage } = report;
         let healthy = damage.is_empty() && derived.is_empty();
-        Self { healthy, repaired: false, threads, entries, blobs, derived, damage }
+        Self { healthy, repaired: false, threads, entries, blobs, changed, derived, damage }
     }
 }
 

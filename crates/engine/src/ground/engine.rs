@@ -16,6 +16,7 @@ use crate::ground::cache::{Gate, Gates, Lineages, Shapes};
 use crate::ground::carry::Envelope;
 use crate::ground::gate::{Change, passes};
 use crate::ground::policy::{Standing, Verb, standing};
+use crate::ground::turns::Turns;
 use crate::ground::validate::Validate;
 use crate::{Error, Result, World};
 
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) gates: Gates,
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
+    pub(crate) read_turns: Turns,
     pub(crate) pictures: Heavy,
     /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
@@ -136,6 +138,7 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
+            read_turns: Turns::default(),
             pictures: Heavy::pictures(),
             rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),

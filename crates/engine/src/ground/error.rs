@@ -471,6 +471,10 @@ impl Error {
                 "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
             ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
+            Self::Store(StoreError::TooExpensive) => Some(
+                "ask for less: page with `cursor` instead of `offset`, leave out `total`, or add a filter (a tag, three \
+                 letters of the title, a value of the metadata)",
+            ),
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
@@ -491,7 +495,7 @@ fn of_store(error: &StoreError) -> ErrorCode {
     match error {
         StoreError::DiskFull => ErrorCode::DiskFull,
         StoreError::Failed { .. } => ErrorCode::StorageFailed,
-        StoreError::Unavailable { .. } => ErrorCode::Unavailable,
+        StoreError::Unavailable { .. } | StoreError::TooExpensive => ErrorCode::Unavailable,
         StoreError::Import { .. } => ErrorCode::ImportConflict,
         StoreError::CannotOpen { .. } => ErrorCode::CannotOpenStore,
         StoreError::NotFound { .. } => ErrorCode::StoreNotFound,

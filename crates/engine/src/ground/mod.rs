@@ -18,6 +18,7 @@ pub(crate) mod policy;
 pub(crate) mod shape;
 pub(crate) mod show;
 pub(crate) mod slot;
+pub(crate) mod turns;
 pub(crate) mod validate;
 pub(crate) mod view;
 pub(crate) mod world;

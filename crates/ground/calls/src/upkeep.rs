@@ -58,6 +58,9 @@ pub struct Doctor {
     pub entries: u64,
     /// Blobs that were looked at.
     pub blobs: u64,
+    /// Threads that were written to or deleted meanwhile. Each was compared at one version of its own.
+    #[serde(default)]
+    pub changed: u64,
     /// Derived data that differs from the log; a repair rebuilds it.
     pub derived: Vec<String>,
     /// Damage to the log or to blobs, which nothing can rebuild.

@@ -5,10 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadpool_postgres::Object;
 use threadkeep_store::{BoxFuture, Result, StoreError};
+use tokio::sync::oneshot;
 
 use crate::error::{IS_NOT_KNOWN, unanswered};
-use crate::{PostgresStore, Shared};
+use crate::{PostgresStore, READ_AGAIN_MAX, Shared};
 
 /// What an unanswered call leaves behind.
 #[derive(Clone, Copy)]
@@ -73,6 +75,42 @@ impl PostgresStore {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
         self.run_bounded(Leaves::Perhaps, work)
+    }
+
+    /// An expensive read. When its caller stops waiting, the server is told to stop too.
+    pub(crate) fn run_while_wanted<T: Send + 'static, R: Future<Output = Result<T>> + Send>(
+        &self,
+        read: impl Fn(Arc<Object>) -> R + Send + Sync + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let (caller, mut gone) = oneshot::channel::<()>();
+        let shared = Arc::clone(&self.shared);
+        let running = self.run(async move {
+            let mut again = READ_AGAIN_MAX;
+            loop {
+                let client = Arc::new(shared.connections.get().await?);
+                let token = client.cancel_token();
+                let done = tokio::select! {
+                    done = read(Arc::clone(&client)) => done,
+                    _ = &mut gone => {
+                        shared.connections.cancel(&token).await;
+                        // The cancellation may come late: no other read may be the one that it ends.
+                        if let Some(client) = Arc::into_inner(client) {
+                            drop(Object::take(client));
+                        }
+                        return Err(StoreError::TooExpensive);
+                    }
+                };
+                match done {
+                    Err(_) if again > 0 && client.is_closed() => again -= 1,
+                    done => return done,
+                }
+            }
+        });
+        Box::pin(async move {
+            let done = running.await;
+            drop(caller);
+            done
+        })
     }
 
     fn run_bounded<T: Send + 'static>(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use threadkeep_store::{KeyQuery, Result, StoreError};
-use tokio_postgres::{AsyncMessage, Client, Config};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::clock::StoreTime;
@@ -93,6 +93,11 @@ impl Connections {
     /// is gone.
     pub(crate) fn close_idle(&self) {
         self.pool.retain(|_, _| false);
+    }
+
+    /// Tells the server to stop what a connection does. If it cannot be told, its own limit ends the statement.
+    pub(crate) async fn cancel(&self, token: &CancelToken) {
+        drop(token.cancel_query(self.tls.clone()).await);
     }
 
     /// A connection of its own, beside the pool. Notices of the server go to `told`.

@@ -246,11 +246,20 @@ impl Store for PostgresStore {
     }
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        if query.is_expensive() {
+            return self.run_while_wanted(move |client| {
+                let query = query.clone();
+                async move { lists::list(&client, query).await }
+            });
+        }
         reading!(self, |client, shared| lists::list(&client, query.clone()))
     }
 
     fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
-        reading!(self, |client, shared| lists::count(&client, query.clone()))
+        self.run_while_wanted(move |client| {
+            let query = query.clone();
+            async move { lists::count(&client, query).await }
+        })
     }
 
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {

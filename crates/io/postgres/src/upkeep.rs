@@ -238,7 +238,9 @@ impl Upkeep for PostgresStore {
         self.run_long(async move {
             let transaction = Transaction::begun(shared.connections.get().await?);
             let client = transaction.client();
-            client.batch_execute("BEGIN; SET LOCAL statement_timeout = 0").await.map_err(from_postgres)?;
+            // One moment for all statements: others write meanwhile.
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+            client.batch_execute(begin).await.map_err(from_postgres)?;
             let wrong = terms::check(client, limit).await;
             transaction.end("ROLLBACK").await.map_err(from_postgres)?;
             wrong

@@ -11,6 +11,7 @@ pub(crate) fn from_sqlite(error: Error) -> StoreError {
         Some((ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _)) => StoreError::Unavailable {
             what: "another process is writing to the file, and did not finish in time".into(),
         },
+        Some((ErrorCode::OperationInterrupted, _)) => StoreError::TooExpensive,
         Some((ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _)) => StoreError::corrupt(error.to_string()),
         Some((ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _)) => {
             StoreError::Unavailable { what: "the file or its folder cannot be written to".into() }

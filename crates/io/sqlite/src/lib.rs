@@ -5,6 +5,7 @@
 //! is acknowledged (`synchronous=FULL`), so what was acknowledged survives a power cut. Several processes may use the
 //! file at once; each notices the writes of the others within [`FOREIGN_POLL_MS`] milliseconds.
 
+mod aside;
 mod blobs;
 mod cells;
 mod codec;
@@ -170,7 +171,7 @@ impl SqliteStore {
     ) -> BoxFuture<'a, Result<T>> {
         // Reads are short, bounded by a page, and mostly served from memory: on the caller's own thread they cost
         // less than a hop to another one.
-        Box::pin(ready(self.shared.read(read)))
+        Box::pin(ready(self.shared.read(|connection, actors| read(connection, actors))))
     }
 
     async fn submit(&self, job: Job) -> Result<()> {
@@ -180,13 +181,13 @@ impl SqliteStore {
 }
 
 impl Shared {
-    fn read<T>(&self, read: impl FnOnce(&Connection, &Actors) -> Result<T>) -> Result<T> {
+    fn read<T>(&self, read: impl FnOnce(&mut Connection, &Actors) -> Result<T>) -> Result<T> {
         let idle = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        let connection = match idle {
+        let mut connection = match idle {
             Some(connection) => connection,
             None => connect_reader(&self.path)?,
         };
-        let result = read(&connection, &self.actors);
+        let result = read(&mut connection, &self.actors);
         let mut idle = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if idle.len() < IDLE_READERS_MAX {
             idle.push(connection);
@@ -346,11 +347,14 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
+        if query.is_expensive() {
+            return self.read_aside(|connection, _| lists::list(connection, query));
+        }
         self.read(|connection, _| lists::list(connection, query))
     }
 
     fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
-        self.read(|connection, _| lists::count(connection, query))
+        self.read_aside(|connection, _| lists::count(connection, query))
     }
 
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {

@@ -44,10 +44,10 @@ fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
 }
 
 /// One moment of the file for all statements until it is dropped.
-struct Snapshot<'a>(&'a Connection);
+pub(crate) struct Snapshot<'a>(&'a Connection);
 
 impl<'a> Snapshot<'a> {
-    fn of(connection: &'a Connection) -> Result<Self> {
+    pub(crate) fn of(connection: &'a Connection) -> Result<Self> {
         connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([])).map_err(from_sqlite)?;
         Ok(Self(connection))
     }

@@ -8,6 +8,7 @@ use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
 
 use crate::codec::{self, key, rest};
 use crate::error::from_sqlite;
+use crate::lists::Snapshot;
 use crate::read;
 
 /// Threads read at once while all are walked.
@@ -300,6 +301,8 @@ pub(crate) fn delete_thread(connection: &Connection, id: ThreadId) -> Result<()>
 
 /// What is wrong with the rows that serve lists.
 pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>> {
+    // One moment for all statements: others write meanwhile.
+    let _snapshot = Snapshot::of(connection)?;
     let mut wrong = Vec::new();
     let mut expected = 0;
     let mut find = connection

@@ -91,6 +91,9 @@ pub enum StoreError {
         /// The reason, from the store.
         what: String,
     },
+    /// A read took longer than [`EXPENSIVE_MAX`](crate::EXPENSIVE_MAX), or its caller stopped waiting.
+    #[error("the question is too expensive: it was not answered within {} s", crate::EXPENSIVE_MAX.as_secs())]
+    TooExpensive,
     /// The store cannot be opened.
     #[error("cannot open the store {path}: {what}")]
     CannotOpen {

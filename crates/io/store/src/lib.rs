@@ -39,7 +39,9 @@ pub use error::StoreError;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
-pub use list::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code};
+pub use list::{
+    Archived, EXPENSIVE_MAX, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code,
+};
 pub use memory::MemoryStore;
 pub use query::{
     ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, LeftOutQuery, MessageFilter, MessageQuery, Order,

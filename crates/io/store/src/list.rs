@@ -3,7 +3,15 @@
 //! [`ListFilter::matches`] decides, in every store. The indexed [`terms`](crate::terms) and the way to a page
 //! ([`lanes`](crate::lanes)) only say where to look first.
 
+use std::time::Duration;
+
 use threadkeep_model::{Account, Lifecycle, Record, Thread, ThreadId, Timestamp, Value, Visibility};
+
+/// Threads that a page may pass over and still be cheap.
+const SKIPPED_CHEAPLY: usize = 1_000;
+
+/// How long an expensive read may take.
+pub const EXPENSIVE_MAX: Duration = Duration::from_secs(10);
 
 /// A page of the threads of one account, the newest first.
 #[derive(Debug, Clone)]
@@ -27,6 +35,15 @@ impl ListQuery {
     pub fn of(account: Account, limit: usize) -> Self {
         let (filter, sort) = (ListFilter::default(), ListSort::default());
         Self { account, filter, sort, after: None, skip: 0, limit }
+    }
+
+    /// Whether its page may have to look at every thread of the account: it begins far from the start, or no index
+    /// leads to its title or metadata. Counting all is expensive for any list.
+    pub fn is_expensive(&self) -> bool {
+        let filter = &self.filter;
+        let has_no_term = |archived: &bool| filter.word_needs(&self.account, *archived).is_empty();
+        let asks_words = filter.title.is_some() || filter.metadata.is_some();
+        self.skip > SKIPPED_CHEAPLY || asks_words && filter.archived.flags().iter().any(has_no_term)
     }
 }
 

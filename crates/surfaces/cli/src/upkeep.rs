@@ -96,6 +96,10 @@ fn print(context: &mut Context, report: &calls::Doctor) -> Result<(), Failure> {
         counted(report.blobs, "blob", "blobs"),
     ];
     context.out.line(format!("looked at {}", looked_at.join(", ")))?;
+    if report.changed > 0 {
+        let threads = counted(report.changed, "thread", "threads");
+        context.out.line(format!("{threads} changed meanwhile; each was compared at one version"))?;
+    }
     let derived = if report.repaired { "repaired" } else { "derived, can be rebuilt" };
     for finding in &report.derived {
         context.out.line(format!("{derived}: {finding}"))?;

@@ -14,9 +14,16 @@ use threadkeep_store::{
 };
 
 /// Counts what is asked of a store.
-struct Counting {
-    inner: Arc<dyn Store>,
-    reads: Arc<AtomicU64>,
+pub(crate) struct Counting {
+    pub(crate) inner: Arc<dyn Store>,
+    pub(crate) reads: Arc<AtomicU64>,
+    /// Where totals wait, if they do: each says that it has come, and takes a permit.
+    pub(crate) gate: Option<Gate>,
+}
+
+pub(crate) struct Gate {
+    pub(crate) come: tokio::sync::mpsc::UnboundedSender<String>,
+    pub(crate) open: Arc<tokio::sync::Semaphore>,
 }
 
 impl Counting {
@@ -46,7 +53,14 @@ impl Store for Counting {
         self.ask().list(query)
     }
     fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
-        self.ask().count(query)
+        let account = query.account.as_str().to_owned();
+        let counted = self.ask().count(query);
+        let Some(gate) = &self.gate else { return counted };
+        Box::pin(async move {
+            gate.come.send(account).expect("the test listens");
+            gate.open.acquire().await.expect("an open gate").forget();
+            counted.await
+        })
     }
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
         self.ask().chain(segment, limit)
@@ -110,7 +124,8 @@ fn a_list_of_fifty_takes_as_many_reads_as_a_list_of_two() {
             Stores::of(PostgresStore::open_with(url, Clock::Caller).expect("a store")),
         ] {
             let reads = Arc::new(AtomicU64::new(0));
-            let counting = Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads) });
+            let counting =
+                Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads), gate: None });
             let stores = Stores { store: counting, ..stores };
             let fresh = || Engine::new(stores.clone(), Arc::new(SystemWorld), Limits::default());
             let engine = fresh();
