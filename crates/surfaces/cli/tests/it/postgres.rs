@@ -218,6 +218,10 @@ fn a_server_that_crashes_under_load_ten_times_costs_no_line_and_no_process() {
     let threads = ["One", "Two"].map(|title| keep.create(title));
     let follow = keep.start(&["tail", &threads[0], "--json", "--from-start"]);
     let follow_all = keep.start(&["tail", "--json", "--from-start"]);
+    // Both followers are there before the first crash.
+    let created: Vec<Value> = threads.iter().map(|_| follow_all.next_json()["kind"].clone()).collect();
+    assert_eq!(created, ["thread_created"; 2]);
+    let mut first = None;
     let over = AtomicBool::new(false);
     let told: [AtomicUsize; 4] = Default::default();
     let done: Vec<(usize, Said)> = std::thread::scope(|scope| {
@@ -236,6 +240,8 @@ fn a_server_that_crashes_under_load_ten_times_costs_no_line_and_no_process() {
                 told.iter().zip(before).all(|(told, before)| told.load(Ordering::Acquire) >= before + LINES_BETWEEN)
             });
         };
+        get_on();
+        first = Some(follow.next_json());
         for _ in 0..CRASHES {
             get_on();
             cluster.crash().expect("it crashes");
@@ -254,19 +260,15 @@ fn a_server_that_crashes_under_load_ten_times_costs_no_line_and_no_process() {
     let sent: usize = done.iter().map(|(_, said)| said.sent).sum();
     assert_eq!(contents.iter().map(Vec::len).sum::<usize>(), sent, "and nothing else is");
 
-    let followed: Vec<String> =
-        contents[0].iter().map(|_| follow.next_json()["data"]["content"].as_str().expect("text").to_owned()).collect();
+    let text = |entry: &Value| entry["data"]["content"].as_str().expect("text").to_owned();
+    let later = contents[0].iter().skip(1).map(|_| follow.next_json());
+    let followed: Vec<String> = first.into_iter().chain(later).map(|entry| text(&entry)).collect();
     assert_eq!(followed, contents[0], "every entry once, in order");
     let mut seen: HashMap<String, Vec<String>> = HashMap::new();
-    for _ in 0..sent + 2 {
+    for _ in 0..sent {
         let entry = follow_all.next_json();
-        match entry["kind"].as_str().expect("a kind") {
-            "thread_created" => {}
-            _ => seen
-                .entry(entry["threadId"].as_str().expect("a thread").to_owned())
-                .or_default()
-                .push(entry["data"]["content"].as_str().expect("text").to_owned()),
-        }
+        let thread = entry["threadId"].as_str().expect("a thread").to_owned();
+        seen.entry(thread).or_default().push(text(&entry));
     }
     for (thread, contents) in threads.iter().zip(&contents) {
         assert_eq!(&seen[thread], contents, "every entry once, in order");

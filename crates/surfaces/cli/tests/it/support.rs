@@ -308,7 +308,7 @@ impl Running {
 
     #[track_caller]
     pub fn next_json(&self) -> Value {
-        let line = self.next_line().expect("a line");
+        let line = self.next_line().unwrap_or_else(|| panic!("it ended: {:?}", self.errors.iter().collect::<Vec<_>>()));
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
