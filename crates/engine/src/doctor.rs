@@ -225,7 +225,7 @@ async fn living_thread(
         report.changed += 1;
         return Ok(());
     };
-    let head = state.thread.head.clone();
+    let head = state.thread.head;
     let has_changed = head != listed.head;
     if has_changed {
         let now = engine.shared.stores.store.segments(id, head.version, usize::MAX).await?;
