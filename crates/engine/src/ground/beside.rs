@@ -145,3 +145,14 @@ pub(crate) async fn read_aside<T: Send + 'static>(work: impl Future<Output = T> 
 fn ended(error: &tokio::task::JoinError) -> StoreError {
     StoreError::Unavailable { what: format!("some work ended early: {error}") }
 }
+
+/// Gives freed memory back to the system. The allocator of glibc keeps most of it otherwise: 400 of the 540 MB that an
+/// index of 1.27 million messages took.
+pub(crate) fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[expect(unsafe_code, reason = "a call of the C library")]
+    // SAFETY: it takes a number, and may be called at any time from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}

@@ -19,7 +19,7 @@ use crate::{Engine, Error, Result};
 /// Bytes of shelves that are kept. One that is larger by itself is kept alone.
 const KEPT_BYTES_MAX: usize = 512 << 20;
 /// How long a shelf is kept after the last search of it.
-const KEPT_FOR: Duration = Duration::from_secs(30);
+const KEPT_FOR: Duration = Duration::from_secs(25);
 /// How often a list of volumes is read again because one of them was merged into another meanwhile.
 const TRIES_MAX: usize = 8;
 
@@ -125,7 +125,10 @@ fn watch(shelves: &Weak<Mutex<Kept>>) {
     while let Some(shelves) = shelves.upgrade() {
         let (idle, next) = lock(&shelves).take_idle(Instant::now());
         drop(shelves);
-        drop(idle);
+        if !idle.is_empty() {
+            drop(idle);
+            beside::give_memory_back();
+        }
         let Some(next) = next else { return };
         std::thread::sleep(next);
     }

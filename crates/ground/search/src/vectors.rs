@@ -1,11 +1,5 @@
 //! Vectors as small numbers: a byte a dimension for the comparison, a bit a dimension to find whom to compare.
 
-/// One over the length of a vector; nothing for one without a length, so that it is like nothing else.
-pub(crate) fn inverse_length(vector: &[u8]) -> f32 {
-    let square: i64 = vector.iter().map(|byte| i64::from(*byte as i8) * i64::from(*byte as i8)).sum();
-    if square == 0 { 0.0 } else { 1.0 / (square as f32).sqrt() }
-}
-
 /// The signs of a vector, 64 in a number.
 pub(crate) fn sketch(signs: impl Iterator<Item = bool>, into: &mut Vec<u64>) {
     let (mut bits, mut count) = (0u64, 0);
@@ -19,6 +13,25 @@ pub(crate) fn sketch(signs: impl Iterator<Item = bool>, into: &mut Vec<u64>) {
     if count % 64 != 0 {
         into.push(bits);
     }
+}
+
+/// The signs of a vector of signed bytes, eight at a time: a volume has many of them.
+pub(crate) fn byte_sketch(vector: &[u8], into: &mut Vec<u64>) {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (whole, rest) = vector.as_chunks::<64>();
+    for bytes in whole {
+        let (eights, _) = bytes.as_chunks::<8>();
+        let mut bits = 0;
+        for (at, eight) in eights.iter().enumerate() {
+            let eight = u64::from_le_bytes(*eight);
+            // The highest bit of each byte: set if it is not zero, and not negative.
+            let positive = ((eight & LOW) + LOW) & !eight & !LOW;
+            bits |= ((positive >> 7).wrapping_mul(GATHER) >> 56) << (8 * at);
+        }
+        into.push(bits);
+    }
+    sketch(rest.iter().map(|byte| (*byte as i8) > 0), into);
 }
 
 /// In how many signs each of `others`, which lie one after the other, differs from `one`.
@@ -100,6 +113,17 @@ mod tests {
         assert_eq!(counted(&other, &one), [50]);
         let long = |text: &str| [signs(text), signs(text)].concat();
         assert_eq!(distances(&long("+-"), &[long("+-"), long("++")].concat()), [0, 100]);
+    }
+
+    #[test]
+    fn signs_of_bytes_are_those_of_their_numbers() {
+        let bytes: Vec<u8> = (0..=255).rev().chain([0, 1, 127, 128, 255, 0, 0, 1]).collect();
+        for length in [0, 1, 63, 64, 65, 128, 256, bytes.len()] {
+            let (mut quick, mut plain) = (Vec::new(), Vec::new());
+            byte_sketch(&bytes[..length], &mut quick);
+            sketch(bytes[..length].iter().map(|byte| (*byte as i8) > 0), &mut plain);
+            assert_eq!(quick, plain, "of {length} bytes");
+        }
     }
 
     #[test]

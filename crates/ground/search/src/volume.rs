@@ -13,7 +13,7 @@ use threadkeep_model::{MessageId, Position, Role, SegmentId, ThreadId, Timestamp
 use crate::build::Row;
 use crate::bytes::{Reader, put, put_bytes};
 use crate::postings::{Posting, decode};
-use crate::vectors::{inverse_length, sketch};
+use crate::vectors::{byte_sketch, product};
 use crate::{Damaged, Form};
 
 /// The first bytes of every volume: a mark, and the number of the format.
@@ -22,6 +22,8 @@ pub(crate) const MAGIC: &[u8] = b"TKvol\x01";
 pub(crate) const TERMS_A_BLOCK: usize = 32;
 /// How far a message counts for those around it.
 pub(crate) const REACH: usize = 2;
+/// Most dimensions of a vector: products of longer ones may not fit in their numbers.
+const DIMENSIONS_MAX: usize = 65_536;
 
 /// A segment as the index knows it: the thread that wrote it, and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,14 +108,14 @@ impl Volume {
         let postings = section(&mut reader, postings)?;
         let model = String::from_utf8_lossy(reader.bytes()?).into_owned();
         let dimensions = reader.small()? as usize;
-        let vectors = count.checked_mul(dimensions).ok_or_else(|| Damaged("its vectors are too long".to_owned()))?;
+        let too_long = || Damaged("its vectors are too long".to_owned());
+        let vectors = count.checked_mul(dimensions).filter(|_| dimensions <= DIMENSIONS_MAX).ok_or_else(too_long)?;
         let vectors = section(&mut reader, vectors)?;
-        let (mut inverse, mut sketches) = (Vec::new(), Vec::new());
+        let mut sketches = Vec::with_capacity(vectors.len().div_ceil(64));
         for vector in bytes[vectors.clone()].chunks_exact(dimensions.max(1)) {
-            inverse.push(inverse_length(vector));
-            sketch(vector.iter().map(|byte| (*byte as i8) > 0), &mut sketches);
+            byte_sketch(vector, &mut sketches);
         }
-        let smoothed = smooth(&bytes[vectors.clone()], dimensions, &inverse, &columns.strand);
+        let (inverse, smoothed) = lengths(&bytes[vectors.clone()], dimensions, &columns.strand);
         let both = columns.length.iter().zip(&columns.head);
         let words = both.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
         let around = windows(&columns.strand, &columns.length, &columns.head);
@@ -400,24 +402,42 @@ fn section(reader: &mut Reader<'_>, length: usize) -> Result<Range<usize>, Damag
     Ok(begin..begin + length)
 }
 
-/// One over the length of each vector with those of its neighbours in the same segment added.
-fn smooth(vectors: &[u8], dimensions: usize, inverse: &[f32], strand: &[u32]) -> Vec<f32> {
-    let mut sum = vec![0f32; dimensions];
-    (0..inverse.len())
-        .map(|at| {
-            sum.fill(0.0);
-            let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(inverse.len()));
-            for near in (begin..end).filter(|near| strand[*near] == strand[at]) {
-                let weight = near_weight(near.abs_diff(at)) * inverse[near];
-                let vector = &vectors[near * dimensions..(near + 1) * dimensions];
-                for (sum, byte) in sum.iter_mut().zip(vector) {
-                    *sum += weight * f32::from(*byte as i8);
-                }
+/// One over the length of each vector, and of each with its neighbours in the same segment added; nothing for one
+/// without a length, so that it is like nothing else.
+fn lengths(vectors: &[u8], dimensions: usize, strand: &[u32]) -> (Vec<f32>, Vec<f32>) {
+    /// Neighbours of one document are so far from each other.
+    const APART: usize = 2 * REACH;
+    if dimensions == 0 {
+        return (Vec::new(), Vec::new());
+    }
+    let (vectors, count) = (|at: usize| &vectors[at * dimensions..(at + 1) * dimensions], strand.len());
+    // The length of a sum is known by the products of its parts, which are integers and shared by several sums.
+    let mut wide = vec![0i16; dimensions];
+    let mut products = vec![[0f32; APART + 1]; count];
+    for at in 0..count {
+        wide.iter_mut().zip(vectors(at)).for_each(|(wide, byte)| *wide = i16::from(*byte as i8));
+        for (apart, into) in products[at].iter_mut().enumerate() {
+            if strand.get(at + apart) == Some(&strand[at]) {
+                *into = product(&wide, vectors(at + apart)) as f32;
             }
-            let square: f32 = sum.iter().map(|value| value * value).sum();
-            if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
-        })
-        .collect()
+        }
+    }
+    let over = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+    let inverse: Vec<f32> = products.iter().map(|products| over(products[0])).collect();
+    let smoothed = (0..count).map(|at| {
+        let near = at.saturating_sub(REACH)..(at + REACH + 1).min(count);
+        let weight = |near: usize| near_weight(near.abs_diff(at)) * inverse[near];
+        let mut square = 0.0;
+        for one in near.clone().filter(|one| strand[*one] == strand[at]) {
+            square += weight(one) * weight(one) * products[one][0];
+            for other in (one + 1..near.end).filter(|other| strand[*other] == strand[at]) {
+                square += 2.0 * weight(one) * weight(other) * products[one][other - one];
+            }
+        }
+        over(square)
+    });
+    let smoothed = smoothed.collect();
+    (inverse, smoothed)
 }
 
 /// How much of the direction of a document so far away is added.
