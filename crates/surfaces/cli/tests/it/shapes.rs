@@ -69,7 +69,7 @@ pub fn the_json_of_every_command_has_its_shape() {
     assert_eq!(keep.ok(&["list", "--archived", "--json"]), "[]");
     assert_eq!(keys(&keep.json(&["gc"])), ["segments", "entries", "blobs", "bytes"]);
     let doctor = keep.json(&["doctor"]);
-    assert_eq!(keys(&doctor), ["healthy", "repaired", "threads", "entries", "blobs", "derived", "damage"]);
+    assert_eq!(keys(&doctor), ["healthy", "repaired", "threads", "entries", "blobs", "changed", "derived", "damage"]);
     assert_eq!(doctor["healthy"], true);
     assert_eq!(keep.json(&["delete", &thread]), json!({"deleted": true}));
 }
