@@ -189,7 +189,7 @@ fn messages_between(
 
 /// Without a role this reads the index of messages that lists leave out: the first condition is that index's own.
 pub(crate) fn left_out(connection: &Connection, query: &LeftOutQuery) -> Result<Vec<u64>> {
-    let hidden = "SELECT ordinal FROM messages WHERE (silent OR depth > 0) AND segment = ?1 AND ordinal >= ?2
+    let hidden = "SELECT ordinal FROM messages INDEXED BY messages_hidden WHERE (silent OR depth > 0) AND segment = ?1 AND ordinal >= ?2
                   AND ordinal < ?3 AND NOT (depth <= ?4 AND silent <= ?5) ORDER BY ordinal";
     let of_role = "SELECT ordinal FROM messages WHERE segment = ?1 AND ordinal >= ?2 AND ordinal < ?3
                    AND NOT (depth <= ?4 AND silent <= ?5 AND role = ?6) ORDER BY ordinal";
