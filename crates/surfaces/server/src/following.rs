@@ -255,8 +255,12 @@ impl Threads {
         let (kind, data) = match (&item.news, thread) {
             (FeedNews::Entry(stored), Some((_, standing))) => {
                 // The thread is as it was when the entry was read. It may have been unpublished since.
-                if standing == Standing::Visitor && self.engine.standing(item.thread, Verb::Stream).await.is_err() {
-                    return self.lost(item).await;
+                if standing == Standing::Visitor {
+                    match self.engine.standing(item.thread, Verb::Stream).await {
+                        Ok(_) => {}
+                        Err(Error::ThreadNotFound { .. }) => return self.lost(item).await,
+                        Err(error) => return Err(error),
+                    }
                 }
                 let place = MessageId { segment: stored.segment, position: stored.position };
                 let seen = Seen { place, thread: item.thread, standing, account: account.clone(), of: Stream::Many };
