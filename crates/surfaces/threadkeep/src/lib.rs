@@ -113,12 +113,12 @@ pub use threadkeep_calls::{
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
-    DoctorReport, Engine, Error, ExportItem, Exporter, Family, Fed, FeedReader, FileContent, FileIs, FileRecord,
-    FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits, List, Logged,
-    MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page, Progressed,
-    ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread, Subscription,
-    ThreadPage, ThreadSummary, Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor, gc_shown, place,
-    standing,
+    DoctorReport, Engine, Error, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader, FileContent, FileIs,
+    FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits,
+    List, Logged, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page,
+    Progressed, ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread,
+    Subscription, ThreadPage, ThreadSummary, Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor,
+    gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
@@ -137,7 +137,7 @@ pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
     Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
-    TimeRange, private,
+    TimeRange, Total, private,
 };
 pub use world::SystemWorld;
 
