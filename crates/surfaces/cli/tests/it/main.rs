@@ -17,6 +17,8 @@ mod killed;
 mod merge;
 mod mistakes;
 mod names;
+#[cfg(target_os = "linux")]
+mod notify;
 mod postgres;
 mod power;
 mod primitives;
