@@ -19,6 +19,8 @@ mod mistakes;
 mod names;
 #[cfg(target_os = "linux")]
 mod notify;
+#[cfg(unix)]
+mod packaging;
 mod postgres;
 mod power;
 mod primitives;
