@@ -161,11 +161,8 @@ impl Checking<'_> {
             if !seen.insert(prompt) {
                 continue;
             }
-            let Some(Definition::Prompt(Prompt { prompt: PromptText::Parts(parts), .. })) =
-                self.all.definitions.get(prompt)
-            else {
-                continue;
-            };
+            let Some(Definition::Prompt(definition)) = self.all.definitions.get(prompt) else { continue };
+            let PromptText::Parts(parts) = &definition.prompt else { continue };
             next.extend(parts.iter().filter_map(|part| match part {
                 PartOfPrompt::Include { name } => self.all.find(Kind::Prompt, name, prompt.package.as_deref()),
                 PartOfPrompt::Text { .. } | PartOfPrompt::Env { .. } => None,

@@ -125,15 +125,15 @@ impl Name {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Definition {
     /// An agent.
-    Agent(Agent),
+    Agent(Box<Agent>),
     /// A prompt.
-    Prompt(Prompt),
+    Prompt(Box<Prompt>),
     /// A model.
-    Model(Model),
+    Model(Box<Model>),
     /// A server of the Model Context Protocol.
     Mcp(McpServer),
     /// A tool that is an HTTP request.
-    HttpTool(HttpTool),
+    HttpTool(Box<HttpTool>),
     /// Code or text, as it is in its file.
     Text(String),
 }

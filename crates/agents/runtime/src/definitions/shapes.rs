@@ -507,11 +507,11 @@ fn ten() -> u32 {
 /// Reads a definition in the shape of its kind.
 pub(super) fn parse(name: &Name, source: &Source) -> Result<Definition, Problem> {
     match (name.kind, source.ending()) {
-        (Kind::Agent, _) => shape(source).map(Definition::Agent),
-        (Kind::Prompt, _) => shape(source).map(Definition::Prompt),
-        (Kind::Model, _) => shape(source).map(Definition::Model),
+        (Kind::Agent, _) => shape(source).map(Box::new).map(Definition::Agent),
+        (Kind::Prompt, _) => shape(source).map(Box::new).map(Definition::Prompt),
+        (Kind::Model, _) => shape(source).map(Box::new).map(Definition::Model),
         (Kind::Mcp, _) => shape(source).map(Definition::Mcp),
-        (Kind::Tool, "toml") => shape(source).map(Definition::HttpTool),
+        (Kind::Tool, "toml") => shape(source).map(Box::new).map(Definition::HttpTool),
         (Kind::Tool | Kind::Effect | Kind::Hook | Kind::Endpoint | Kind::Skill | Kind::Vendor, _) => {
             Ok(Definition::Text(source.text.clone()))
         }
