@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes the Debian package from the archive of packaging/binary.sh: target/packages/threadkeep_VERSION_ARCH.deb.
+# MAINTAINER='Name <address>' says who answers for it.
 set -eu
 cd "$(dirname "$0")/.."
 # shellcheck source=packaging/common.sh
@@ -12,6 +13,7 @@ case $target in
   aarch64-unknown-linux-musl) arch=arm64 ;;
   *) die "a Debian package is made on Linux" ;;
 esac
+maintainer=${MAINTAINER:-The Threadkeep authors <threadkeep@localhost>}
 umask 022
 mkdir "$scratch/archive" "$scratch/root"
 unpack "$target" "$scratch/archive"
@@ -30,12 +32,16 @@ install -m 0644 "$from"/man/*.1 "$root/usr/share/man/man1/"
 gzip -9n "$root"/usr/share/man/man1/*.1
 doc=$root/usr/share/doc/threadkeep
 install -D -m 0644 packaging/debian/copyright "$doc/copyright"
-gzip -9nc "$from/CHANGELOG.md" >"$doc/changelog.gz"
+gzip -9nc "$from/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
+date=$(LC_ALL=C date -R -u -d "@$SOURCE_DATE_EPOCH")
+printf 'threadkeep (%s) unstable; urgency=medium\n\n  * CHANGELOG.md.gz has the changes.\n\n -- %s  %s\n' \
+  "$version" "$maintainer" "$date" | gzip -9n >"$doc/changelog.gz"
 install -D -m 0644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/threadkeep"
 
 install -d "$root/DEBIAN"
 size=$(du -k -s --apparent-size "$root" | cut -f 1)
-sed "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$size/" packaging/debian/control >"$root/DEBIAN/control"
+sed "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$size/; s|@MAINTAINER@|$maintainer|" \
+  packaging/debian/control >"$root/DEBIAN/control"
 echo /etc/threadkeep.toml >"$root/DEBIAN/conffiles"
 for script in postinst prerm postrm; do
   install -m 0755 "packaging/debian/$script" "$root/DEBIAN/$script"

@@ -42,7 +42,7 @@ mkdir "$folder"
 install -m 0755 packaging/npm/threadkeep.js "$folder/threadkeep.js"
 cp packaging/npm/README.md LICENSE-MIT LICENSE-APACHE "$folder/"
 cat >"$folder/package.json" <<JSON
-{ "name": "threadkeep", $common, "bin": { "threadkeep": "threadkeep.js" }, "files": ["threadkeep.js"],
+{ "name": "threadkeep", $common, "bin": { "threadkeep": "threadkeep.js" }, "files": ["threadkeep.js", "LICENSE-*"],
   "engines": { "node": ">=20" }, "optionalDependencies": { $platforms } }
 JSON
 publishable "$folder"
