@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use threadkeep_calls::{Append, AppendEvent};
 use threadkeep_model::{
     BlobId, Commit, Entry, Inserted, MessageBody, MessageId, NewEntry, Thread, ThreadChanged, ThreadId,
 };
+use threadkeep_vault::Redactor;
 
 use crate::ground::draft::{Draft, DraftStep};
 use crate::ground::gate::{Change, open_for};
@@ -16,7 +18,7 @@ use crate::ops::delete::{deleted, without_results};
 use crate::ops::edit;
 use crate::ops::rollback::calls_of;
 use crate::ops::update::{changes, merged};
-use crate::{Engine, Error, Result};
+use crate::{Carry, Engine, Error, Result, WayOut};
 
 /// A commit that is being put together.
 struct Deciding<'a> {
@@ -49,8 +51,12 @@ impl Engine {
             edited: HashMap::new(),
             record_changed: false,
         };
+        let redactor = self.guard(WayOut::Call, Some(deciding.thread.id)).await?;
         for step in drafts.iter().flat_map(|draft| draft.steps()) {
-            deciding.step(step).await?;
+            match &redactor {
+                Some(redactor) => deciding.step(&redacted(step.clone(), redactor)?).await?,
+                None => deciding.step(step).await?,
+            }
         }
         let Deciding { thread, entries, blobs, record_changed, .. } = deciding;
         let record = record_changed.then(|| thread.record.clone());
@@ -58,6 +64,25 @@ impl Engine {
         commit.blobs.extend(blobs);
         Ok((commit, thread))
     }
+}
+
+/// A step without secrets.
+fn redacted(step: DraftStep, redactor: &Redactor) -> Result<DraftStep> {
+    Ok(match step {
+        DraftStep::Update(update) => DraftStep::Update(update.redacted(redactor)?),
+        DraftStep::Append(append) => DraftStep::Append(append.redacted(redactor)?),
+        DraftStep::AppendEvent(event) => match AppendEvent::Event(event).redacted(redactor)? {
+            AppendEvent::Event(event) => DraftStep::AppendEvent(event),
+            AppendEvent::Message(_) => return Err(Error::broken("a redacted event is an event")),
+        },
+        DraftStep::Insert { before, message } => {
+            let mut one = Append::from(message).redacted(redactor)?;
+            let message = one.messages.pop().ok_or(Error::broken("a redacted message is a message"))?;
+            DraftStep::Insert { before, message }
+        }
+        DraftStep::EditMessage(edit) => DraftStep::EditMessage(edit.redacted(redactor)?),
+        step @ DraftStep::DeleteMessage(_) => step,
+    })
 }
 
 impl Deciding<'_> {

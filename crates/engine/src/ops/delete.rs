@@ -5,6 +5,7 @@ use threadkeep_model::{
     Content, Entry, Expect, MessageBody, MessageEdited, MessageId, MessagesDeleted, Part, ThreadCommit, ThreadId,
 };
 
+use crate::env::sealed_of;
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
@@ -26,11 +27,16 @@ impl Carry for Delete {
                 };
                 let mut threads: Vec<ThreadCommit> = going.iter().map(gone).collect();
                 threads.extend(engine.unregister(&going[0], &ids).await?);
-                Ok((Some(engine.commit(threads)), ()))
+                Ok((Some(engine.commit(threads)), going))
             })
             .await;
         match deleted {
-            Ok(_) => Ok(Deleted { deleted: true }),
+            Ok(settled) => {
+                for thread in settled.kept.into_iter().flatten() {
+                    engine.drop_sealed(thread.id, sealed_of(&thread, false)).await;
+                }
+                Ok(Deleted { deleted: true })
+            }
             Err(Error::ThreadNotFound { .. }) => Ok(Deleted { deleted: false }),
             Err(error) => Err(error),
         }

@@ -28,8 +28,12 @@ pub(crate) fn forms(secret: &str) -> BTreeSet<Vec<u8>> {
     for alphabet in [STANDARD, URL_SAFE] {
         forms.extend((0..3).map(|offset| base64_inside(bytes, offset, alphabet)));
     }
-    forms.insert(secret.encode_utf16().flat_map(u16::to_le_bytes).collect());
-    forms.insert(secret.encode_utf16().flat_map(u16::to_be_bytes).collect());
+    for utf16 in [u16::to_le_bytes, u16::to_be_bytes] {
+        let utf16: Vec<u8> = secret.encode_utf16().flat_map(utf16).collect();
+        // Texts lose their null bytes before they are stored.
+        forms.insert(utf16.iter().copied().filter(|byte| *byte != 0).collect());
+        forms.insert(utf16);
+    }
     forms
 }
 
@@ -123,6 +127,7 @@ mod tests {
         has("ab", b"%61%62");
         has("ab", b"a\0b\0");
         has("ab", b"\0a\0b");
+        has("a☃b", b"a\x03&b");
     }
 
     #[test]

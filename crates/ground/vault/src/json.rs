@@ -13,10 +13,25 @@ impl Redactor {
     /// it is stored. A number that holds a secret becomes a string. In lists, a part of the type `thinking` that holds a
     /// secret is left out, unless it is the only one.
     pub fn json<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        self.walked(json, Mode::Named)
+    }
+
+    /// The same, with numbers left as they are: for JSON whose numbers are not a caller's.
+    pub fn json_strings<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        self.walked(json, Mode::Strings)
+    }
+
+    /// A JSON text with as many asterisks in the place of each secret as it has bytes there, so that it is as long as
+    /// before. Numbers stay as they are, and nothing is left out.
+    pub fn json_masked<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        self.walked(json, Mode::Masked)
+    }
+
+    fn walked<'a>(&self, json: &'a str, mode: Mode) -> Cow<'a, str> {
         if self.is_empty() {
             return Cow::Borrowed(json);
         }
-        let mut walk = Walk { redactor: self, json, at: 0, out: String::new(), copied: 0 };
+        let mut walk = Walk { redactor: self, json, mode, at: 0, out: String::new(), copied: 0 };
         walk.value();
         if walk.copied == 0 {
             return Cow::Borrowed(json);
@@ -33,10 +48,22 @@ impl Redactor {
     }
 }
 
+/// What takes the place of a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Its name, in strings and numbers.
+    Named,
+    /// Its name, in strings alone.
+    Strings,
+    /// Asterisks, in strings alone.
+    Masked,
+}
+
 /// A walk over well-formed JSON. Text before `copied` is in `out`, changed or not.
 struct Walk<'a> {
     redactor: &'a Redactor,
     json: &'a str,
+    mode: Mode,
     at: usize,
     out: String,
     copied: usize,
@@ -111,7 +138,7 @@ impl Walk<'_> {
                 is = Is::Changed;
             }
             let is_last = self.peek() == b']';
-            if changed == Is::ChangedThinking && (kept > 0 || !is_last) {
+            if changed == Is::ChangedThinking && self.mode != Mode::Masked && (kept > 0 || !is_last) {
                 // The element goes, with the comma after it; the last one goes with the comma before it.
                 self.out.truncate(length);
                 self.copied = copied;
@@ -160,10 +187,28 @@ impl Walk<'_> {
         match self.redactor.text(&text) {
             Cow::Borrowed(text) => (Is::Clean, if text.len() <= 16 { text.to_owned() } else { String::new() }),
             Cow::Owned(redacted) => {
-                self.replace(start, &redacted);
+                match self.mode {
+                    Mode::Named | Mode::Strings => self.replace(start, &redacted),
+                    Mode::Masked => {
+                        let masked = self.masked(inside, is_plain);
+                        self.copy_to(start + 1);
+                        self.out.push_str(&masked);
+                        self.copied = end;
+                    }
+                }
                 (Is::Changed, String::new())
             }
         }
+    }
+
+    /// The inside of a string that holds a secret, as long as before.
+    fn masked(&self, inside: &str, is_plain: bool) -> String {
+        let masked = String::from_utf8(self.redactor.masked(inside.as_bytes()).into_owned()).ok().filter(|masked| {
+            // Escapes that no encoder of ours writes hide a secret in the text, and not in what it means.
+            let meant = serde_json::from_str::<String>(&format!("\"{masked}\""));
+            is_plain || meant.is_ok_and(|meant| self.redactor.held_by(meant.replace('\0', "").as_bytes()).is_none())
+        });
+        masked.unwrap_or_else(|| "*".repeat(inside.len()))
     }
 
     /// A number, or one of `true`, `false` and `null`.
@@ -172,6 +217,10 @@ impl Walk<'_> {
         let rest = &self.json.as_bytes()[start..];
         let length = rest.iter().position(|byte| b",]} \n\r\t".contains(byte)).unwrap_or(rest.len());
         self.at += length.max(1).min(rest.len());
+        match self.mode {
+            Mode::Named => {}
+            Mode::Strings | Mode::Masked => return Is::Clean,
+        }
         match self.redactor.text(&self.json[start..self.at]) {
             Cow::Borrowed(_) => Is::Clean,
             Cow::Owned(redacted) => {
@@ -241,6 +290,21 @@ mod tests {
             (format!(r#"{{"content":[{text},{thinking}],"x":1}}"#), format!(r#"{{"content":[{text}],"x":1}}"#)),
         ] {
             assert_eq!(redacted(&json), expected);
+        }
+    }
+
+    #[test]
+    fn masked_json_is_as_long_as_before() {
+        let secrets = Secrets::new([("A", "sk-12345678"), ("Q", "qu\"ote\\sec/ret"), ("U", "ü☃ümlaut")]);
+        let redactor = Redactor::new([Arc::new(secrets)]);
+        for (json, expected) in [
+            (r#"{"x":"a sk-12345678 b","n":1.50}"#, r#"{"x":"a *********** b","n":1.50}"#),
+            (r#"{"sk-12345678":["x qu\"ote\\sec/ret"]}"#, r#"{"***********":["x ****************"]}"#),
+            (r#"["a\u0073k-12345678","\n ü☃ümlaut"]"#, r#"["*****************","\n ************"]"#),
+            (r#"[{"type":"thinking","text":"sk-12345678"},1]"#, r#"[{"type":"thinking","text":"***********"},1]"#),
+        ] {
+            assert_eq!(redactor.json_masked(json), expected);
+            assert_eq!(redactor.json_masked(json).len(), json.len());
         }
     }
 

@@ -102,7 +102,7 @@ impl std::fmt::Debug for Key {
 }
 
 /// The id of the key that sealed an envelope.
-fn sealed_by(envelope: &str) -> Option<&str> {
+pub fn sealed_by(envelope: &str) -> Option<&str> {
     let (form, rest) = envelope.split_once('.')?;
     let (id, _) = rest.split_once('.')?;
     (form == FORM).then_some(id)

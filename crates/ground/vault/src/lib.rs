@@ -12,6 +12,6 @@ mod redactor;
 mod stream;
 
 pub use encodings::REDACTED_BYTES_MIN;
-pub use keys::{Key, KeyFile, KeyFileWrong, NONCE_BYTES, Unopened};
+pub use keys::{Key, KeyFile, KeyFileWrong, NONCE_BYTES, Unopened, sealed_by};
 pub use redactor::{Redactor, Secrets};
 pub use stream::{Redacting, Searching};

@@ -54,6 +54,8 @@ pub(crate) struct Unflagged {
     pub(crate) checks: Checks,
     /// Where vectors come from.
     pub(crate) embedding: Embedding,
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// The content of the file.
@@ -119,7 +121,8 @@ impl File {
             .and_then(|matches| ServerSettings::from_arg_matches(&matches))
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
-        Ok(Unflagged { checks: settings.checks().clone(), embedding: settings.embedding().clone() })
+        let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
+        Ok(Unflagged { checks, embedding, key_file: settings.key_file() })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

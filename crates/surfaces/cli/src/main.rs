@@ -21,6 +21,7 @@ mod duration;
 mod editor;
 mod embedding;
 mod emit;
+mod env;
 mod events;
 mod examples;
 mod exclusive;

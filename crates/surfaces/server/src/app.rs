@@ -86,9 +86,9 @@ impl App {
     /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
         Self {
+            log: Arc::new(Log::new(settings.log, &engine.instance_redactor())),
             engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
             keys,
-            log: Arc::new(Log::new(settings.log)),
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),
