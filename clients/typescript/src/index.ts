@@ -15,6 +15,7 @@ import {
   AdminCalls,
   ApprovalsCalls,
   DelegationsCalls,
+  EnvCalls,
   KeysCalls,
   ProjectsCalls,
   ReferencesCalls,
@@ -60,6 +61,8 @@ export class Threadkeep {
   readonly references: ReferencesCalls;
   readonly projects: ProjectsCalls;
   readonly keys: KeysCalls;
+  /** Variables and secrets of the account; those of a thread are among the calls of threads. */
+  readonly env: EnvCalls;
   readonly searching: SearchingCalls;
   readonly tickets: TicketsCalls;
   readonly admin: AdminCalls;
@@ -76,6 +79,7 @@ export class Threadkeep {
     this.references = new ReferencesCalls(way);
     this.projects = new ProjectsCalls(way);
     this.keys = new KeysCalls(way);
+    this.env = new EnvCalls(way);
     this.searching = new SearchingCalls(way);
     this.tickets = new TicketsCalls(way);
     this.admin = new AdminCalls(way);

@@ -87,6 +87,15 @@ export const facts = {
   getValue: { id: "getValue", method: "GET", path: "/v1/threads/{thread}/kv/{valueKey}", query: ["asOf"], body: false, repeats: true, honours: [] },
   setValue: { id: "setValue", method: "PUT", path: "/v1/threads/{thread}/kv/{valueKey}", query: [], body: true, repeats: true, honours: ["expectedVersion", "ifAbsent", "writer", "idempotencyKey"] },
   deleteValue: { id: "deleteValue", method: "DELETE", path: "/v1/threads/{thread}/kv/{valueKey}", query: [], body: false, repeats: true, honours: ["expectedVersion", "ifAbsent", "writer", "idempotencyKey"] },
+  listEnv: { id: "listEnv", method: "GET", path: "/v1/threads/{thread}/env", query: [], body: false, repeats: true, honours: [] },
+  getEnv: { id: "getEnv", method: "GET", path: "/v1/threads/{thread}/env/{name}", query: [], body: false, repeats: true, honours: [] },
+  setEnv: { id: "setEnv", method: "PUT", path: "/v1/threads/{thread}/env/{name}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer"] },
+  deleteEnv: { id: "deleteEnv", method: "DELETE", path: "/v1/threads/{thread}/env/{name}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  listAccountEnv: { id: "listAccountEnv", method: "GET", path: "/v1/env", query: [], body: false, repeats: true, honours: [] },
+  getAccountEnv: { id: "getAccountEnv", method: "GET", path: "/v1/env/{name}", query: [], body: false, repeats: true, honours: [] },
+  setAccountEnv: { id: "setAccountEnv", method: "PUT", path: "/v1/env/{name}", query: [], body: true, repeats: true, honours: [] },
+  deleteAccountEnv: { id: "deleteAccountEnv", method: "DELETE", path: "/v1/env/{name}", query: [], body: false, repeats: true, honours: [] },
+  listInstanceEnv: { id: "listInstanceEnv", method: "GET", path: "/v1/admin/env", query: [], body: false, repeats: true, honours: [] },
   search: { id: "search", method: "POST", path: "/v1/search", query: [], body: true, repeats: true, honours: [] },
   backfillSearch: { id: "backfillSearch", method: "POST", path: "/v1/search/backfill", query: [], body: true, repeats: true, honours: [] },
   getSearchStatus: { id: "getSearchStatus", method: "GET", path: "/v1/search/status", query: [], body: false, repeats: true, honours: [] },
@@ -468,6 +477,35 @@ export class ThreadsCalls {
   deleteValue(thread: string, valueKey: string, options?: Options<"expectedVersion" | "ifAbsent" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
     return this.way.call(facts.deleteValue, { thread, valueKey }, undefined, options);
   }
+
+  /**
+   * Lists the variables that a thread sees, by name: its own, those of the threads it works for, its
+   * account's and the instance's. Values of secrets are left out.
+   */
+  listEnv(thread: string, options?: Options<never>): Promise<t.PageOfEnvVariable> {
+    return this.way.call(facts.listEnv, { thread }, undefined, options);
+  }
+
+  /**
+   * Reads a variable as a thread sees it, with its value, also if it is a secret. Variables of the instance
+   * are not read.
+   */
+  getEnv(thread: string, name: string, options?: Options<never>): Promise<t.EnvVariable> {
+    return this.way.call(facts.getEnv, { thread, name }, undefined, options);
+  }
+
+  /**
+   * Sets a variable of a thread. The threads that work for it see it too, unless they have one of the same
+   * name. The log holds its name and type; the value is sealed.
+   */
+  setEnv(thread: string, name: string, params: t.SetEnv, options?: Options<"expectedVersion" | "writer">): Promise<t.EnvVariable> {
+    return this.way.call(facts.setEnv, { thread, name }, params, options);
+  }
+
+  /** Removes a variable of a thread. Its value is deleted. */
+  deleteEnv(thread: string, name: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
+    return this.way.call(facts.deleteEnv, { thread, name }, undefined, options);
+  }
 }
 
 /** The calls of `approvals`. */
@@ -540,6 +578,57 @@ export class ReferencesCalls {
   /** Shows a value through a reference. Where there is none, it is null, with version 0. */
   getReferredValue(reference: string, valueKey: string, options?: Options<never>): Promise<t.Value> {
     return this.way.call(facts.getReferredValue, { reference, valueKey }, undefined, options);
+  }
+}
+
+/** The calls of `env`. */
+export class EnvCalls {
+  constructor(protected readonly way: Way) {}
+
+  /** Lists the variables of the account, by name. Values of secrets are left out. */
+  listAccountEnv(options?: Options<never>): Promise<t.PageOfEnvVariable> {
+    return this.way.call(facts.listAccountEnv, {  }, undefined, options);
+  }
+
+  /** Reads a variable of the account, with its value, also if it is a secret. */
+  getAccountEnv(name: string, options?: Options<never>): Promise<t.EnvVariable> {
+    return this.way.call(facts.getAccountEnv, { name }, undefined, options);
+  }
+
+  /**
+   * Sets a variable of the account. Every thread of the account sees it, unless it has one of the same name.
+   * The value is sealed.
+   */
+  setAccountEnv(name: string, params: t.SetAccountEnv, options?: Options<never>): Promise<t.EnvVariable> {
+    return this.way.call(facts.setAccountEnv, { name }, params, options);
+  }
+
+  /** Removes a variable of the account. Its value is deleted. */
+  deleteAccountEnv(name: string, options?: Options<never>): Promise<t.Deleted> {
+    return this.way.call(facts.deleteAccountEnv, { name }, undefined, options);
+  }
+}
+
+/** The calls of `admin`. */
+export class AdminCalls {
+  constructor(protected readonly way: Way) {}
+
+  /**
+   * Lists the names of the instance's variables: those in the server's environment that begin with
+   * `THREADKEEP_ENV_`.
+   */
+  listInstanceEnv(options?: Options<never>): Promise<t.PageOfEnvVariable> {
+    return this.way.call(facts.listInstanceEnv, {  }, undefined, options);
+  }
+
+  /** Frees what no thread reaches any more. */
+  collectGarbage(params: t.RunGc = {}, options?: Options<never>): Promise<t.Gc> {
+    return this.way.call(facts.collectGarbage, {  }, params, options);
+  }
+
+  /** Compares everything derived with the log, and rebuilds it if `repair` is set. */
+  runDoctor(params: t.RunDoctor = {}, options?: Options<never>): Promise<t.Doctor> {
+    return this.way.call(facts.runDoctor, {  }, params, options);
   }
 }
 
@@ -625,20 +714,5 @@ export class TicketsCalls {
   /** Draws a ticket: it opens one stream once, within a minute, in place of a key. */
   create(params: t.NewTicket, options?: Options<never>): Promise<t.Ticket> {
     return this.way.call(facts.createTicket, {  }, params, options);
-  }
-}
-
-/** The calls of `admin`. */
-export class AdminCalls {
-  constructor(protected readonly way: Way) {}
-
-  /** Frees what no thread reaches any more. */
-  collectGarbage(params: t.RunGc = {}, options?: Options<never>): Promise<t.Gc> {
-    return this.way.call(facts.collectGarbage, {  }, params, options);
-  }
-
-  /** Compares everything derived with the log, and rebuilds it if `repair` is set. */
-  runDoctor(params: t.RunDoctor = {}, options?: Options<never>): Promise<t.Doctor> {
-    return this.way.call(facts.runDoctor, {  }, params, options);
   }
 }

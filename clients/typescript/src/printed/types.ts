@@ -464,8 +464,30 @@ export type End = {
   messages?: NewMessage[];
 };
 
+/** The name of a variable. */
+export type EnvName = string;
+
+/** Whether the value of a variable may be shown. */
+export type EnvType = "text" | "secret";
+
+/** A variable, as a thread or an account sees it. */
+export type EnvVariable = {
+  /** The name of the variable. */
+  name: EnvName;
+  /** Whether the value may be shown. A thread sees variables of the account and the instance as secrets. */
+  type: EnvType;
+  /** Where it is set. */
+  layer: "thread" | "account" | "instance";
+  /** The thread on which it is set. */
+  threadId?: ThreadId | null;
+  /** The value. Lists leave out the values of secrets. */
+  value?: string | null;
+  /** What its writer should know, such as that it is too short to be redacted. */
+  warnings?: string[];
+};
+
 /** A stable code. `/docs/errors/CODE` explains it; later versions may add some. */
-export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "embedder_failed" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "env_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
 
 /** An execution that is open. */
 export type Execution = {
@@ -1268,6 +1290,16 @@ export type PageOfDelegation = {
 };
 
 /** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfEnvVariable = {
+  /** The items of this page, in order. */
+  items: EnvVariable[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
 export type PageOfFileRecord = {
   /** The items of this page, in order. */
   items: FileRecord[];
@@ -1843,10 +1875,26 @@ export type ServerEvent = {
   data: string;
 };
 
+/** Sets a variable of the account. Every thread of the account sees it. */
+export type SetAccountEnv = {
+  /** The value: text, at most 16 KiB. An empty text is a value. */
+  value: string;
+  /** Whether the value may be shown. Without it the type stays; new variables are secrets. */
+  type?: EnvType | null;
+};
+
 /** Gives the present version a name. Setting a name again moves it. */
 export type SetCheckpoint = {
   /** The name: 1 to 255 bytes, not blank. */
   name: string;
+};
+
+/** Sets a variable of a thread. The threads that work for it see it too. */
+export type SetEnv = {
+  /** The value: text, at most 16 KiB. An empty text is a value. */
+  value: string;
+  /** Whether the value may be shown. Without it the type stays; new variables are secrets. */
+  type?: EnvType | null;
 };
 
 /** Says what a subagent is doing, in its own words. */

@@ -151,6 +151,7 @@ fn method_name(id: &str, room: &str) -> String {
         "projects" => "Project",
         "keys" => "Key",
         "tickets" => "Ticket",
+        "env" => "AccountEnv",
         _ => return id.to_owned(),
     };
     let plural = format!("{noun}s");
