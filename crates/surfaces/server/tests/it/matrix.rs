@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// The kinds of things a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 15]);
+struct Ids([(&'static str, String); 16]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -23,6 +23,7 @@ impl Ids {
             ("injection", "00000000-0000-4000-8000-000000000006".to_owned()),
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
+            ("area", "threads".to_owned()),
             ("code", "queue_full".to_owned()),
             ("approval", "00000000-0000-4000-8000-000000000005".to_owned()),
             ("delegation", "00000000-0000-4000-8000-000000000002".to_owned()),
@@ -66,6 +67,7 @@ impl Ids {
             ("injection", text(&injected["injectionId"])),
             ("project", text(&project["id"])),
             ("key", text(&key["id"])),
+            ("area", "threads".to_owned()),
             ("code", "queue_full".to_owned()),
             ("approval", text(&approval["approvalId"])),
             ("delegation", text(&delegation["delegationId"])),
