@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Commit, Entry, Inserted, MessageBody, MessageId, MessagesDeleted, NewEntry, Thread, ThreadChanged, ThreadId,
+    BlobId, Commit, Entry, Inserted, MessageBody, MessageId, NewEntry, Thread, ThreadChanged, ThreadId,
 };
 
 use crate::ground::draft::{Draft, DraftStep};
@@ -12,7 +12,9 @@ use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::write;
 use crate::ground::view::View;
 use crate::ops::append::Prepared;
+use crate::ops::delete::{deleted, without_results};
 use crate::ops::edit;
+use crate::ops::rollback::calls_of;
 use crate::ops::update::{changes, merged};
 use crate::{Engine, Error, Result};
 
@@ -104,11 +106,31 @@ impl Deciding<'_> {
                 self.edited.insert(message, body);
             }
             DraftStep::DeleteMessage(message) => {
-                let (root, _) = self.find(*message).await?;
-                let targets = vec![*message];
-                self.entries.push(NewEntry::new(&Entry::MessagesDeleted(MessagesDeleted { targets, root })));
+                let (root, body) = self.find(*message).await?;
+                self.entries.push(NewEntry::new(&deleted(*message, root)));
                 self.deleted.insert(*message);
+                self.delete_results(*message, &calls_of(&body)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// The results of the calls of a message go with it.
+    async fn delete_results(&mut self, message: MessageId, calls: &[String]) -> Result<()> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let located = self.engine.locate(view, message).await?;
+        for result in self.engine.results_after(view, &located, calls).await? {
+            if self.deleted.contains(&result.id) {
+                continue;
+            }
+            let (root, mut body) = self.find(result.id).await?;
+            let entry = without_results(result.id, root, &mut body, calls)?;
+            if matches!(entry, Entry::MessagesDeleted(_)) {
+                self.deleted.insert(result.id);
+            } else {
+                self.edited.insert(result.id, body);
+            }
+            self.entries.push(NewEntry::new(&entry));
         }
         Ok(())
     }

@@ -77,7 +77,8 @@ impl File {
         let path = PathBuf::from(named.clone().unwrap_or_else(|| FILE.into()));
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
+            // No file, or a folder that this user cannot look into, such as the home of the person who ran sudo.
+            Err(_) if named.is_none() && std::fs::metadata(&path).is_err() => return Ok(Self::default()),
             Err(error) => return Err(cannot_read(&path.display().to_string(), &error)),
         };
         let values = parse(&text).map_err(|what| wrong(format!("{}: {what}", path.display())))?;

@@ -43,6 +43,7 @@ mod markdown;
 mod merge;
 mod message;
 mod naming;
+mod notify;
 mod out;
 mod owner;
 mod pager;

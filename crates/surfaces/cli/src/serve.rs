@@ -10,6 +10,7 @@ use threadkeep_server::Start;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::notify::Manager;
 use crate::settings::ServerSettings;
 use crate::text::quoted;
 
@@ -57,6 +58,7 @@ impl Serve {
         start.connections = self.settings.connections();
         start.jwt = self.settings.tokens()?;
         let over = over()?;
+        let manager = Manager::find();
         let started = start.begin().await?;
         let ready = Ready {
             event: "ready",
@@ -78,7 +80,15 @@ impl Serve {
             context.note(format!("port {} is taken: listening on {port} instead", &USUAL_PORT[1..]));
         }
         context.out.flush()?;
-        started.run(over).await;
+        manager.tell(&format!("READY=1\nSTATUS=Listening on {}", ready.url));
+        let over = async {
+            over.await;
+            manager.tell("STOPPING=1\nSTATUS=Waiting for requests that are under way");
+        };
+        tokio::select! {
+            () = started.run(over) => {}
+            () = manager.show_life() => {}
+        }
         Ok(())
     }
 }
