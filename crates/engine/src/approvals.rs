@@ -28,7 +28,6 @@ const READ_AT_ONCE: usize = 200;
 pub(crate) struct Held {
     /// The thread it is about.
     pub(crate) thread: ThreadId,
-    /// The request.
     pub(crate) asked: ApprovalAsked,
     /// Pending, approved, denied or revoked.
     pub(crate) state: ApprovalState,
@@ -43,13 +42,10 @@ pub(crate) struct Held {
 /// How an approval was answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ApprovalAnswer {
-    /// By whom.
     pub(crate) by: Arc<Actor>,
-    /// When.
     pub(crate) at: Timestamp,
     /// Whether it was answered by its fallback, after the deadline.
     pub(crate) timed_out: bool,
-    /// Why, in words.
     pub(crate) reason: Option<String>,
 }
 

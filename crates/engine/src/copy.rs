@@ -22,9 +22,9 @@ pub struct CopyReport {
     pub threads: u64,
     /// Segments, those included that only the forks of deleted threads see.
     pub segments: u64,
-    /// Entries.
+    /// Entries of all segments together.
     pub entries: u64,
-    /// Large values.
+    /// Values that are stored apart from their entries.
     pub blobs: u64,
     /// Deleted threads, whose ids stay refused.
     pub deleted: u64,

@@ -22,7 +22,7 @@ const WALKED_AT_ONCE: usize = 1_000;
 /// Findings that are listed one by one.
 const FINDINGS_MAX: usize = 100;
 
-/// The doctor's findings.
+/// What a check of the whole store found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DoctorReport {
     /// Threads that were looked at.

@@ -73,11 +73,11 @@ pub enum ExportItem {
         version: Version,
         /// The segment it writes to.
         segment: SegmentId,
-        /// Its era.
+        /// Counts changes that can make an earlier decision stale.
         era: u64,
-        /// Its fence.
+        /// Counts rollbacks and truncations.
         fence: u64,
-        /// Its record.
+        /// Title, owner and the other fields of the thread.
         record: Record,
     },
 }

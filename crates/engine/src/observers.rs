@@ -46,17 +46,17 @@ const CURSOR: &str = "observers";
 pub struct Delivery {
     /// The same for each try: who has seen it before drops it.
     pub id: String,
-    /// The observer.
+    /// The id of the observer.
     pub observer: Uuid,
     /// The thread that observes.
     pub thread: ThreadId,
     /// The thread it happened to.
     pub target: ThreadId,
-    /// The event.
+    /// The event that it reports.
     pub event: ThreadEvent,
-    /// At which version.
+    /// The version of the observed thread.
     pub version: Version,
-    /// When.
+    /// When the event was committed.
     pub time: Timestamp,
     /// The entry, as the log keeps it; for a webhook without secrets.
     pub data: Json,

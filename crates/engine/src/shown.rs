@@ -15,7 +15,7 @@ use crate::{
 /// Appended messages, shown as one or as a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendedMessages {
-    /// The messages.
+    /// The messages that were added, in order.
     pub messages: Vec<Message>,
     /// Their bodies, where they are at hand; else they are read from the messages.
     pub(crate) bodies: Vec<MessageBody>,

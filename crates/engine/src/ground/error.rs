@@ -101,13 +101,13 @@ pub enum Error {
     WriteBehindFull {
         /// How many updates wait, or were refused and not taken back.
         updates: usize,
-        /// Their bytes.
+        /// The bytes of the waiting updates.
         bytes: usize,
     },
     /// The thread's content may not change any more.
     #[error("the thread is {}: its content cannot change; fork it to go on", state.as_str())]
     ThreadClosed {
-        /// Its state.
+        /// The state that closed it.
         state: Lifecycle,
     },
     /// The thread rests: nothing begins on it, and it is not moved back.
@@ -123,7 +123,7 @@ pub enum Error {
     #[error("the thread's lifecycle is archived, which is final: it cannot be brought back; fork it to go on")]
     ArchivedForGood,
     /// As many messages wait as may.
-    #[error("{max} {}messages wait already, which is as many as may; remove one, or let an execution take them up",
+    #[error("the queue is full ({max} {}messages): remove one, or let an execution take them up",
         if *silent { "silent " } else { "" })]
     QueueFull {
         /// How many may wait.
@@ -132,9 +132,7 @@ pub enum Error {
         silent: bool,
     },
     /// As many injections wait as may.
-    #[error(
-        "{max} injections wait already, which is as many as may; acknowledge one, or let an execution take them up"
-    )]
+    #[error("{max} injections wait, which is the maximum: acknowledge one, or let an execution take them up")]
     InjectionsFull {
         /// How many may wait.
         max: usize,
@@ -146,7 +144,7 @@ pub enum Error {
         injection: Uuid,
     },
     /// The thread records as many decisions as may be.
-    #[error("the thread records {max} decisions already, which is as many as may be; go on in a fork")]
+    #[error("the thread has {max} decisions, which is the maximum: go on in a fork")]
     DecisionsFull {
         /// How many may be.
         max: usize,
@@ -188,11 +186,11 @@ pub enum Error {
         delegation: Uuid,
     },
     /// The approval was answered before.
-    #[error("approval {approval} is {} since {at}, by {by}: it is answered once", state.as_str())]
+    #[error("approval {approval} was answered already: {} at {at} by {by}", state.as_str())]
     ApprovalAnswered {
         /// The id of the answered approval.
         approval: Uuid,
-        /// Its present state.
+        /// The state after the first answer.
         state: ApprovalState,
         /// The name of the actor that answered.
         by: String,
@@ -200,7 +198,9 @@ pub enum Error {
         at: threadkeep_model::Timestamp,
     },
     /// The entry that asked for the approval was undone by a rollback.
-    #[error("approval {approval} does not hold: what asked for it was rolled back; it holds again once that is undone")]
+    #[error(
+        "approval {approval} does not count: its request was rolled back; it counts again once the rollback is undone"
+    )]
     ApprovalUndone {
         /// The id of the undone approval.
         approval: Uuid,
@@ -284,7 +284,7 @@ pub enum Error {
         path: FilePath,
     },
     /// There is no small picture of the file.
-    #[error("there is no small picture of {path}: {why}")]
+    #[error("there is no thumbnail of {path}: {why}")]
     NoThumbnail {
         /// The path in the call.
         path: FilePath,
@@ -320,7 +320,7 @@ pub enum Error {
         merge: Uuid,
     },
     /// No command checks merges like that.
-    #[error("no command is configured for validation '{}'; whoever runs the server names one: threadkeep serve --merge-{}", validation.as_str(), validation.as_str())]
+    #[error("no command is configured for validation '{}'; start the server with --merge-{} COMMAND", validation.as_str(), validation.as_str())]
     ValidationNotConfigured {
         /// The check that is not configured.
         validation: Validation,
@@ -337,7 +337,7 @@ pub enum Error {
     /// The embedder failed to make vectors.
     #[error("no vectors can be made: {what}")]
     Embedder {
-        /// The embedder's message.
+        /// The reason that the embedder gave.
         what: String,
     },
     /// The thread or the account sees no variable of that name.
@@ -376,7 +376,7 @@ pub enum Error {
         project: String,
     },
     /// An invariant of the program does not hold.
-    #[error("something went wrong here: {what}")]
+    #[error("internal error: {what}")]
     Broken {
         /// The invariant that was broken.
         what: String,
@@ -690,11 +690,11 @@ mod tests {
     }
 
     #[test]
-    fn a_move_that_leads_nowhere_says_where_the_thread_is_and_what_it_allows() {
+    fn a_move_that_is_refused_says_where_the_thread_is_and_what_it_allows() {
         let refused = Lifecycle::Suspended.after(LifecycleAction::Done).expect_err("it rests");
         let problem = serde_json::to_value(Problem::from(Error::from(refused))).expect("json");
         assert_eq!(problem["code"], "invalid_transition");
-        assert_eq!(problem["detail"], "the thread is suspended, where 'done' leads nowhere: it allows resume");
+        assert_eq!(problem["detail"], "a thread that is suspended does not take 'done': it allows resume");
         assert_eq!((&problem["lifecycle"], &problem["allowed"]), (&"suspended".into(), &serde_json::json!(["resume"])));
     }
 

@@ -14,7 +14,7 @@ pub struct Shown {
     pub version: Option<Version>,
     /// Whether it is the other one of the answers that a call declares.
     pub also: bool,
-    /// The answer.
+    /// The answer as JSON text.
     pub json: Vec<u8>,
 }
 
@@ -25,7 +25,6 @@ impl Shown {
         Ok(Self { version: None, also: false, json: serde_json::to_vec(answer).map_err(unwritable)? })
     }
 
-    /// `answer`, at `version`.
     pub(crate) fn at(version: Version, answer: &impl Serialize) -> Result<Self> {
         Ok(Self { version: Some(version), ..Self::plain(answer)? })
     }

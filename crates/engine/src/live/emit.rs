@@ -32,7 +32,7 @@ pub struct EmittedEvent {
 /// An event, or a gap, as a subscriber receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emitted {
-    /// An event.
+    /// An event that was emitted.
     Event(Arc<EmittedEvent>),
     /// This many events were dropped because the subscriber was slow. They cannot be read later: custom events are
     /// not logged.

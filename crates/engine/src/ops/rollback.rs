@@ -32,9 +32,7 @@ impl Carry for Rollback {
 
 /// The way that a thread goes.
 pub(super) enum Way<'a> {
-    /// There.
     To(&'a RollbackTo),
-    /// Forward again.
     Redo,
 }
 

@@ -26,7 +26,7 @@ use crate::{Engine, Error, Result, Show, Shown};
 /// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentThread {
-    /// The thread.
+    /// The thread of the subagent.
     pub thread: Thread,
     /// The files it was given, in the order in which they were named, by their paths in that thread.
     pub attachments: Vec<Attachment>,

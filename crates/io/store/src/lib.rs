@@ -256,11 +256,11 @@ pub struct GcOptions {
 /// The result of [`Upkeep::gc`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GcReport {
-    /// Freed segments.
+    /// Number of freed segments.
     pub segments: u64,
-    /// Freed entries.
+    /// Number of freed entries.
     pub entries: u64,
-    /// Freed blobs.
+    /// Number of freed blobs.
     pub blobs: u64,
     /// Bytes given back to the file system.
     pub bytes: u64,

@@ -101,7 +101,7 @@ struct EngineArgs {
     /// How often everything is measured; medians are shown.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     rounds: u16,
-    /// Only these rows.
+    /// Measure these rows only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
 }
@@ -158,7 +158,7 @@ struct HttpArgs {
     /// How often everything is measured; medians are shown.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     rounds: u16,
-    /// Only these rows.
+    /// Measure these rows only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
     /// The program to measure [default: the one beside this one]

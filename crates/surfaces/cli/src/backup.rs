@@ -26,7 +26,7 @@ Examples:
 It holds the threads of all accounts, what was deleted, keys (their hashes) and projects. It does not hold leases and
 idempotency keys.")]
 pub(crate) struct Backup {
-    /// The new file
+    /// The path of the new file
     file: PathBuf,
 }
 
@@ -65,7 +65,7 @@ async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure>
     whole_file(path, write).await
 }
 
-/// Bring back what a backup holds, into a store without threads
+/// Restore a backup into a store without threads
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -75,7 +75,7 @@ Examples:
 The file is only read, and may have been written by an older version. A restore that was broken off goes on where it stopped
 when it is run again.")]
 pub(crate) struct Restore {
-    /// The backup
+    /// The path of the backup
     file: PathBuf,
 }
 

@@ -82,7 +82,7 @@ commands! {
         /// Queue messages for the next step of a run
         #[command(subcommand)]
         Queue(Queue),
-        /// Ask for authority, and answer what agents ask for
+        /// Request, answer and delegate the authority of agents
         #[command(subcommand)]
         Approvals(Approvals),
         /// Start subagents, and follow what they do
@@ -113,7 +113,7 @@ commands! {
         /// Make, show, change and delete the projects that threads belong to
         #[command(subcommand, hide = true, after_help = projects::EXAMPLES)]
         Projects(Projects),
-        /// Show how far the search index is, complete it, build it again
+        /// Show, complete or rebuild the search index
         #[command(subcommand, hide = true, after_help = search::INDEX_HELP)]
         Index(Index),
         #[command(hide = true)]
@@ -189,7 +189,7 @@ commands! {
         Remove(work::RemoveQueued),
     }
 
-    /// Authority.
+    /// Permission for risky actions of agents.
     Approvals {
         List(authority::Approvals),
         Request(authority::Request),

@@ -11,13 +11,14 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
-use threadkeep::{Invalid, StoreUrl};
+use threadkeep::StoreUrl;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::embedding::{EMBEDDER_KEY, Embedding};
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
-use crate::refusal;
+use crate::refusal::{self, near};
 use crate::settings::{Checks, JWT_SECRET, ServerSettings};
 use crate::text::visible;
 
@@ -58,6 +59,12 @@ pub(crate) struct Unflagged {
     pub(crate) key_file: Option<PathBuf>,
 }
 
+/// A file that does not hold settings.
+fn wrong(detail: String) -> Failure {
+    let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+    problem.hint("threadkeep config lists the settings; see threadkeep config -h").into()
+}
+
 /// The content of the file.
 #[derive(Debug, Default)]
 pub(crate) struct File {
@@ -76,8 +83,7 @@ impl File {
             Err(_) if named.is_none() && std::fs::metadata(&path).is_err() => return Ok(Self::default()),
             Err(error) => return Err(cannot_read(&path.display().to_string(), &error)),
         };
-        let values = parse(&text)
-            .map_err(|what| Failure::from(Invalid::parameter("config", format!("{}: {what}", path.display()))))?;
+        let values = parse(&text).map_err(|what| wrong(format!("{}: {what}", path.display())))?;
         Ok(Self { path: Some(path), values })
     }
 
@@ -86,8 +92,9 @@ impl File {
         let known = names(&command);
         if let Some(unknown) = self.values.keys().find(|name| !known.contains(name)) {
             let path = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-            let rule = format!("{path}: there is no setting '{unknown}'; threadkeep config lists them");
-            return Err(Invalid::parameter("config", rule).into());
+            let near = near(unknown, known.iter().map(String::as_str).collect());
+            let meant = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            return Err(wrong(format!("{path}: there is no setting '{unknown}'{meant}")));
         }
         for (name, value) in &self.values {
             if let Some((id, _)) = GLOBAL.iter().find(|(_, known)| known == name) {

@@ -43,7 +43,6 @@ impl Conditions {
     }
 }
 
-/// Who acts.
 #[derive(Debug)]
 pub(crate) struct Acting {
     pub(crate) kind: ActorKind,
@@ -170,12 +169,10 @@ impl Context {
         }
     }
 
-    /// Who acts.
     pub(crate) fn actor(&self) -> &Actor {
         &self.caller.actor
     }
 
-    /// The data folder.
     pub(crate) fn folder(&self) -> PathBuf {
         self.place.folder.clone()
     }

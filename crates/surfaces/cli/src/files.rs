@@ -21,7 +21,7 @@ use crate::transfer::whole_file;
 /// Up to this size a file is sent from memory, and again where it surely did not arrive.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// Write a file, whole; what is there already gets a new version
+/// Write a file; an existing file gets a new version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -187,7 +187,7 @@ Examples:
 pub(crate) struct ReadFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
     #[command(flatten)]
     state: State,
@@ -247,7 +247,6 @@ fn characters(bytes: &[u8]) -> Option<&str> {
     (!whole.contains('\0')).then_some(whole)
 }
 
-/// All that comes.
 pub(crate) async fn whole(mut download: Download) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     while let Some(chunk) = download.next().await? {
@@ -278,7 +277,7 @@ async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
     whole_file(output, write).await
 }
 
-/// Write a small picture of a file to a file here
+/// Save a thumbnail of a file to a local file
 #[derive(Debug, Args)]
 pub(crate) struct Thumbnail {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -310,7 +309,7 @@ impl Thumbnail {
 pub(crate) struct DeleteFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,
@@ -335,7 +334,7 @@ pub(crate) fn deleted(context: &mut Context, done: calls::Deleted, what: &str) -
 pub(crate) struct MoveFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// From where
+    /// The path it has now
     from: FilePath,
     /// To where; a file that is there gets a new version
     to: FilePath,
@@ -361,7 +360,7 @@ impl MoveFile {
 pub(crate) struct Mkdir {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which directory
+    /// The path of the new directory
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,
@@ -381,7 +380,7 @@ impl Mkdir {
 pub(crate) struct Rmdir {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which directory
+    /// The path of the empty directory
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,

@@ -35,7 +35,7 @@ const LAST: u64 = 10;
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
 
-/// Show what was logged to a thread, the oldest first, abandoned branches included
+/// Show the log of a thread, oldest first, including abandoned branches
 #[derive(Debug, Args)]
 pub(crate) struct History {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -43,7 +43,7 @@ pub(crate) struct History {
     /// Only what came after this version
     #[arg(long, value_name = "VERSION", default_value = "0")]
     after: Version,
-    /// At most so many entries
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = HISTORY_LIMIT)]
     limit: usize,
 }
@@ -113,7 +113,6 @@ pub(crate) struct Tail {
     retry: Retry,
 }
 
-/// Where to begin.
 #[derive(Debug, Clone)]
 pub(crate) enum After {
     Latest,

@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
             ("show", "Read a conversation"),
             ("say", "Add a message, or lines from stdin"),
             ("tail", "Follow a thread, or the whole store"),
-            ("search", "Find conversations by what they say"),
+            ("search", "Find conversations by words and meaning"),
             ("thread", "Change, archive, link or delete a thread"),
         ],
     ),

@@ -40,9 +40,7 @@ pub(crate) enum Reach {
 /// What a command does where there is no store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
-    /// It begins one.
     Begin,
-    /// It lists nothing.
     Empty,
     /// It fails: nothing is made.
     Fail,
@@ -61,7 +59,6 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// With `--store URL`.
     fn with_store(url: &str) -> Self {
         let flags = |url: &str| format!(" --store {}", quoted(url));
         match url.parse() {

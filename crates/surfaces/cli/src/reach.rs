@@ -23,7 +23,6 @@ pub(crate) struct Reached {
 
 /// Whether the store itself can be had.
 pub(crate) enum Store {
-    /// It is open.
     Open(Engine),
     /// A server runs on its folder; it is opened beside it when it is needed.
     Beside(Option<Engine>),

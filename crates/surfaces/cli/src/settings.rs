@@ -126,7 +126,7 @@ impl Checks {
 enum SearchIndex {
     /// The server does, beside requests
     On,
-    /// Backfills alone
+    /// Only threadkeep index backfill does
     Off,
 }
 
@@ -135,7 +135,7 @@ enum SearchIndex {
 enum LogTo {
     /// One line of JSON for each request, on stderr
     Json,
-    /// Nowhere
+    /// No lines about requests
     Off,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Export {
 /// In what words threads are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// The log, exactly.
+    /// The whole log, as Threadkeep exports it
     Threadkeep,
     /// A thread as it is, in Amp's JSON.
     Amp,
@@ -160,7 +160,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Take in what was exported; what is here already is left alone
+/// Import an export; threads that exist already stay as they are
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

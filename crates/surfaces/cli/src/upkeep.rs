@@ -12,7 +12,7 @@ use crate::failure::{Failure, RESTORE};
 use crate::progress::Bar;
 use crate::text::counted;
 
-/// Free what no thread reaches any more
+/// Free data that no thread reaches any more
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Give the space back to the file system too
@@ -42,7 +42,7 @@ impl Gc {
     }
 }
 
-/// Compare what is derived with the log, and large values with their hashes
+/// Check derived data against the log, and large values against their hashes
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 0 if nothing is wrong (any more), and with 1 if something is.")]
 pub(crate) struct Doctor {

@@ -21,7 +21,7 @@ use crate::transport::Body;
 pub struct NewFile {
     /// Its path. An existing file gets a new version.
     pub path: FilePath,
-    /// Its content.
+    /// The content, as bytes or a stream.
     pub content: FileContent,
     /// Its MIME type, such as `text/plain`; guessed by the server if not given.
     pub mime_type: Option<String>,
@@ -63,7 +63,7 @@ pub enum FileContent {
 /// The state of a file to read: the present one, or an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileAt {
-    /// As it is.
+    /// The newest version of the file.
     #[default]
     Now,
     /// As it was written with exactly this version.
@@ -98,7 +98,7 @@ pub struct ListFiles {
 /// A search in files: the pattern and its options.
 #[derive(Debug, Clone, Default)]
 pub struct GrepFiles {
-    /// The pattern.
+    /// The text or regular expression to look for.
     pub pattern: String,
     /// Whether the pattern is a regular expression, and not the text itself.
     pub regex: bool,
@@ -118,7 +118,7 @@ pub struct Download {
     body: Body,
     /// How many bytes there are to come, if the server said so.
     pub size: Option<u64>,
-    /// Its MIME type.
+    /// The MIME type that the server sent.
     pub mime_type: Option<String>,
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct Refused {
 pub(crate) type Answer = Result<Response, Refused>;
 
 impl Refused {
-    /// What is wrong.
     pub(crate) fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -131,12 +130,10 @@ impl IntoResponse for Refused {
     }
 }
 
-/// JSON, with 200.
 pub(crate) fn json(value: &impl Serialize) -> Response {
     json_with(StatusCode::OK, value)
 }
 
-/// JSON, with 201.
 pub(crate) fn created(value: &impl Serialize) -> Response {
     json_with(StatusCode::CREATED, value)
 }

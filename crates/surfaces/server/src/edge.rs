@@ -42,7 +42,6 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 const URI_BYTES_MAX: usize = 8 << 10;
 /// Most bytes of all headers together.
 const HEADER_BYTES_MAX: usize = 32 << 10;
-/// Most headers.
 const HEADERS_MAX: usize = 100;
 /// Longest path in the log, in bytes.
 const PATH_BYTES_LOGGED: usize = 256;
@@ -276,7 +275,7 @@ fn unexplained(status: StatusCode) -> Refused {
         status if status.is_client_error() => {
             Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, "the request is malformed")
         }
-        _ => Problem::new(Status::Internal, ErrorCode::Internal, "something went wrong here"),
+        _ => Problem::new(Status::Internal, ErrorCode::Internal, "internal error"),
     };
     problem.into()
 }
@@ -297,7 +296,7 @@ fn admit(app: &App, request: &Request) -> Result<(), Refused> {
     }
     for name in [header::HOST, header::AUTHORIZATION, header::CONTENT_TYPE, header::IF_MATCH] {
         if headers.get_all(&name).iter().nth(1).is_some() {
-            return Err(Invalid::parameter(name.as_str(), "stands twice among the headers").into());
+            return Err(Invalid::parameter(name.as_str(), "appears twice in the headers").into());
         }
     }
     admit_origin(app, headers, uri.host())?;
@@ -364,7 +363,7 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     } else if is_file(path) {
         // A file has the type it was written with.
         return Ok(());
-    } else if path == "/metrics" {
+    } else if matches!(path, "/metrics" | "/llms.txt") {
         "text/plain"
     } else if path.ends_with("/admin/export") {
         "application/x-ndjson"

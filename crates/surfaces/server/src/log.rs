@@ -20,7 +20,6 @@ const TEXT_BYTES_KEPT: usize = 64 << 10;
 /// How long the end waits until all lines are written.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// Where lines go.
 #[derive(Debug)]
 pub(crate) struct Log {
     lines: Option<SyncSender<Item>>,

@@ -13,7 +13,7 @@ use super::{
     BlobLine, EXPORT_VERSION, EndLine, EntryLine, FORMAT, Header, Line, OriginLine, SegmentLine, ThreadLine, Verbatim,
 };
 
-/// Writes an export.
+/// Writes an export, line by line, and its last line at the end.
 pub struct ExportWriter<W: Write> {
     to: W,
     items: u64,

@@ -27,7 +27,7 @@ use crate::{Engine, Result};
 pub struct NewFile {
     /// Its path. An existing file gets a new version.
     pub path: FilePath,
-    /// Its content.
+    /// The content, whole or already uploaded.
     pub content: FileContent,
     /// Its MIME type, such as `text/plain`; guessed from its name and content if not given.
     pub mime_type: Option<String>,
@@ -87,14 +87,14 @@ impl From<NewFile> for WriteFiles {
 /// Deletes a file. That there is none is no error.
 #[derive(Debug, Clone)]
 pub struct DeleteFile {
-    /// Where.
+    /// The path of the file.
     pub path: FilePath,
 }
 
 /// Moves a file, or a directory with all that is below it.
 #[derive(Debug, Clone)]
 pub struct MoveFile {
-    /// From where.
+    /// The path of the file or directory now.
     pub from: FilePath,
     /// To where. A file that is there gets a new version.
     pub to: FilePath,
@@ -103,18 +103,17 @@ pub struct MoveFile {
 /// Makes a directory, and those above it. That it is there is no error.
 #[derive(Debug, Clone)]
 pub struct MakeDirectory {
-    /// Where.
+    /// The path of the new directory.
     pub path: FilePath,
 }
 
 /// Removes an empty directory. That there is none is no error.
 #[derive(Debug, Clone)]
 pub struct RemoveDirectory {
-    /// Where.
+    /// The path of the empty directory.
     pub path: FilePath,
 }
 
-/// The wanted change.
 enum Wanted<'a> {
     Write(&'a [NewFile], &'a [FileCell], Over),
     Delete(&'a FilePath),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 10] = [
+const WITHOUT: [(&str, &str); 11] = [
     ("GET /sign-in", "for browsers"),
     ("POST /sign-out", "for browsers"),
     ("GET /", "a page for people"),
@@ -17,7 +17,8 @@ const WITHOUT: [(&str, &str); 10] = [
     ("PUT /v1/projects/{project}", "update does it field by field"),
     ("GET /healthz", "for whoever watches the server"),
     ("GET /readyz", "for whoever watches the server"),
-    ("GET /metrics", "for whoever watches the server"),
+    ("GET /llms.txt", "a map for agents"),
+    ("GET /metrics", "for programs that watch the server"),
     ("GET /openapi.json", "for programs that write clients"),
 ];
 
@@ -66,7 +67,6 @@ fn every_route_has_a_command() {
     assert!(missing.is_empty(), "no command asks {missing:?}");
 }
 
-/// Every command, once.
 fn tour(keep: &Keep) {
     keep.ok(&["projects", "create", "P", "--id", "p"]);
     for args in [&["list"][..], &["show", "p"], &["update", "p", "--name", "Q"]] {
@@ -230,7 +230,6 @@ fn merge(keep: &Keep, thread: &str) {
     keep.run(&["merge", thread, &source, "--validation", "test"]).refused(5, &["merge-test"]);
 }
 
-/// Files and values.
 fn files(keep: &Keep, thread: &str) {
     let commands: [&[&str]; 15] = [
         &["write-file", thread, "/a.txt"],

@@ -29,7 +29,6 @@ fn every_call_keeps_its_promises_by_the_command() {
     walk(Surface::Command);
 }
 
-/// A way in.
 #[derive(Debug, Clone, Copy)]
 enum Surface {
     Http,

@@ -24,19 +24,19 @@ const READY_MAX: usize = 2;
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Upkeep",
-        "For those who administer. It reaches every account.",
+        "Garbage collection, checks, exports and backups. They cover every account and need an admin key.",
         [
             table::get(
                 ("exportStore", "/v1/admin/export"),
-                "Exports every thread of every account as JSON lines; without its last line it is cut off.",
+                "Exports every thread of every account as JSON lines. An export without its last line is incomplete.",
                 export,
                 Gives::text("application/x-ndjson", "The export."),
             ),
             table::post(
                 ("importStore", "/v1/admin/import"),
-                "Takes in an export: all of its threads, or none.",
+                "Imports an export: all of its threads, or none.",
                 import,
-                Gives::json::<Imported>("How many threads came."),
+                Gives::json::<Imported>("Number of imported threads."),
             )
             .fails([
                 ErrorCode::InvalidExport,

@@ -31,7 +31,7 @@ const READY_MAX: usize = 2;
 pub(crate) fn routes() -> Routes {
     let backup = table::post(
         ("backUpStore", "/v1/admin/backup"),
-        "Gives everything as it was at one moment, verified: a store in one file, for `threadkeep store restore`.",
+        "Makes a verified backup of everything as of one moment: a store in one file, for `threadkeep store restore`.",
         backup,
         Gives::text(MEDIA, "The backup, with its length in `Content-Length`."),
     );

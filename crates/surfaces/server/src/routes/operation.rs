@@ -22,7 +22,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_millis(800);
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Operation",
-        "What whoever operates the server asks.",
+        "Health and metrics of the server.",
         [
             table::get(
                 ("getHealth", "/healthz"),
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Routes {
             .fails([ErrorCode::Unavailable, ErrorCode::StorageFailed, ErrorCode::StoreDamaged]),
             table::get(
                 ("getMetrics", "/metrics"),
-                "Shows what the server counts, as Prometheus reads it.",
+                "Shows the metrics of the server, for Prometheus.",
                 count,
                 Gives::text("text/plain", "The counts."),
             ),
@@ -47,10 +47,10 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// How the server is.
+/// The state of the server.
 #[derive(Serialize, JsonSchema)]
 struct Health {
-    /// `ok` or `ready`.
+    /// `ok` if it lives, `ready` if it can serve.
     status: &'static str,
 }
 

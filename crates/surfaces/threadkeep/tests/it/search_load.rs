@@ -12,7 +12,6 @@ use threadkeep::{
 use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, VolumeRow};
 use tokio::sync::watch;
 
-/// Searches at once.
 const SEARCHES: u64 = 16;
 /// When a test gives up.
 const GIVES_UP: Duration = Duration::from_secs(20);

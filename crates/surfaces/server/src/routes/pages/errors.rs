@@ -145,7 +145,6 @@ fn statuses(code: ErrorCode) -> String {
     code.statuses().iter().map(|status| status.http().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// All codes.
 pub(crate) fn error_list() -> String {
     let mut rows = String::new();
     for code in ErrorCode::ALL {
@@ -158,9 +157,9 @@ pub(crate) fn error_list() -> String {
         .expect("a string takes everything");
     }
     let content = format!(
-        "<h1>Errors</h1>\n<p>What goes wrong is told as <code>application/problem+json</code>. The <code>code</code> is \
-         stable; the words beside it may change.</p>\n<table>\n<tr><th>Code</th><th>Status</th><th>Exit code</th>\
-         <th>Meaning</th></tr>\n{rows}</table>\n"
+        "<h1>Errors</h1>\n<p>Errors are answered as <code>application/problem+json</code>. The <code>code</code> is stable; \
+         the words beside it may change.</p>\n<table>\n<thead><tr><th>Code</th><th>Status</th><th>Exit code</th>\
+         <th>Meaning</th></tr></thead>\n{rows}</table>\n"
     );
     page("Errors · Threadkeep", "", &content)
 }
