@@ -54,6 +54,8 @@ pub(crate) struct Unflagged {
     pub(crate) checks: Checks,
     /// Where vectors come from.
     pub(crate) embedding: Embedding,
+    /// How code is caged.
+    pub(crate) sandbox: threadkeep::sandbox::Settings,
 }
 
 /// The content of the file.
@@ -118,7 +120,8 @@ impl File {
             .and_then(|matches| ServerSettings::from_arg_matches(&matches))
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
-        Ok(Unflagged { checks: settings.checks().clone(), embedding: settings.embedding().clone() })
+        let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
+        Ok(Unflagged { checks, embedding, sandbox: settings.sandbox() })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

@@ -96,6 +96,8 @@ pages! {
     StoreDamaged "store_damaged";
     Busy "busy";
     EmbedderFailed "embedder_failed";
+    SandboxUnavailable "sandbox_unavailable";
+    SandboxBusy "sandbox_busy";
     Unavailable "unavailable";
     StorageFailed "storage_failed";
     CannotOpenStore "cannot_open_store";
