@@ -196,6 +196,10 @@ codes! {
     SecretsUnavailable = "secrets_unavailable": Unavailable;
     /// The embedder of the search does not answer, or refuses.
     EmbedderFailed = "embedder_failed": Unavailable;
+    /// No code runs here: the program or its kernel cannot cage it.
+    SandboxUnavailable = "sandbox_unavailable": Unavailable;
+    /// As many runs of code are open, and wait, as may.
+    SandboxBusy = "sandbox_busy": Unavailable;
     /// The store cannot be reached at this moment, or the server stops.
     Unavailable = "unavailable": Unavailable;
     /// The disk failed to confirm a write.

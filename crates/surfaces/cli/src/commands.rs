@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{IfMissing, Place};
 use crate::{
-    agent, authority, backup, branch, call, config, copy, demo, emit, env, events, files, follow, health, inject, keys,
-    lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
-    tree, tree_files, upkeep, values, watch, work, writer,
+    agent, authority, backup, branch, call, code, config, copy, demo, emit, env, events, files, follow, health, inject,
+    keys, lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread,
+    transfer, tree, tree_files, upkeep, values, watch, work, writer,
 };
 
 /// Makes enums of commands, and the way from each command to its code. Those in a second block need no store, and were
@@ -116,6 +116,9 @@ commands! {
         /// Show, complete or rebuild the search index
         #[command(subcommand, hide = true, after_help = search::INDEX_HELP)]
         Index(Index),
+        /// Run JavaScript and TypeScript that reaches nothing but what it is granted
+        #[command(subcommand, hide = true)]
+        Code(Code),
         #[command(hide = true)]
         Demo(demo::Demo),
         #[command(hide = true)]
@@ -280,6 +283,12 @@ commands! {
         Update(projects::Update),
         #[command(alias = "delete")]
         Rm(projects::Delete),
+    }
+
+    /// Code in a sandbox.
+    Code {
+        Run(code::Run),
+        Terminate(code::Terminate),
     }
 
     /// The search index.

@@ -57,6 +57,8 @@ pub(crate) struct Unflagged {
     pub(crate) embedding: Embedding,
     /// The key file of the secrets, if another one than usual is named.
     pub(crate) key_file: Option<PathBuf>,
+    /// How code is caged.
+    pub(crate) sandbox: threadkeep::sandbox::Settings,
 }
 
 /// A file that does not hold settings.
@@ -129,7 +131,7 @@ impl File {
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
         let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
-        Ok(Unflagged { checks, embedding, key_file: settings.key_file() })
+        Ok(Unflagged { checks, embedding, key_file: settings.key_file(), sandbox: settings.sandbox() })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

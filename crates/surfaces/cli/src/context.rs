@@ -88,7 +88,8 @@ impl Context {
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
         let place = &place.clone().with_key_file(settings.key_file.clone());
-        let Reached { mut client, store } = reach::reach(place, missing, settings.checks.settings()).await?;
+        let Reached { mut client, store } =
+            reach::reach(place, missing, settings.checks.settings(), settings.sandbox).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }

@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     Closed,
     /// The program was asked to end; with its exit code.
     Interrupted(u8),
+    /// What is wrong was told already; with its exit code.
+    Told(u8),
 }
 
 impl From<Problem> for Failure {
@@ -83,7 +85,7 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
     let problem = match failure {
         Failure::Problem(problem) => *problem,
         Failure::Closed => return ExitCode::SUCCESS,
-        Failure::Interrupted(code) => return ExitCode::from(code),
+        Failure::Interrupted(code) | Failure::Told(code) => return ExitCode::from(code),
     };
     let mut problem = with_hint(problem, hints, named);
     if problem.hint.is_none() && matches!(problem.status, Status::BadRequest | Status::NotFound) {

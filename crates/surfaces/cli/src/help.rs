@@ -55,7 +55,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
 const WIDE: usize = 76;
 
 const MORE: &str = "\
-More: env, messages, lock, projects, index, demo, config,
+More: env, messages, lock, projects, index, code, demo, config,
   call, completions, man. One command: threadkeep COMMAND -h.
   Options and examples: threadkeep --help.";
 

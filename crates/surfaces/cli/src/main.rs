@@ -12,6 +12,7 @@ mod backup;
 mod branch;
 mod call;
 mod cli;
+mod code;
 mod commands;
 mod config;
 mod context;
@@ -81,6 +82,8 @@ mod writer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A process that was started to run code does nothing else.
+    threadkeep::worker_if_asked();
     #[cfg(feature = "failpoints")]
     let _scenario = fail::FailScenario::setup();
     cli::run(std::env::args_os().collect())

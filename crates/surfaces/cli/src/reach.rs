@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid};
+use threadkeep::{Engine, Invalid, sandbox};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 use threadkeep_server::ValidationSettings;
@@ -30,11 +30,13 @@ pub(crate) enum Store {
     Elsewhere,
 }
 
-/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says.
+/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says,
+/// and code is caged as `sandbox` says.
 pub(crate) async fn reach(
     place: &Place,
     missing: IfMissing,
     validation: ValidationSettings,
+    sandbox: sandbox::Settings,
 ) -> Result<Reached, Failure> {
     match &place.reach {
         Reach::Server(url) => {
@@ -52,7 +54,7 @@ pub(crate) async fn reach(
         Reach::Store => {}
     }
     let engine = open(place, missing)?;
-    Ok(Reached { client: inside::client(engine.clone(), validation)?, store: Store::Open(engine) })
+    Ok(Reached { client: inside::client(engine.clone(), validation, sandbox)?, store: Store::Open(engine) })
 }
 
 fn settings() -> Settings {

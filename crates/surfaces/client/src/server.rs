@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use threadkeep_calls as calls;
-use threadkeep_model::Invalid;
+use threadkeep_model::{Invalid, ThreadName};
 
 use crate::ask::Ask;
 use crate::client::Client;
 use crate::error::Error;
+use crate::query::part;
 use crate::transport::Body;
 
 /// An export or a backup as it comes. An export is whole only if its last line is there: the reader checks that.
@@ -48,6 +49,33 @@ impl Client {
     /// If it cannot, or is.
     pub async fn is_ready(&self) -> Result<(), Error> {
         self.answer(Ask::get("/readyz".to_owned())).await.map(drop)
+    }
+
+    /// Runs code on a thread, and waits for its outcome.
+    ///
+    /// # Errors
+    /// As the server refuses it. Code that fails is no error: its outcome says so.
+    pub async fn run_code(
+        &self,
+        thread: impl Into<ThreadName>,
+        request: &calls::RunCode,
+    ) -> Result<calls::CodeOutcome, Error> {
+        let json = serde_json::to_string(request).map_err(|error| Invalid::body("body", error.to_string()))?;
+        let path = format!("/v1/threads/{}/code", thread.into());
+        self.bare().ask(Ask::act(path).json(json).unhurried()).await
+    }
+
+    /// Ends a run of code that was started with this id.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn terminate_code(
+        &self,
+        thread: impl Into<ThreadName>,
+        run: &str,
+    ) -> Result<calls::CodeTerminated, Error> {
+        let path = format!("/v1/threads/{}/code/{}", thread.into(), part(run));
+        self.bare().ask(Ask::delete_once(path).repeatable()).await
     }
 
     /// A link that signs a browser in with this key, once.

@@ -92,6 +92,8 @@
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 mod backup;
+#[cfg(feature = "sandbox")]
+pub mod code;
 pub mod contract;
 mod key_file;
 mod patch;
@@ -138,6 +140,10 @@ pub use threadkeep_model::{
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
+#[cfg(feature = "sandbox")]
+pub use threadkeep_sandbox as sandbox;
+#[cfg(feature = "sandbox")]
+pub use threadkeep_sandbox::worker_if_asked;
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
     Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,

@@ -232,7 +232,9 @@ impl Shared {
 
     /// A worker that is ready; a new one if none is.
     async fn worker(self: &Arc<Self>) -> Result<Worker, Unavailable> {
-        let ready = self.ready().pop();
+        // One that the kernel killed while it waited is left out.
+        let ready =
+            std::iter::from_fn(|| self.ready().pop()).find_map(|mut worker| worker.is_alive().then_some(worker));
         self.fill();
         match ready {
             Some(worker) => Ok(worker),

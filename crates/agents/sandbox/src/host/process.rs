@@ -26,6 +26,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Whether its process still waits.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.process.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
     pub(super) fn id(&self) -> u32 {
         self.process.0.as_ref().map_or(0, Child::id)
     }

@@ -220,7 +220,10 @@ impl<'js> Leaving<'_, 'js> {
     }
 
     fn items(&mut self, array: &Array<'js>, depth: usize) -> Result<Vec<Value>, Refused> {
-        let length = array.len();
+        // `Array::len` takes lengths from 2^31 on for something else.
+        let length: f64 = array.as_object().get("length")?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length is a whole number")]
+        let length = length as usize;
         if length > self.left {
             return Err(not(format!("it has more than {VALUES_MAX} values")));
         }

@@ -1,6 +1,7 @@
 //! When no code runs: a weak kernel, a program that is no worker, a full house.
 
-use threadkeep_sandbox::{Code, Level, Origin, Protections, Sandbox, Settings, Status, Unavailable};
+use threadkeep_sandbox::limits::{RUNS_MAX, WAITING_MAX};
+use threadkeep_sandbox::{Code, Level, Origin, Protections, Sandbox, Settings, Status, Unavailable, host_function};
 
 use crate::{sandbox, settings};
 
@@ -52,13 +53,16 @@ async fn another_program_is_no_worker() {
 #[tokio::test]
 async fn a_full_house_refuses_and_a_free_place_is_taken_by_those_who_wait() {
     let sandbox = sandbox();
-    let hold = || sandbox.start(Code::new("await new Promise(() => {})"));
-    // Those that wait for a place are not started: they cost nothing.
-    let all: Vec<_> = (0..64 + 256).map(|_| hold()).collect();
-    let refused = all.iter().filter(|run| matches!(run, Err(Unavailable::Full))).count();
-    assert!(refused <= 256, "runs that ended made place");
-    for run in all.into_iter().flatten() {
-        assert_eq!(run.await.expect("it ran").status, Status::Error);
+    let held = host_function(|_| async { std::future::pending().await });
+    let code = Code::new("import { wait } from 'host'; await wait()").function("host", "wait", held);
+    let start = || sandbox.start(code.clone());
+    // Those that wait for a place have no process yet.
+    let mut all: Vec<_> = (0..RUNS_MAX + WAITING_MAX).map(|_| start().expect("there is a place")).collect();
+    assert!(matches!(start(), Err(Unavailable::Full)));
+    let mut first = all.remove(0);
+    first.terminate("enough");
+    assert_eq!((&mut first).await.expect("it ran").status, Status::Terminated);
+    while let Err(Unavailable::Full) = start() {
+        tokio::task::yield_now().await;
     }
-    assert!(hold().is_ok());
 }

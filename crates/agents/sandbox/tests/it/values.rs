@@ -76,6 +76,7 @@ async fn what_does_not_cross_is_a_serialization_error() {
         "(() => { const a = []; a.push(a); return a })()",
         "(() => { let a = {}; for (let i = 0; i < 200; i++) a = { a }; return a })()",
         "new Array(2e6)",
+        "new Array(2 ** 32 - 1)",
         "'x'.repeat(17 << 20)",
         "Array(2000).fill(Array(1000).fill(0))",
     ] {

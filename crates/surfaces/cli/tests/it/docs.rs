@@ -40,6 +40,12 @@ fn the_page_on_search_shows_what_happens() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_page_on_the_sandbox_shows_what_happens() {
+    run("docs/sandbox.md");
+}
+
+#[test]
 fn the_page_on_operating_shows_what_happens() {
     run("docs/operating.md");
 }

@@ -119,6 +119,8 @@ fn tour(keep: &Keep) {
         keep.ok(args);
     }
     keep.ok(&["import", "all.jsonl"]);
+    keep.run_with(&["code", "run", "-", "--thread", &thread], b"export default 1").ok();
+    keep.ok(&["code", "terminate", &thread, "none"]);
     files(keep, &thread);
     let child = keep.ok(&["subagent", &thread, "critic"]);
     keep.ok(&["children", &thread]);

@@ -213,6 +213,10 @@ fn path_parameter(name: &'static str) -> Value {
             "pattern": "^[^/\\x00]+$", "examples": ["website"] }),
         "key" => json!({ "description": "The id of a key, which is no secret.", "type": "string",
             "pattern": "^[^/]+$", "examples": ["5f0c3a9e1b7d2468"] }),
+        "run" => {
+            json!({ "description": "The id that a run of code was started with.", "type": "string", "minLength": 1,
+            "maxLength": 128, "pattern": "^[^/\\x00]+$", "examples": ["nightly"] })
+        }
         "path" => {
             json!({ "description": "The path of a file or directory, which may hold slashes as they are. What else it \
             holds is escaped.", "type": "string", "minLength": 1, "maxLength": FilePath::BYTES_MAX,

@@ -33,6 +33,7 @@ impl Ids {
             ("path", "nowhere.txt".to_owned()),
             ("valueKey", "nothing".to_owned()),
             ("name", "NOTHING".to_owned()),
+            ("run", "run-of-nobody".to_owned()),
         ])
     }
 
@@ -81,6 +82,7 @@ impl Ids {
             ("path", "hidden.txt".to_owned()),
             ("valueKey", "hidden".to_owned()),
             ("name", "HIDDEN".to_owned()),
+            ("run", "run-of-ours".to_owned()),
         ])
     }
 
@@ -312,7 +314,9 @@ fn whoever_owns_something_is_let_in_everywhere() {
     let server = Server::start();
     let owner = server.admin();
     let other = owner.thread(&["other"]);
-    for route in Route::all(&server).iter().filter(|route| !route.is_stream()) {
+    // Code runs where the program is a worker, which this one is not: the command's own tests run it.
+    let all = Route::all(&server);
+    for route in all.iter().filter(|route| !route.is_stream() && route.id != "runCode") {
         let ids = Ids::of(&owner);
         let body = route.body.as_ref().map(|body| body.replace(EXAMPLE, &other));
         let told = Route { body, ..route_of(route) }.ask(&owner, &ids);

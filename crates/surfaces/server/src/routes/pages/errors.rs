@@ -99,6 +99,8 @@ pages! {
     Busy "busy";
     SecretsUnavailable "secrets_unavailable";
     EmbedderFailed "embedder_failed";
+    SandboxUnavailable "sandbox_unavailable";
+    SandboxBusy "sandbox_busy";
     Unavailable "unavailable";
     StorageFailed "storage_failed";
     CannotOpenStore "cannot_open_store";
