@@ -115,10 +115,10 @@ pub use threadkeep_engine::{
     AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
     DoctorReport, Engine, Error, ExportItem, Exporter, Family, Fed, FeedReader, FileContent, FileIs, FileRecord,
     FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits, List, Logged,
-    MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page, Progressed,
-    ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread, Subscription,
-    ThreadPage, ThreadSummary, Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor, gc_shown, place,
-    standing,
+    Lost, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page,
+    Progressed, ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread,
+    Subscription, ThreadPage, ThreadSummary, Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor,
+    gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
