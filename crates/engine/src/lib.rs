@@ -45,7 +45,7 @@ pub use digest::ContentHash;
 pub use doctor::DoctorReport;
 pub use env::{KeyKeeper, KeyProblem, WayOut};
 pub use events::Logged;
-pub use export::{ExportItem, Exporter, Selection};
+pub use export::{ExportItem, Exporter, Lost, Selection};
 pub use family::Family;
 pub use feed::{Fed, FeedReader};
 pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage, Values};

@@ -282,8 +282,19 @@ impl From<DoctorReport> for calls::Doctor {
 
 impl From<CopyReport> for calls::Copied {
     fn from(report: CopyReport) -> Self {
-        let CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished: _, hash } = report;
-        Self { threads, segments, entries, blobs, deleted, already_there, hash: hash.to_string() }
+        let CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished: _, hash, lost } =
+            report;
+        Self {
+            threads,
+            segments,
+            entries,
+            blobs,
+            deleted,
+            already_there,
+            hash: hash.to_string(),
+            lost: lost.count,
+            damage: lost.what,
+        }
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
     pub(crate) read_turns: Turns,
+    pub(crate) export_turns: Turns,
     pub(crate) pictures: Heavy,
     /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
@@ -140,7 +141,8 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
-            read_turns: Turns::default(),
+            read_turns: Turns::of_reads(),
+            export_turns: Turns::of_exports(),
             pictures: Heavy::pictures(),
             rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),

@@ -1,11 +1,16 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
+use std::time::Duration;
+
 use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
     ApprovalState, Damaged, EnvName, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName,
     QueuedId, ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
+
+/// How long one waits who found too many expensive reads at once: about as long as the next of them takes.
+const NO_TURN_RETRY: Duration = threadkeep_store::EXPENSIVE_MAX;
 
 /// Why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -363,6 +368,12 @@ pub enum Error {
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
+    /// As many expensive reads run and wait already as may.
+    #[error("too many expensive reads run at once, and {waiting} more wait: try again in {} s", NO_TURN_RETRY.as_secs())]
+    NoTurn {
+        /// How many wait.
+        waiting: usize,
+    },
     /// The account has no such project.
     #[error("there is no project '{project}'")]
     ProjectNotFound {
@@ -454,7 +465,7 @@ impl Error {
             Self::EnvNotFound { .. } => ErrorCode::EnvNotFound,
             Self::SecretInFile { .. } => ErrorCode::SecretInFile,
             Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
-            Self::Busy => ErrorCode::Busy,
+            Self::Busy | Self::NoTurn { .. } => ErrorCode::Busy,
             Self::Broken { .. } => ErrorCode::Internal,
             Self::ProjectNotFound { .. } => ErrorCode::ProjectNotFound,
             Self::ProjectExists { .. } => ErrorCode::ProjectExists,
@@ -470,6 +481,11 @@ impl Error {
     /// The same, with the error that shows it.
     pub(crate) fn broken_because(what: &str, error: &dyn std::error::Error) -> Self {
         Self::Broken { what: format!("{what}: {error}") }
+    }
+
+    /// How long to wait before the call is made again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        matches!(self, Self::NoTurn { .. }).then_some(NO_TURN_RETRY)
     }
 
     /// The state of the thread's life, where that is the reason.

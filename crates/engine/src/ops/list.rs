@@ -120,7 +120,7 @@ impl Engine {
         query.after = cursor.map(|cursor| decode(&query, &cursor)).transpose()?;
         let store = &self.shared.stores.store;
         let is_expensive = counts || query.is_expensive();
-        let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await) } else { None };
+        let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await?) } else { None };
         let total = if counts { Some(store.count(query.clone()).await?) } else { None };
         let mut threads = store.list(query.clone()).await?;
         let more = threads.len() > limit;

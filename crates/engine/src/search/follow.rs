@@ -339,11 +339,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops documents from the index whose entries the store freed, so that they are gone there too.
-    pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<()> {
+    /// Drops documents from the index whose entries the store freed, so that they are gone there too. Says how many bytes
+    /// were given back.
+    pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<u64> {
         let (edition, note) = self.edition().await?;
         if edition == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let _turn = self.shared.library().turn.lock().await;
         progress("search index", 0, None);

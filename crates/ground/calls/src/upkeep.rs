@@ -108,4 +108,14 @@ pub struct Copied {
     pub already_there: u64,
     /// The BLAKE3 hash of everything, which both stores have: 64 hex digits.
     pub hash: String,
+    /// Entries, records and large values of the source that are damaged and could not be copied.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+    /// The first of them, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

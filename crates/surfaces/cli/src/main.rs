@@ -40,6 +40,7 @@ mod keys;
 mod lifecycle;
 mod lines;
 mod list;
+mod lost;
 mod many;
 mod markdown;
 mod merge;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use threadkeep::Engine;
+use threadkeep::{Engine, Error, StoreError};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ErrorCode};
 
@@ -15,7 +15,7 @@ use crate::text::counted;
 /// Free data that no thread reaches any more
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Give the space back to the file system too
+    /// Give the space back to the file system too; without a server the file may be rewritten, and others that write wait
     #[arg(long)]
     vacuum: bool,
 }
@@ -25,7 +25,17 @@ impl Gc {
         let gc = match context.own_engine() {
             Some(engine) => {
                 let bar = Bar::new();
-                threadkeep::gc_shown(engine.gc(self.vacuum, bar.as_progress()).await?)
+                let mut report = engine.gc(self.vacuum, bar.as_progress()).await?;
+                if self.vacuum {
+                    report.bytes += match engine.compact(bar.as_progress()).await {
+                        Err(Error::Store(StoreError::DiskFull)) => {
+                            context.note("there is no room to rewrite the store: some space is not given back");
+                            0
+                        }
+                        compacted => compacted?,
+                    };
+                }
+                threadkeep::gc_shown(report)
             }
             None => context.client.call(At::none(), calls::RunGc { vacuum: self.vacuum }).await?,
         };

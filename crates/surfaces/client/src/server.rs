@@ -15,9 +15,15 @@ use crate::transport::Body;
 pub struct Export {
     server: String,
     body: Body,
+    lost: u64,
 }
 
 impl Export {
+    /// Entries, records and large values that are damaged and not in this backup. An export tells in its last line.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// The next bytes; none at the end.
     ///
     /// # Errors
@@ -110,7 +116,7 @@ impl Client {
     pub async fn export(&self) -> Result<Export, Error> {
         let ask = Ask::get("/v1/admin/export".to_owned()).accepting("application/x-ndjson");
         let response = self.open(&ask, &[]).await.map_err(|(error, _)| error)?;
-        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+        Ok(Export { server: self.way.server.to_string(), body: response.into_body(), lost: 0 })
     }
 
     /// Imports an export, as it comes; existing threads are left alone.
@@ -128,7 +134,8 @@ impl Client {
     pub async fn backup(&self) -> Result<Export, Error> {
         let ask = Ask::act("/v1/admin/backup".to_owned()).accepting("application/vnd.sqlite3").unhurried();
         let response = self.bare().open(&ask, &[]).await.map_err(|(error, _)| error)?;
-        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+        let lost = response.headers().get("threadkeep-lost").and_then(|lost| lost.to_str().ok()?.parse().ok());
+        Ok(Export { server: self.way.server.to_string(), lost: lost.unwrap_or(0), body: response.into_body() })
     }
 
     /// The server's counters, in the format of Prometheus.

@@ -90,7 +90,8 @@ impl From<Problem> for Refused {
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
-        Problem::from(error).into()
+        let wait = error.retry_after();
+        Self { wait, ..Problem::from(error).into() }
     }
 }
 

@@ -41,6 +41,7 @@ mod timers;
 mod transfer;
 mod turns;
 mod unflushed;
+mod upkeep;
 mod values;
 mod writer;
 

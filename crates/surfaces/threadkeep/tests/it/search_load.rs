@@ -103,7 +103,7 @@ impl Shelves for Watched {
         self.inner.clear()
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
         self.inner.sweep()
     }
 }
