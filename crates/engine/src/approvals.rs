@@ -229,7 +229,8 @@ impl Engine {
                 let approval = engine.read_approval(thread.id, &thread.head, &item).await?;
                 let judge = engine.is_delegated(&thread, &Capability::ApproveMerge).await?;
                 let state = decide(&approval, verdict, &engine.caller.actor, judge)?;
-                engine.tell_answer(thread, &approval.asked, state, false, reason.clone()).await
+                let reason = engine.without_secrets(thread.id, reason.clone()).await?;
+                engine.tell_answer(thread, &approval.asked, state, false, reason).await
             })
             .await?;
         let place = told.place.time;

@@ -80,6 +80,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
+        self.sweep_sealed().await?;
         let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
         let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
         self.sweep_index(&progress).await?;

@@ -13,7 +13,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{EntryQuery, Order, SegmentRow, StoreError, StoredEntry};
 
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Redactor, Result, WayOut};
 
 /// Rows read or written at once.
 pub(crate) const MOVED_AT_ONCE: usize = 500;
@@ -130,12 +130,22 @@ pub struct Exporter {
     ready: VecDeque<ExportItem>,
     sent: HashSet<BlobId>,
     threads: std::vec::IntoIter<Thread>,
+    /// Whether secrets are left out; and those of the thread whose segment is being read.
+    redacts: bool,
+    redactor: Redactor,
 }
 
 impl Exporter {
     /// The threads that are still to come, which they do after everything else.
     pub(crate) fn threads(&self) -> &[Thread] {
         self.threads.as_slice()
+    }
+
+    /// The same without secrets, for those who read it: each is replaced by as many asterisks as it has bytes. Blobs that
+    /// held one have other hashes then, and the entries name those.
+    #[must_use]
+    pub fn redacting(self) -> Self {
+        Self { redacts: true, ..self }
     }
 
     /// The next item, in an order in which they can be imported: the segment that another grew from comes before it,
@@ -163,16 +173,27 @@ impl Exporter {
             } else if let Some(part) = self.parts.next() {
                 let item = ExportItem::Segment(part.row.clone());
                 let first = part.row.segment.first;
+                if self.redacts {
+                    self.redactor = self.engine.redactor(WayOut::Export, Some(part.row.segment.thread)).await?;
+                }
                 self.reading = Some((part, first));
                 return Ok(Some(item));
             } else {
-                return Ok(self.threads.next().map(ExportItem::from));
+                let Some(mut thread) = self.threads.next() else { return Ok(None) };
+                if self.redacts {
+                    let redactor = self.engine.redactor(WayOut::Export, Some(thread.id)).await?;
+                    thread.record = redacted_record(thread.record, &redactor);
+                }
+                return Ok(Some(thread.into()));
             }
         }
     }
 
     /// Makes an entry ready, after the blobs that it is the first to name.
     async fn prepare(&mut self, entry: StoredEntry) -> Result<()> {
+        if !self.redactor.is_empty() {
+            return self.prepare_redacted(entry).await;
+        }
         let mut named = Vec::from_iter(entry.large());
         named.extend(self.engine.decode(&entry).await?.blobs());
         for id in named {
@@ -185,10 +206,51 @@ impl Exporter {
         self.ready.push_back(entry.into());
         Ok(())
     }
+
+    /// The same, without secrets.
+    async fn prepare_redacted(&mut self, mut entry: StoredEntry) -> Result<()> {
+        let json = self.engine.body(&entry).await?;
+        let json = String::from_utf8_lossy(&json);
+        // As long as before: the tally counts its bytes.
+        let mut body = self.redactor.json_masked(&json).into_owned();
+        for id in self.engine.decode(&entry).await?.blobs() {
+            let bytes = self.engine.shared.stores.blobs.blob(id).await?;
+            let bytes = bytes.ok_or_else(|| StoreError::corrupt(format!("blob {id} is missing")))?;
+            let bytes = match self.redactor.masked(&bytes) {
+                std::borrow::Cow::Borrowed(_) => bytes,
+                std::borrow::Cow::Owned(masked) => masked.into(),
+            };
+            let now = BlobId::of(&bytes);
+            body = body.replace(&id.to_string(), &now.to_string());
+            self.send_blob(now, bytes);
+        }
+        let body = Bytes::from(body);
+        entry.body = match entry.large() {
+            Some(_) => {
+                let id = BlobId::of(&body);
+                self.send_blob(id, body);
+                Body::Blob(id)
+            }
+            None => Body::Inline(body),
+        };
+        self.ready.push_back(entry.into());
+        Ok(())
+    }
+
+    fn send_blob(&mut self, id: BlobId, bytes: Bytes) {
+        if self.sent.insert(id) {
+            self.ready.push_back(ExportItem::Blob(id, bytes));
+        }
+    }
+}
+
+/// A record without secrets, if it is a record still.
+fn redacted_record(record: Record, redactor: &Redactor) -> Record {
+    Record::decode(&redactor.json_masked(&record.encode())).unwrap_or(record)
 }
 
 impl Engine {
-    /// Gives every item of an export to `sink`, in an order in which it can be imported.
+    /// Gives every item of an export to `sink`, in an order in which it can be imported. Secrets are left out.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; every error of `sink`.
@@ -197,7 +259,7 @@ impl Engine {
         selection: Selection,
         mut sink: impl FnMut(ExportItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut exporter = self.exporter(selection).await?;
+        let mut exporter = self.exporter(selection).await?.redacting();
         while let Some(item) = exporter.next().await? {
             sink(item)?;
         }
@@ -225,6 +287,8 @@ impl Engine {
             ready: VecDeque::new(),
             sent: HashSet::new(),
             threads: threads.into_iter(),
+            redacts: false,
+            redactor: Redactor::default(),
         })
     }
 

@@ -192,6 +192,7 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         | Entry::ExecutionStepped(_)
         | Entry::ExecutionEnded(_)
         | Entry::ChildRemoved(_)
+        | Entry::EnvChanged(_)
         | Entry::Referenced(_) => Ok(()),
     }
 }

@@ -38,6 +38,8 @@ pub struct Engine {
     pub(crate) envelope: Option<Arc<Envelope>>,
     /// Checks the results of merges.
     pub(crate) validator: Option<Arc<dyn Validate>>,
+    /// Whether secrets are kept out of its calls, whoever acts.
+    pub(crate) guarded: bool,
     /// Makes vectors, if not the built-in embedder.
     pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
@@ -149,6 +151,7 @@ impl Engine {
             writes_to: None,
             envelope: None,
             validator: None,
+            guarded: false,
             embedder: None,
         }
     }

@@ -2,8 +2,8 @@
 
 use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
-    ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
-    ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
+    ApprovalState, Damaged, EnvName, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName,
+    QueuedId, ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -340,6 +340,26 @@ pub enum Error {
         /// The embedder's message.
         what: String,
     },
+    /// The thread or the account sees no variable of that name.
+    #[error("there is no variable {name}")]
+    EnvNotFound {
+        /// The name that was not found.
+        name: EnvName,
+    },
+    /// A file that an agent, the system or sandboxed code writes holds a secret.
+    #[error("{file} holds the secret {name}: nothing was written")]
+    SecretInFile {
+        /// The file.
+        file: String,
+        /// The name of the secret.
+        name: String,
+    },
+    /// The key of the secrets is missing, wrong, or open to others.
+    #[error("the secrets of this store cannot be opened: {what}")]
+    SecretsUnavailable {
+        /// What is wrong with the key.
+        what: String,
+    },
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
@@ -431,6 +451,9 @@ impl Error {
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::CopyDiffers { .. } => ErrorCode::CopyDiffers,
             Self::Embedder { .. } => ErrorCode::EmbedderFailed,
+            Self::EnvNotFound { .. } => ErrorCode::EnvNotFound,
+            Self::SecretInFile { .. } => ErrorCode::SecretInFile,
+            Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
             Self::Busy => ErrorCode::Busy,
             Self::Broken { .. } => ErrorCode::Internal,
             Self::ProjectNotFound { .. } => ErrorCode::ProjectNotFound,
@@ -469,6 +492,13 @@ impl Error {
             }
             Self::CopyDiffers { .. } => Some(
                 "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
+            ),
+            Self::SecretInFile { .. } => {
+                Some("leave the secret out of the file, and read it from the variable where it is needed")
+            }
+            Self::SecretsUnavailable { .. } => Some(
+                "put the key file back (`secrets.key` in the data folder, or --key-file); if it is lost, \
+                 `threadkeep serve --forget-secrets` deletes the secrets and opens the store",
             ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
             Self::Store(StoreError::TooExpensive) => Some(

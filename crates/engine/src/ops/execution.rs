@@ -86,6 +86,10 @@ impl Carry for Step {
             })
             .await
     }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
+    }
 }
 
 impl Carry for End {
@@ -93,6 +97,10 @@ impl Carry for End {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Progressed> {
         engine.end_execution(thread, Some(self.execution), self.status, self.messages).await
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
     }
 }
 

@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use threadkeep_calls as calls;
-use threadkeep_calls::{GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent};
+use threadkeep_calls::{
+    GetParent, ListSubagents, NewMessage, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent,
+};
 use threadkeep_model::{
     Attachment, Child, Content, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
     Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
@@ -66,6 +68,10 @@ impl Carry for Subagent {
             received
         };
         Ok(SubagentThread { thread: told.only_made()?, attachments: given.attachments })
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
     }
 }
 

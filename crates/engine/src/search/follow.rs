@@ -101,6 +101,7 @@ impl Follower {
             writes_to: None,
             envelope: None,
             validator: None,
+            guarded: false,
             embedder,
         })
     }

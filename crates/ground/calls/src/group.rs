@@ -31,6 +31,10 @@ pub(crate) const FILES: Group = Group {
     name: "Files and values",
     about: "What a thread holds beside its conversation. Every write makes a new version, and every version stays readable.",
 };
+pub(crate) const ENV: Group = Group {
+    name: "Variables",
+    about: "Settings and secrets for the agents that work on threads. Values are sealed, and secrets are kept out of texts.",
+};
 pub(crate) const PROJECTS: Group = Group {
     name: "Projects",
     about: "What groups threads, with the sandbox they work in. Only their account ever sees them.",

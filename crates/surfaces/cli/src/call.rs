@@ -8,6 +8,9 @@ use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::input::or_stdin;
 
+/// Calls that hold a secret: their fields come by stdin alone.
+const BY_STDIN: [&str; 2] = ["set-env", "set-account-env"];
+
 /// Carry out any call of the HTTP API by its name, and print its answer as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -41,7 +44,7 @@ fn declared(name: &str) -> Result<Declaration, Invalid> {
 impl Call {
     /// Whether it may begin a new store.
     pub(crate) fn may_begin(&self) -> bool {
-        ["create", "create-key", "create-project"].contains(&self.name.name)
+        ["create", "create-key", "create-project", "set-account-env"].contains(&self.name.name)
     }
 
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
@@ -53,6 +56,11 @@ impl Call {
             (false, Some(_), Some(_)) => return Err(Invalid::parameter("thread", "the call names none").into()),
             (false, None, fields) => (None, fields),
         };
+        let by_argument = fields.as_deref().is_some_and(|fields| fields != "-");
+        if by_argument && BY_STDIN.contains(&declaration.name) {
+            let rule = "holds a value that arguments would show to other users; give - and the JSON by stdin";
+            return Err(Invalid::parameter("fields", rule).into());
+        }
         let fields = Json::parse("body", &or_stdin(fields.as_deref().unwrap_or("{}"))?)?;
         let mut at = conditions.at(At::none());
         at.thread = match thread {

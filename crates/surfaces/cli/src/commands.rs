@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{IfMissing, Place};
 use crate::{
-    agent, authority, backup, branch, call, code, config, copy, demo, emit, events, files, follow, health, inject,
+    agent, authority, backup, branch, call, code, config, copy, demo, emit, env, events, files, follow, health, inject,
     keys, lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread,
     transfer, tree, tree_files, upkeep, values, watch, work, writer,
 };
@@ -94,6 +94,9 @@ commands! {
         /// Keep JSON values under keys of a thread
         #[command(subcommand)]
         Kv(Kv),
+        /// Set, list and remove the variables and secrets of threads and accounts
+        #[command(subcommand, hide = true, after_help = env::EXAMPLES)]
+        Env(Env),
         Serve(Box<serve::Serve>),
         /// Make, list and revoke the keys that open a server
         #[command(subcommand, after_help = keys::EXAMPLES)]
@@ -238,6 +241,16 @@ commands! {
         Rm(values::DeleteValue),
     }
 
+    /// Variables of threads and accounts.
+    Env {
+        #[command(alias = "ls")]
+        List(env::List),
+        Get(env::Get),
+        Set(env::Set),
+        #[command(alias = "delete")]
+        Rm(env::Rm),
+    }
+
     /// The lock of a thread.
     Lock {
         Show(writer::Show),
@@ -294,6 +307,7 @@ commands! {
         Import(transfer::Import),
         Copy(copy::Copy),
         Gc(upkeep::Gc),
+        RotateKey(env::RotateKey),
         Health(health::Health),
         SignIn(health::SignIn),
     }
@@ -305,7 +319,9 @@ impl Command {
         match self {
             Self::New(_) | Self::Serve(_) | Self::Demo(_) => IfMissing::Begin,
             Self::Store(Store::Import(_) | Store::Restore(_)) => IfMissing::Begin,
-            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => IfMissing::Begin,
+            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) | Self::Env(Env::Set(_)) => {
+                IfMissing::Begin
+            }
             Self::Call(call) if call.may_begin() => IfMissing::Begin,
             Self::Ls(_) | Self::Search(_) | Self::Complete(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
             Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) => IfMissing::Empty,

@@ -56,6 +56,8 @@ pub(crate) struct Unflagged {
     pub(crate) embedding: Embedding,
     /// How code is caged.
     pub(crate) sandbox: threadkeep::sandbox::Settings,
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// The content of the file.
@@ -72,7 +74,8 @@ impl File {
         let path = PathBuf::from(named.clone().unwrap_or_else(|| FILE.into()));
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
+            // No file, or a folder that this user cannot look into, such as the home of the person who ran sudo.
+            Err(_) if named.is_none() && std::fs::metadata(&path).is_err() => return Ok(Self::default()),
             Err(error) => return Err(cannot_read(&path.display().to_string(), &error)),
         };
         let values = parse(&text)
@@ -121,7 +124,7 @@ impl File {
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
         let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
-        Ok(Unflagged { checks, embedding, sandbox: settings.sandbox() })
+        Ok(Unflagged { checks, embedding, sandbox: settings.sandbox(), key_file: settings.key_file() })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

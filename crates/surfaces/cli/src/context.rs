@@ -88,6 +88,7 @@ impl Context {
         settings: Unflagged,
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
+        let place = &place.clone().with_key_file(settings.key_file.clone());
         let Reached { mut client, store } =
             reach::reach(place, missing, settings.checks.settings(), settings.sandbox).await?;
         if caller != Caller::local() {

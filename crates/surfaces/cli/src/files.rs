@@ -48,6 +48,9 @@ pub(crate) struct WriteFile {
     /// The height of an image, in pixels
     #[arg(long, value_name = "N")]
     height: Option<u32>,
+    /// A small picture of it, from a file here [default: made from an image]
+    #[arg(long, value_name = "FILE")]
+    thumbnail: Option<PathBuf>,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -55,10 +58,13 @@ pub(crate) struct WriteFile {
 impl WriteFile {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { path, file, mime_type, metadata, width, height, .. } = self;
+        let Self { path, file, mime_type, metadata, width, height, thumbnail, .. } = self;
+        let picture =
+            |from: PathBuf| std::fs::read(&from).map_err(|error| cannot_read(&from.display().to_string(), &error));
+        let thumbnail = thumbnail.map(picture).transpose()?.map(Into::into);
         let shown = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
         let (content, unread) = content_of(&file, &shown)?;
-        let new = NewFile { path, content, mime_type, metadata, width, height };
+        let new = NewFile { path, content, mime_type, metadata, width, height, thumbnail };
         let written = context.client.write_file(thread.id, new).await;
         // That it could not be read is the reason why it could not be sent.
         let record = match unread.error() {

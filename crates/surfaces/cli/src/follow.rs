@@ -408,6 +408,13 @@ fn in_words(fact: Entry) -> String {
             let restored = restored.map(|to| format!(" (as at version {to})")).unwrap_or_default();
             brief(&format!("{}{more}{restored}", said.join(", ")), ENTRY_SHOWN_MAX)
         }
+        Entry::EnvChanged(changed) => {
+            let said = changed.changes.iter().map(|change| match &change.variable {
+                Some(variable) => format!("{} set ({})", change.name, variable.kind.as_str()),
+                None => format!("{} removed", change.name),
+            });
+            brief(&said.collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
+        }
         Entry::ValuesChanged(ValuesChanged { changes }) => {
             let said = changes.iter().map(|change| match &change.value {
                 Some(value) => format!("{} = {}", change.key, value.as_str()),

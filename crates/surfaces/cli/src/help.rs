@@ -55,8 +55,8 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
 const WIDE: usize = 76;
 
 const MORE: &str = "\
-More: messages, lock, projects, index, code, demo, config,
-  call, completions, man. One command: threadkeep COMMAND -h.
+More: env, code, messages, lock, projects, index, demo,
+  config, call, completions, man. See threadkeep COMMAND -h.
   Options and examples: threadkeep --help.";
 
 const LONG: &str = "\

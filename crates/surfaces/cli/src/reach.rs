@@ -1,5 +1,6 @@
 //! From a place to a client: a server that is named, one that runs on the data folder, or the store itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::{Engine, Invalid, sandbox};
@@ -67,7 +68,10 @@ pub(crate) fn open(place: &Place, missing: IfMissing) -> Result<Engine, Failure>
         return Err(needs_store("this command"));
     }
     if missing == IfMissing::Begin || place.has_store() {
-        return Ok(threadkeep::open(&place.url)?);
+        let engine = threadkeep::open(&place.url)?;
+        // What is in memory has its key there, too.
+        let is_kept = place.url != "memory:" || place.key_file.is_some();
+        return Ok(if is_kept { engine.with_key_keeper(Arc::new(place.keys())) } else { engine });
     }
     let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
     let begin = place.hints().command("new \"My first thread\"");

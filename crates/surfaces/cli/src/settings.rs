@@ -87,6 +87,9 @@ pub(crate) struct ServerSettings {
     /// Whether the search index follows the log by itself; off, it is filled by threadkeep index backfill
     #[arg(long, value_enum, default_value_t = SearchIndex::On, env = "THREADKEEP_SEARCH_INDEX", hide_env = true)]
     search_index: SearchIndex,
+    /// The key file of the secrets; every server of a shared store needs it [default: secrets.key in the data folder]
+    #[arg(long, value_name = "FILE", env = "THREADKEEP_KEY_FILE", hide_env = true)]
+    key_file: Option<PathBuf>,
     #[command(flatten)]
     embedding: Embedding,
     #[command(flatten)]
@@ -196,6 +199,11 @@ impl ServerSettings {
         let protections =
             Protections { landlock: landlock && !without("landlock"), seccomp: seccomp && !without("seccomp") };
         sandbox::Settings { level: *level, protections, worker: None }
+    }
+
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) fn key_file(&self) -> Option<PathBuf> {
+        self.key_file.clone()
     }
 
     /// How merges are checked.

@@ -93,11 +93,11 @@ impl App {
     /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
         Self {
+            log: Arc::new(Log::new(settings.log, &engine.instance_redactor())),
             engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
             keys,
             sandbox: Sandbox::new(settings.sandbox.clone()),
             runs: Arc::default(),
-            log: Arc::new(Log::new(settings.log)),
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),

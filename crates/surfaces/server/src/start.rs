@@ -67,6 +67,8 @@ impl Start {
     /// any key.
     pub async fn begin(self) -> Result<Started, Problem> {
         let Self { engine, folder, listen, mut settings, connections, jwt } = self;
+        // A wrong key is told before anything listens.
+        engine.check_secrets().await?;
         let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
         settings.scratch = folder.path().to_owned();

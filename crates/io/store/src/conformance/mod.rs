@@ -158,6 +158,7 @@ macro_rules! conformance_tests {
                  gc_leaves_young_uploads_alone_and_frees_old_ones,
                  what_nobody_named_goes_once_its_upload_ends;
             registry: documents_are_registered_found_replaced_and_taken_out,
+                 a_document_is_replaced_only_if_it_is_as_expected,
                  documents_are_listed_by_kind_and_account_in_pages,
                  gc_and_rebuild_leave_documents_alone;
             shelves: volumes_are_added_read_and_removed_by_account,

@@ -51,6 +51,11 @@ fn the_page_on_operating_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_secrets_shows_what_happens() {
+    run("docs/secrets.md");
+}
+
+#[test]
 fn links_between_pages_lead_somewhere() {
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "crates/proof/bench/README.md"]
         .map(|page| root().join(page));

@@ -19,6 +19,10 @@ mod killed;
 mod merge;
 mod mistakes;
 mod names;
+#[cfg(target_os = "linux")]
+mod notify;
+#[cfg(unix)]
+mod packaging;
 mod postgres;
 mod power;
 mod primitives;

@@ -22,8 +22,14 @@ impl Serving {
 
     /// One that is started with these arguments, too.
     pub fn start_with(folder: &Path, more: &[&str]) -> Self {
+        Self::start_in(folder, more, &[])
+    }
+
+    /// One that is started in this environment, too.
+    pub fn start_in(folder: &Path, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = threadkeep();
         command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(more);
+        command.envs(variables.iter().copied());
         let running = Running::start(command);
         let ready = running.next_json();
         let url = ready["url"].as_str().expect("a url");

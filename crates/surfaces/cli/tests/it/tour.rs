@@ -255,6 +255,15 @@ fn files(keep: &Keep, thread: &str) {
         keep.ok(args);
     }
     keep.ok(&["delete-value", thread, "k"]);
+    for whose in [&["--thread", thread][..], &[]] {
+        let with = |args: &[&'static str]| [args, whose].concat();
+        keep.run_with(&with(&["env", "set", "TOUR", "--type", "text"]), b"a value\n").ok();
+        assert_eq!(keep.ok(&with(&["env", "get", "TOUR"])), "a value");
+        keep.ok(&with(&["env", "list"]));
+        keep.ok(&with(&["env", "rm", "TOUR"]));
+    }
+    keep.ok(&["env", "list", "--instance"]);
+    keep.ok(&["store", "rotate-key"]);
 }
 
 /// One thread, several, and those of a project.

@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use threadkeep::model::{BlobId, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
+use threadkeep::model::{BlobId, EnvName, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
 use threadkeep_calls::{ErrorCode, ProblemTold};
 
 use crate::routes;
@@ -228,6 +228,7 @@ fn path_parameter(name: &'static str) -> Value {
         }
         "valueKey" => json!({ "description": "The key of a value, escaped: a slash in it is `%2F`.", "type": "string",
             "minLength": 1, "maxLength": ValueKey::BYTES_MAX, "examples": ["settings"] }),
+        "name" => of::<EnvName>(),
         "code" => json!({ "description": "The code of a problem.", "type": "string",
             "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
             "examples": [ErrorCode::ThreadNotFound.as_str()] }),

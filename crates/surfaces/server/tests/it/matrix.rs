@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// The kinds of things a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 16]);
+struct Ids([(&'static str, String); 17]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -31,6 +31,7 @@ impl Ids {
             ("merge", "00000000-0000-4000-8000-000000000005".to_owned()),
             ("path", "nowhere.txt".to_owned()),
             ("valueKey", "nothing".to_owned()),
+            ("name", "NOTHING".to_owned()),
             ("run", "run-of-nobody".to_owned()),
         ])
     }
@@ -57,6 +58,9 @@ impl Ids {
         let observer = owner.post(&format!("{at}/observe"), json!({ "target": target })).ok(201);
         owner.put(&format!("{at}/files/hidden.txt"), json!("secret")).ok(201);
         owner.put(&format!("{at}/kv/hidden"), json!("secret")).ok(200);
+        for env in [format!("{at}/env/HIDDEN"), "/v1/env/HIDDEN".to_owned()] {
+            owner.put(&env, json!({ "value": "secret" })).ok(200);
+        }
         let merge = owner.post(&format!("{at}/merge"), json!({ "sources": [target] })).ok(201);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
@@ -75,6 +79,7 @@ impl Ids {
             ("merge", text(&merge["mergeId"])),
             ("path", "hidden.txt".to_owned()),
             ("valueKey", "hidden".to_owned()),
+            ("name", "HIDDEN".to_owned()),
             ("run", "run-of-ours".to_owned()),
         ])
     }

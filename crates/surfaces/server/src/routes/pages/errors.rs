@@ -55,6 +55,7 @@ pages! {
     DelegationNotFound "delegation_not_found";
     ReferenceNotFound "reference_not_found";
     ObserverNotFound "observer_not_found";
+    EnvNotFound "env_not_found";
     ReferenceGone "reference_gone";
     MethodNotAllowed "method_not_allowed";
     NotAcceptable "not_acceptable";
@@ -90,11 +91,13 @@ pages! {
     CopyDiffers "copy_differs";
     ServerRunning "server_running";
     VersionConflict "version_conflict";
+    SecretInFile "secret_in_file";
     IdempotencyKeyReused "idempotency_key_reused";
     RateLimited "rate_limited";
     Internal "internal";
     StoreDamaged "store_damaged";
     Busy "busy";
+    SecretsUnavailable "secrets_unavailable";
     EmbedderFailed "embedder_failed";
     SandboxUnavailable "sandbox_unavailable";
     SandboxBusy "sandbox_busy";
