@@ -154,6 +154,7 @@ mod kernel {
             (libc::SYS_mprotect, vec![not_executable()?]),
             // How `abort` ends this process, and no other.
             (libc::SYS_tgkill, vec![rule(is(0, own)?)?]),
+            (libc::SYS_tkill, vec![rule(is(0, own)?)?]),
         ]);
         for free in [
             libc::SYS_munmap,

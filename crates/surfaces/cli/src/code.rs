@@ -97,15 +97,13 @@ impl Run {
             .build()
             .map_err(|error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start: {error}")))?;
         let outcome = runtime.block_on(async {
-            while let Some(event) = execution.event().await {
+            while let Some((name, data)) = execution.event().await? {
                 if !json {
-                    let (name, data) = code::told_event(event);
                     told(name, &data);
                 }
             }
-            execution.await
-        });
-        let outcome = code::told(outcome.map_err(|refused| code::unavailable(&refused))?);
+            execution.outcome().await
+        })?;
         show(&outcome, json, out)?;
         if outcome.status == CodeStatus::Success { Ok(()) } else { Err(Failure::Told(FAILED)) }
     }

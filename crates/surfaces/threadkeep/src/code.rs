@@ -10,7 +10,7 @@
 //!     export default async () => (await append({ role: 'user', content: 'from code' })).version;";
 //! let request = RunCode { source: source.into(), grants: vec!["append".into()], ..RunCode::default() };
 //! let run = threadkeep::code::start(&Sandbox::default(), &keep, thread, request).await?;
-//! let outcome = threadkeep::code::told(run.await?);
+//! let outcome = run.outcome().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use threadkeep_calls::{
-    Asked, At, CodeError, CodeLanguage, CodeLog, CodeOutcome, CodeStatus, ErrorCode, Needs, Problem, RunCode,
+    Asked, At, Call, CodeError, CodeLanguage, CodeLog, CodeOutcome, CodeStatus, ErrorCode, Needs, Problem, RunCode,
 };
-use threadkeep_engine::{CARRIERS, Carrier, Engine};
+use threadkeep_engine::{CARRIERS, Carrier, Engine, Redactor, WayOut};
 use threadkeep_model::{Capability, Invalid, ThreadId};
 use threadkeep_sandbox::{
     Code, Event, Execute, Execution, Failure, Given, HostError, HostFunction, Language, Log, Outcome, Sandbox, Status,
-    Unavailable, Value, host_function,
+    Terminator, Unavailable, Value, host_function,
 };
 
 /// The module by which code reaches its thread.
@@ -41,14 +41,10 @@ const MODULE: &str = "threadkeep";
 /// As a problem: an option that breaks a rule, [`thread_not_found`](ErrorCode::ThreadNotFound),
 /// [`approval_required`](ErrorCode::ApprovalRequired), [`sandbox_unavailable`](ErrorCode::SandboxUnavailable),
 /// [`sandbox_busy`](ErrorCode::SandboxBusy).
-pub async fn start(
-    sandbox: &Sandbox,
-    engine: &Engine,
-    thread: ThreadId,
-    request: RunCode,
-) -> Result<Execution, Problem> {
+pub async fn start(sandbox: &Sandbox, engine: &Engine, thread: ThreadId, request: RunCode) -> Result<Running, Problem> {
     let thread = engine.thread(thread).await?.id;
     engine.authorize(thread, Capability::ExecuteCommand).await?;
+    let engine = engine.for_code();
     let mut imports = BTreeMap::new();
     for carrier in granted(&request.grants)? {
         let function = Given::Function(function(engine.clone(), thread, carrier));
@@ -56,18 +52,87 @@ pub async fn start(
             imports.insert(name, function.clone());
         }
     }
-    run(sandbox, request, imports)
+    let execution = run(sandbox, request, imports)?;
+    Ok(Running { execution, on: Some((engine, thread)) })
 }
 
 /// Starts code that reaches no thread.
 ///
 /// # Errors
 /// As [`start`]; grants are refused.
-pub fn start_alone(sandbox: &Sandbox, request: RunCode) -> Result<Execution, Problem> {
+pub fn start_alone(sandbox: &Sandbox, request: RunCode) -> Result<Running, Problem> {
     if !request.grants.is_empty() {
         return Err(Invalid::body("grants", "there is no thread to which calls could be granted").into());
     }
-    run(sandbox, request, BTreeMap::new())
+    Ok(Running { execution: run(sandbox, request, BTreeMap::new())?, on: None })
+}
+
+/// A run of code. Dropped, it is killed.
+///
+/// Invariant: every text that leaves code passes its redactor: results, reports, logs, errors.
+pub struct Running {
+    execution: Execution,
+    /// The thread whose secrets are kept out of what the code says.
+    on: Option<(Engine, ThreadId)>,
+}
+
+impl Running {
+    /// A handle that ends the run, also from elsewhere.
+    pub fn terminator(&self) -> Terminator {
+        self.execution.terminator()
+    }
+
+    /// The next line of the console or report, as its name and its JSON; none once the run has ended.
+    ///
+    /// # Errors
+    /// If the secrets of the thread cannot be read.
+    pub async fn event(&mut self) -> Result<Option<(&'static str, Json)>, Problem> {
+        let Some(event) = self.execution.event().await else { return Ok(None) };
+        let (name, mut data) = match event {
+            Event::Log(Log { level, message }) => ("log", serde_json::json!({ "level": level, "message": message })),
+            Event::Report(value) => ("report", value.to_json()),
+        };
+        if let Some(redactor) = self.redactor().await? {
+            redactor.value(&mut data);
+        }
+        Ok(Some((name, data)))
+    }
+
+    /// The outcome.
+    ///
+    /// # Errors
+    /// If no worker starts, or the secrets of the thread cannot be read.
+    pub async fn outcome(mut self) -> Result<CodeOutcome, Problem> {
+        let outcome = (&mut self.execution).await.map_err(|refused| unavailable(&refused))?;
+        let mut told = told(outcome);
+        if let Some(redactor) = self.redactor().await? {
+            redact(&mut told, &redactor);
+        }
+        Ok(told)
+    }
+
+    /// The redactor of what the code says, as the secrets are now.
+    async fn redactor(&self) -> Result<Option<Redactor>, Problem> {
+        match &self.on {
+            Some((engine, thread)) => {
+                let redactor = engine.redactor(WayOut::Code, Some(*thread)).await?;
+                Ok(Some(redactor).filter(|redactor| !redactor.is_empty()))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+fn redact(told: &mut CodeOutcome, redactor: &Redactor) {
+    let text = |text: &mut String| *text = redactor.text(text).into_owned();
+    told.result.iter_mut().chain(&mut told.reports).for_each(|value| redactor.value(value));
+    for log in &mut told.logs {
+        text(&mut log.level);
+        text(&mut log.message);
+    }
+    if let Some(CodeError { name, message, stack, filename, line: _, column: _ }) = &mut told.error {
+        [name, message].into_iter().chain(stack).chain(filename).for_each(text);
+    }
 }
 
 fn run(sandbox: &Sandbox, request: RunCode, granted: BTreeMap<String, Given>) -> Result<Execution, Problem> {
@@ -76,7 +141,7 @@ fn run(sandbox: &Sandbox, request: RunCode, granted: BTreeMap<String, Given>) ->
 }
 
 /// The problem of a sandbox that runs no code.
-pub fn unavailable(refused: &Unavailable) -> Problem {
+fn unavailable(refused: &Unavailable) -> Problem {
     let code = match refused {
         Unavailable::Full => ErrorCode::SandboxBusy,
         Unavailable::NotAsked | Unavailable::Weak(_) | Unavailable::Failed(_) => ErrorCode::SandboxUnavailable,
@@ -124,11 +189,15 @@ fn code(request: RunCode, granted: BTreeMap<String, Given>) -> Result<Code, Inva
     Ok(code)
 }
 
-/// The calls that grants name: `read` and `write` are all calls about the thread, a name is that one call. Calls that need
-/// an admin key are never granted.
+/// The calls that grants name: `read` and `write` are all calls about the thread, a name is that one call. Calls about
+/// variables, and those that need an admin key, are never granted.
 fn granted(grants: &[String]) -> Result<Vec<&'static Carrier>, Invalid> {
     let covers = |grant: &str, carrier: &Carrier| {
         let declaration = carrier.declaration;
+        // Code of a request never gets variables, whatever it is granted.
+        if declaration.group == threadkeep_calls::SetEnv::DECLARATION.group {
+            return false;
+        }
         let about_thread = match declaration.needs {
             Needs::Public | Needs::Read => matches!(grant, "read" | "write"),
             Needs::Write => grant == "write",
@@ -202,8 +271,14 @@ fn asked(thread: ThreadId, carrier: &Carrier, args: &[Value]) -> Result<(At, Ask
     Ok((at, Asked::flat(carrier.declaration, object(0, "fields")?)?))
 }
 
+/// The outcome of a request with an option that does not exist; none if it has none.
+pub fn unknown_option(request: &RunCode) -> Option<CodeOutcome> {
+    let name = request.unknown.keys().next()?;
+    Some(told(Outcome::link_error("LinkError", format!("there is no option '{name}'"))))
+}
+
 /// An outcome for the wire.
-pub fn told(outcome: Outcome) -> CodeOutcome {
+fn told(outcome: Outcome) -> CodeOutcome {
     let Outcome { status, result, reports, logs, duration, error } = outcome;
     CodeOutcome {
         status: match status {
@@ -213,52 +288,13 @@ pub fn told(outcome: Outcome) -> CodeOutcome {
             Status::Memory => CodeStatus::Memory,
             Status::Terminated => CodeStatus::Terminated,
         },
-        result: (result != Value::Undefined).then(|| outgoing_value(result.to_json())),
-        reports: reports.iter().map(|report| outgoing_value(report.to_json())).collect(),
-        logs: logs.into_iter().map(told_log).collect(),
+        result: (result != Value::Undefined).then(|| result.to_json()),
+        reports: reports.iter().map(Value::to_json).collect(),
+        logs: logs.into_iter().map(|Log { level, message }| CodeLog { level, message }).collect(),
         duration_ms: (duration.as_secs_f64() * 1e6).round() / 1e3,
         error: error.map(|error| {
             let Failure { name, message, stack, line, column, filename } = error;
-            let (name, message) = (outgoing_text(name), outgoing_text(message));
-            let (stack, filename) = (stack.map(outgoing_text), filename.map(outgoing_text));
             CodeError { name, message, stack, line, column, filename }
         }),
-    }
-}
-
-/// The outcome of a request with an option that does not exist; none if it has none.
-pub fn unknown_option(request: &RunCode) -> Option<CodeOutcome> {
-    let name = request.unknown.keys().next()?;
-    Some(told(Outcome::link_error("LinkError", format!("there is no option '{name}'"))))
-}
-
-/// An event of a run for the wire: its name, and its data as JSON.
-pub fn told_event(event: Event) -> (&'static str, Json) {
-    match event {
-        Event::Log(log) => {
-            let CodeLog { level, message } = told_log(log);
-            ("log", serde_json::json!({ "level": level, "message": message }))
-        }
-        Event::Report(value) => ("report", outgoing_value(value.to_json())),
-    }
-}
-
-fn told_log(log: Log) -> CodeLog {
-    CodeLog { level: log.level, message: outgoing_text(log.message) }
-}
-
-/// Invariant: every text that leaves code passes here: results, reports, logs, errors.
-fn outgoing_text(text: String) -> String {
-    text
-}
-
-fn outgoing_value(value: Json) -> Json {
-    match value {
-        Json::String(text) => Json::String(outgoing_text(text)),
-        Json::Array(items) => Json::Array(items.into_iter().map(outgoing_value).collect()),
-        Json::Object(fields) => {
-            Json::Object(fields.into_iter().map(|(name, value)| (outgoing_text(name), outgoing_value(value))).collect())
-        }
-        plain @ (Json::Null | Json::Bool(_) | Json::Number(_)) => plain,
     }
 }

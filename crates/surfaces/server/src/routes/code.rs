@@ -11,13 +11,14 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::Value;
-use threadkeep::sandbox::{Execution, Terminator};
+use threadkeep::code::Running;
+use threadkeep::sandbox::Terminator;
 use threadkeep::{Account, Invalid, Opened, ThreadId, code};
 use threadkeep_calls::{CodeOutcome, CodeTerminated, ErrorCode, Problem, RunCode, Status};
 use tokio::sync::mpsc;
 
 use crate::access::Writing;
-use crate::answer::{Answer, Refused, json};
+use crate::answer::{Answer, json};
 use crate::app::App;
 use crate::input::{Body, Path};
 use crate::table::{self, Gives, Routes};
@@ -102,9 +103,9 @@ async fn run(
         return Ok(events(app, access.opened, execution, taken));
     }
     let _taken = taken;
-    let outcome = execution.await.map_err(|refused| Refused::from(code::unavailable(&refused)))?;
     // A large outcome takes a while to write down, and other requests do not wait for it.
-    let written = tokio::task::spawn_blocking(move || json(&code::told(outcome))).await;
+    let outcome = execution.outcome().await?;
+    let written = tokio::task::spawn_blocking(move || json(&outcome)).await;
     written.map_err(|error| {
         Problem::new(Status::Internal, ErrorCode::Internal, format!("the outcome was not written: {error}")).into()
     })
@@ -126,7 +127,7 @@ async fn terminate(
 }
 
 /// The events of a run. A reader that goes away ends the run, and so does the end of its key.
-fn events(app: App, opened: Opened, execution: Execution, taken: Option<Taken>) -> Response {
+fn events(app: App, opened: Opened, execution: Running, taken: Option<Taken>) -> Response {
     let (send, receive) = mpsc::channel(READY_MAX);
     tokio::spawn(tell(app, opened, execution, taken, send));
     let mut response = Response::new(axum::body::Body::from_stream(Told(receive)));
@@ -136,7 +137,7 @@ fn events(app: App, opened: Opened, execution: Execution, taken: Option<Taken>) 
     response
 }
 
-async fn tell(app: App, opened: Opened, mut execution: Execution, _taken: Option<Taken>, send: mpsc::Sender<Bytes>) {
+async fn tell(app: App, opened: Opened, mut execution: Running, _taken: Option<Taken>, send: mpsc::Sender<Bytes>) {
     let mut stopping = app.stopping.clone();
     let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
     let mut stopped = std::pin::pin!(stopped);
@@ -149,11 +150,10 @@ async fn tell(app: App, opened: Opened, mut execution: Execution, _taken: Option
             () = &mut revoked => return,
             () = &mut stopped => return,
             event = execution.event() => match event {
-                Some(event) => {
-                    let (name, data) = code::told_event(event);
-                    frame(name, &data)
-                }
-                None => break,
+                Ok(Some((name, data))) => frame(name, &data),
+                Ok(None) => break,
+                // The outcome says why.
+                Err(_) => break,
             },
             _ = heartbeat.tick() => Bytes::from_static(b": still here\n\n"),
         };
@@ -161,9 +161,9 @@ async fn tell(app: App, opened: Opened, mut execution: Execution, _taken: Option
             return;
         }
     }
-    let last = match execution.await {
-        Ok(outcome) => frame("outcome", &serde_json::json!(code::told(outcome))),
-        Err(refused) => frame("error", &serde_json::json!(code::unavailable(&refused))),
+    let last = match execution.outcome().await {
+        Ok(outcome) => frame("outcome", &serde_json::json!(outcome)),
+        Err(problem) => frame("error", &serde_json::json!(problem)),
     };
     // The reader may have gone, and then nothing is left to do.
     drop(send.send(last).await);

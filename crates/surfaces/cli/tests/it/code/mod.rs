@@ -188,6 +188,37 @@ fn agents_need_the_authority_and_others_find_no_thread() {
 }
 
 #[test]
+fn secrets_stay_out_of_all_that_code_says_and_writes() {
+    let story = Story::new();
+    let canary = "canary-5f0c3a9e1b7d2468";
+    story.serving.ok("PUT", &story.path("/env/TOKEN"), &json!({ "value": canary, "type": "secret" }));
+    let source = "import { append, messages } from 'threadkeep';
+        console.log('is', secret); report({ [secret]: [secret] });
+        export const give = async () => { await append({ role: 'user', content: 'it is ' + secret }); return [secret, { secret }] };
+        export const fail = () => { const error = new Error('no ' + secret); error.name = secret; throw error };";
+    for function in ["give", "fail"] {
+        for stream in [false, true] {
+            let body = json!({ "source": source, "globals": { "secret": canary }, "execute": { "fn": function }, "grants": ["append", "messages"], "stream": stream });
+            let body = body.to_string();
+            let mut socket = story.serving.connect();
+            let head = story.serving.head("POST", &story.path("/code"), story.serving.key(), body.len());
+            socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(body.as_bytes())).expect("it is sent");
+            let mut told = String::new();
+            socket.read_to_string(&mut told).expect("an answer");
+            assert!(told.contains("[secret:TOKEN]") && !told.contains(canary), "{function} {stream}: {told}");
+        }
+    }
+    assert!(story.serving.messages(&story.thread).iter().all(|text| text == "it is [secret:TOKEN]"));
+    for grant in ["get-env", "getEnv", "env", "set-env", "account-env"] {
+        let (status, refused) = story.post(story.serving.key(), "/code", &json!({ "source": "1", "grants": [grant] }));
+        assert_eq!((status, &refused["field"]), (400, &json!("grants")), "{grant}");
+    }
+    let names =
+        "import * as all from 'threadkeep'; export default Object.keys(all).filter((name) => /env/i.test(name))";
+    assert_eq!(story.run(&json!({ "source": names, "grants": ["write"] }))["result"], json!([]));
+}
+
+#[test]
 fn a_stream_tells_of_a_run_as_it_goes_and_a_request_ends_it() {
     let story = Story::new();
     let body = json!({ "id": "long", "stream": true, "source": "console.log('one'); report({ n: 2 }); for (;;);" })
