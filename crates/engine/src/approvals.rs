@@ -139,7 +139,7 @@ impl Engine {
         let limit = self.page_limit(asked.limit)?;
         let state = asked.state.unwrap_or(ListedState::Pending).state();
         let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
-        let mut page = Page { items: Vec::new(), next_cursor: None, total: None };
+        let mut page = Page::new(Vec::new(), None, None);
         let only = match asked.thread_id {
             Some(name) => Some(self.thread(name).await?.id),
             None => None,

@@ -1,34 +1,24 @@
-//! Relations between threads: forks and subagents, seen from both ends.
+//! Relations between threads: forks and subagents, seen from both ends. Whole families are in `kin`.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use threadkeep_calls::{Relationship, RelationshipRole};
-use threadkeep_model::{Bounds, Child, Head, Lineage, MessageId, Position, Relation, RelationKind, Thread, ThreadId};
+use threadkeep_model::{
+    Bounds, Head, Lineage, MessageId, Position, Relation, RelationKind, SegmentId, Thread, ThreadId,
+};
 
-use crate::ground::policy::{Standing, Verb, conceal_origin, standing};
+use crate::ground::policy::{Standing, conceal_origin};
 use crate::ground::view::holds;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Result};
 
-/// Most threads of a family that are read at once.
-const FAMILY_MAX: usize = 10_000;
-
-/// Threads of a family that are read without a turn among the expensive reads.
-const FAMILY_FREE: usize = 100;
-
-/// A thread with all it is related to, directly or not.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Family {
-    /// The threads, the one that was asked for first.
-    pub threads: Vec<Thread>,
-    /// The public threads of other accounts that some of them were forked from, to be shown as to visitors.
-    pub origins: Vec<Thread>,
-    /// The relations among them that hold.
-    pub relations: Vec<Relation>,
-    /// The subagents among them, each with the thread it works for.
-    pub subagents: Vec<(ThreadId, Child)>,
-    /// Whether there are more threads than were read.
-    pub cut_off: bool,
+/// What is known of threads while many are looked at.
+#[derive(Default)]
+pub(crate) struct Acquainted {
+    /// The caller's relation to them; none to those that it may not see.
+    pub(crate) seen: HashMap<ThreadId, Option<Standing>>,
+    heads: HashMap<ThreadId, Head>,
+    lineages: HashMap<SegmentId, Arc<Lineage>>,
 }
 
 impl Engine {
@@ -56,105 +46,60 @@ impl Engine {
         Ok(seen)
     }
 
-    /// The whole family of a thread, as far as the caller may see it.
-    ///
-    /// # Errors
-    /// [`Error::ThreadNotFound`].
-    pub async fn family(&self, thread: ThreadId) -> Result<Family> {
-        let first = self.thread(thread).await?;
-        let mut known: HashSet<ThreadId> = HashSet::from([thread]);
-        let mut waiting = VecDeque::from([first]);
-        let mut family = Family {
-            threads: Vec::new(),
-            origins: Vec::new(),
-            relations: Vec::new(),
-            subagents: Vec::new(),
-            cut_off: false,
-        };
-        let mut turn = None;
-        while let Some(next) = waiting.pop_front() {
-            if family.threads.len() >= FAMILY_FREE && turn.is_none() {
-                turn = Some(self.shared.read_turns.turn(&self.caller.account).await?);
-            }
-            // Some stores read at once: others have their turn between two threads.
-            tokio::task::yield_now().await;
-            let children = self.children(next.id).await?;
-            let mut others: Vec<ThreadId> = children.iter().map(|child| child.reference).collect();
-            family.subagents.extend(children.into_iter().map(|child| (next.id, child)));
-            others.extend(next.record.parent_id);
-            others.extend(next.record.origin_thread_id);
-            for relation in self.holding(&next).await? {
-                others.push(if relation.parent == next.id { relation.child } else { relation.parent });
-            }
-            for other in others {
-                if known.contains(&other) {
-                    continue;
-                }
-                if known.len() >= FAMILY_MAX {
-                    family.cut_off = true;
-                    continue;
-                }
-                match self.seen(other, Verb::Read).await {
-                    Ok((other, Standing::Owner)) => {
-                        known.insert(other.id);
-                        waiting.push_back(other);
-                    }
-                    // Its own relations are its owner's.
-                    Ok((origin, Standing::Visitor)) if next.record.origin_thread_id == Some(other) => {
-                        known.insert(origin.id);
-                        family.origins.push(origin);
-                    }
-                    Ok((_, Standing::Visitor)) => {}
-                    Err(Error::ThreadNotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            family.threads.push(next);
-        }
-        for thread in &family.threads {
-            tokio::task::yield_now().await;
-            let made = self.holding(thread).await?.into_iter();
-            family.relations.extend(made.filter(|made| made.parent == thread.id && known.contains(&made.child)));
-            let is_elsewhere = |origin: &&Thread| thread.record.origin_thread_id == Some(origin.id);
-            family.relations.extend(family.origins.iter().find(is_elsewhere).map(|origin| forked(thread, origin.id)));
-        }
-        family.subagents.retain(|(_, child)| known.contains(&child.reference));
-        self.conceal_origins(family.threads.iter_mut().collect()).await?;
-        Ok(family)
-    }
-
     /// The relations of a thread that hold now: with other threads of the account, and those that it made with public
     /// threads of others.
-    async fn holding(&self, thread: &Thread) -> Result<Vec<Relation>> {
+    pub(crate) async fn holding(&self, thread: &Thread) -> Result<Vec<Relation>> {
+        self.holding_among(thread, &mut Acquainted::default()).await
+    }
+
+    /// The same for one of several threads, of which many have the same relatives.
+    pub(crate) async fn holding_among(&self, thread: &Thread, among: &mut Acquainted) -> Result<Vec<Relation>> {
         let relations = self.shared.stores.store.relations(thread.id).await?;
         let other = |relation: &Relation| if relation.parent == thread.id { relation.child } else { relation.parent };
-        let others: Vec<ThreadId> = relations.iter().map(other).collect();
-        let others = self.shared.stores.store.threads(others).await?;
+        self.acquaint(relations.iter().map(other), among).await?;
+        among.heads.insert(thread.id, thread.head);
         let mut holding = Vec::new();
         for relation in relations {
             let is_parent = relation.parent == thread.id;
-            let Some(other) = others.iter().find(|found| found.id == other(&relation)) else { continue };
-            let seen = standing(&thread.account, &other.account, other.record.visibility, Verb::Read);
-            let is_told = match seen {
-                Some(Standing::Owner) => true,
-                Some(Standing::Visitor) => is_parent == made_by_parent(relation.kind),
-                None => false,
+            let is_told = match among.seen.get(&other(&relation)) {
+                Some(Some(Standing::Owner)) => true,
+                Some(Some(Standing::Visitor)) => is_parent == made_by_parent(relation.kind),
+                Some(None) | None => false,
             };
-            if !is_told {
-                continue;
-            }
-            let parent = if is_parent { thread } else { other };
-            if self.holds(parent, &relation).await? {
+            if is_told && self.holds(&relation, among).await? {
                 holding.push(relation);
             }
         }
         Ok(holding)
     }
 
+    /// Reads which of `threads` the caller may see, unless that is known.
+    pub(crate) async fn acquaint(&self, threads: impl Iterator<Item = ThreadId>, among: &mut Acquainted) -> Result<()> {
+        let new: Vec<ThreadId> = threads.filter(|thread| !among.seen.contains_key(thread)).collect();
+        let known = self.known(new.iter().copied()).await?;
+        among.seen.extend(new.into_iter().map(|thread| (thread, known.get(&thread).copied())));
+        Ok(())
+    }
+
     /// Whether the entry that made a relation, and the message it was made at, are in the parent's view.
-    async fn holds(&self, parent: &Thread, relation: &Relation) -> Result<bool> {
-        let lineage = self.lineage(parent.head.segment).await?;
-        Ok(is_in_view(&lineage, &parent.head, relation))
+    async fn holds(&self, relation: &Relation, among: &mut Acquainted) -> Result<bool> {
+        let head = match among.heads.get(&relation.parent) {
+            Some(head) => *head,
+            None => {
+                let Some(head) = self.shared.stores.store.head(relation.parent).await? else { return Ok(false) };
+                among.heads.insert(relation.parent, head);
+                head
+            }
+        };
+        let lineage = match among.lineages.get(&head.segment) {
+            Some(lineage) => Arc::clone(lineage),
+            None => {
+                let lineage = self.lineage(head.segment).await?;
+                among.lineages.insert(head.segment, Arc::clone(&lineage));
+                lineage
+            }
+        };
+        Ok(is_in_view(&lineage, &head, relation))
     }
 
     /// The relations that hold in which `threads` are children, by the child, in the order they were made, with parents
@@ -198,7 +143,7 @@ fn made_by_parent(kind: RelationKind) -> bool {
 }
 
 /// The fork of a public thread of another account, which only the fork tells of.
-fn forked(own: &Thread, origin: ThreadId) -> Relation {
+pub(crate) fn forked(own: &Thread, origin: ThreadId) -> Relation {
     let made = MessageId { segment: own.head.segment, position: Position::START };
     Relation {
         parent: origin,

@@ -21,6 +21,7 @@ mod history;
 mod import;
 mod incoming;
 mod keys;
+mod kin;
 mod lines;
 mod live;
 mod merge;
@@ -46,7 +47,6 @@ pub use doctor::DoctorReport;
 pub use env::{KeyKeeper, KeyProblem, WayOut};
 pub use events::Logged;
 pub use export::{ExportItem, Exporter, Lost, Selection};
-pub use family::Family;
 pub use feed::{Fed, FeedReader};
 pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage, Values};
 pub use ground::carry::Carry;
@@ -61,6 +61,7 @@ pub use ground::world::World;
 pub use history::{HistoryEntry, Subscription};
 pub use import::Importer;
 pub use keys::{Key, NewKey};
+pub use kin::{Family, FamilyPage};
 pub use live::{
     Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed, Observer, ReadWriter,
     Snapshot, ThreadChanges, ThreadStep, Unflushed,

@@ -93,7 +93,7 @@ impl Show for Seen<ShownMessages> {
     fn show(&self) -> Result<Shown> {
         let ShownMessages { items, next, total, version } = &self.read;
         let items = items.iter().map(|item| message(item, self.standing)).collect::<Result<Vec<_>, _>>()?;
-        Shown::at(*version, &Page { items, next_cursor: next.clone(), total: *total })
+        Shown::at(*version, &Page::new(items, next.clone(), *total))
     }
 }
 
@@ -122,7 +122,7 @@ impl Show for Seen<ShownHistory> {
         for entry in &self.read.entries {
             items.extend(entry.seen_by(self.standing, &self.read.reader)?);
         }
-        Shown::plain(&Page { items, next_cursor: self.read.next.clone(), total: None })
+        Shown::plain(&Page::new(items, self.read.next.clone(), None))
     }
 }
 
@@ -175,6 +175,12 @@ impl Family {
             relations: self.relations.iter().map(calls::Relation::from).collect(),
             subagents: self.subagents.iter().map(subagent).collect(),
             cut_off: self.cut_off,
+            more: self
+                .more
+                .iter()
+                .map(|(thread, count)| calls::MoreRelatives { thread_id: *thread, count: *count })
+                .collect(),
+            next_cursor: self.next.clone(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::ground::shape::Shape;
 /// Segments kept with their lineages.
 const LINEAGES_MAX: usize = 8_192;
 /// Shapes that are kept, and slots in one that is kept.
-const SHAPES_MAX: usize = 64;
+const SHAPES_MAX: usize = 128;
 const SHAPE_SLOTS_MAX: usize = 4_096;
 /// Threads whose gates are kept.
 const GATES_MAX: usize = 4_096;
@@ -152,9 +152,13 @@ impl Lineages {
     }
 }
 
+/// A shape is that of all messages of a segment up to its last change, or that of the default list, which depends on
+/// the number of messages as well.
+pub(crate) type ShapeKey = (SegmentId, Position, Option<u64>);
+
 /// Shapes of views by segment and last change. They cannot change, so nothing here goes stale.
 #[derive(Debug)]
-pub(crate) struct Shapes(Bounded<(SegmentId, Position), Arc<Shape>>);
+pub(crate) struct Shapes(Bounded<ShapeKey, Arc<Shape>>);
 
 impl Default for Shapes {
     fn default() -> Self {
@@ -163,11 +167,11 @@ impl Default for Shapes {
 }
 
 impl Shapes {
-    pub(crate) fn get(&self, key: (SegmentId, Position)) -> Option<Arc<Shape>> {
+    pub(crate) fn get(&self, key: ShapeKey) -> Option<Arc<Shape>> {
         self.0.get(&key)
     }
 
-    pub(crate) fn put(&self, key: (SegmentId, Position), shape: &Arc<Shape>) {
+    pub(crate) fn put(&self, key: ShapeKey, shape: &Arc<Shape>) {
         if shape.len() <= SHAPE_SLOTS_MAX {
             self.0.insert(key, Arc::clone(shape));
         }

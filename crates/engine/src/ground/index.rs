@@ -96,6 +96,11 @@ impl Engine {
         if filter == MessageFilter::ALL {
             return self.shape(view).await;
         }
+        let key = (view.lineage.segment.id, view.tally.last_change, Some(view.tally.ordinals));
+        let is_kept = filter == MessageFilter::SHOWN && view.is_whole();
+        if let Some(shape) = self.shared.shapes.get(key).filter(|_| is_kept) {
+            return Ok(shape);
+        }
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for span in view.lineage.spans(view.bounds, &view.tally) {
             if !span.ordinals.is_empty() {
@@ -113,7 +118,11 @@ impl Engine {
                 counts.insert(root, self.shown_after(base, &changes, filter).await?);
             }
         }
-        Ok(Arc::new(Shape::of_counts(counts)))
+        let shape = Arc::new(Shape::of_counts(counts));
+        if is_kept {
+            self.shared.shapes.put(key, &shape);
+        }
+        Ok(shape)
     }
 
     /// How many messages that pass `filter` a slot shows after `changes`, where `base` counts its appended message.

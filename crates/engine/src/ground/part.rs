@@ -30,6 +30,6 @@ impl Engine {
         let more = items.len() > limit;
         items.truncate(limit);
         let next_cursor = items.last().filter(|_| more).map(hash);
-        Ok(Page { items, next_cursor, total })
+        Ok(Page::new(items, next_cursor, total))
     }
 }

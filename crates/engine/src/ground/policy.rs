@@ -75,10 +75,9 @@ impl Engine {
         if asked.is_empty() {
             return Ok(HashMap::new());
         }
-        let found = self.shared.stores.store.threads(asked.into_iter().collect()).await?;
-        let seen = found.iter().filter_map(|thread| {
-            let standing = standing(&self.caller.account, &thread.account, thread.record.visibility, Verb::Read)?;
-            Some((thread.id, standing))
+        let found = self.shared.stores.store.owners(asked.into_iter().collect()).await?;
+        let seen = found.into_iter().filter_map(|(thread, owner, visibility)| {
+            Some((thread, standing(&self.caller.account, &owner, visibility, Verb::Read)?))
         });
         Ok(seen.collect())
     }

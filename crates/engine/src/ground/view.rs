@@ -28,6 +28,11 @@ impl View {
     pub(crate) fn holds(&self, made: MessageId) -> bool {
         holds(&self.lineage, self.bounds, made)
     }
+
+    /// Whether no message was cut off before the last change: its shape follows from its segment then.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bounds.changes <= self.bounds.messages
+    }
 }
 
 /// Whether an entry of a thread's record is in view under `bounds`. Records follow the bound of changes to
@@ -284,8 +289,8 @@ impl Engine {
             return Ok(Arc::default());
         }
         // The items of a segment up to its last change never change, unless messages are cut off before it.
-        let key = (view.lineage.segment.id, view.tally.last_change);
-        let is_whole = view.bounds.changes <= view.bounds.messages;
+        let key = (view.lineage.segment.id, view.tally.last_change, None);
+        let is_whole = view.is_whole();
         if let Some(shape) = self.shared.shapes.get(key).filter(|_| is_whole) {
             return Ok(shape);
         }

@@ -27,7 +27,7 @@ fn page<T, U: From<T>>(list: impl Debug, mut items: Vec<T>, limit: usize, id: im
     let more = items.len() > limit;
     items.truncate(limit);
     let next_cursor = items.last().filter(|_| more).map(|last| after(list, id(last)));
-    Page { items: items.into_iter().map(U::from).collect(), next_cursor, total: None }
+    Page::new(items.into_iter().map(U::from).collect(), next_cursor, None)
 }
 
 impl Carry for ListProjects {
@@ -102,8 +102,8 @@ impl Carry for ListKeys {
         let limit = engine.page_limit(self.limit)?;
         let last = self.cursor.as_deref().map(|cursor| read("keys", cursor)).transpose()?;
         let keys = engine.keys(last.map(str::to_owned), limit + 1).await?;
-        let Page { items, next_cursor, total } = page::<_, crate::Key>("keys", keys, limit, |key| &key.id);
-        Ok(Page { items: items.iter().map(calls::Key::from).collect(), next_cursor, total })
+        let Page { items, next_cursor, .. } = page::<_, crate::Key>("keys", keys, limit, |key| &key.id);
+        Ok(Page::new(items.iter().map(calls::Key::from).collect(), next_cursor, None))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::ground::plan::{Plan, Told};
 use crate::{Engine, Error, Result};
 
 fn listed(items: Vec<EnvVariable>) -> Page<EnvVariable> {
-    Page { items, next_cursor: None, total: None }
+    Page::new(items, None, None)
 }
 
 fn checked(value: &str) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadkeep_calls as calls;
 use threadkeep_calls::{Changed, DiffStats, Project, Relationship};
 use threadkeep_model::{Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
-use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange};
+use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, Total};
 
 use crate::ground::cursor::{after, no_cursor, read};
 use crate::{Engine, Error, Result, Show, Shown};
@@ -89,8 +89,8 @@ pub struct ThreadPage {
     pub items: Vec<ThreadSummary>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
-    /// How many there are in all, if that was asked.
-    pub total: Option<u64>,
+    /// How many there are in all, if that was asked. Counting stops at 10,000 threads that have to be looked at.
+    pub total: Option<Total>,
 }
 
 impl Engine {
@@ -212,7 +212,9 @@ fn decode(query: &ListQuery, cursor: &str) -> Result<ListCursor> {
 impl Show for ThreadPage {
     fn show(&self) -> Result<Shown> {
         let items: Vec<_> = self.items.iter().map(calls::ThreadSummary::from).collect();
-        Shown::plain(&calls::Page { items, next_cursor: self.next.clone(), total: self.total })
+        let total_is_exact = self.total.is_none_or(|total| total.is_exact);
+        let page = calls::Page::new(items, self.next.clone(), self.total.map(|total| total.count));
+        Shown::plain(&calls::Page { total_is_exact, ..page })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ground::carry::Carry;
 use crate::ground::policy::Verb;
 use crate::ops::list::{List, ThreadPage};
 use crate::shown::{Seen, ShownHistory, ShownMessages, message};
-use crate::{Engine, Error, Page, Result};
+use crate::{Engine, Error, FamilyPage, Page, Result};
 
 impl Carry for GetThread {
     type Made = Seen<Thread>;
@@ -159,7 +159,7 @@ impl Carry for ListEvents {
         }
         let more = all.len() > begin + items.len();
         let next_cursor = items.last().filter(|_| more).map(|last| last.version.to_string());
-        Ok(calls::Page { items, next_cursor, total: Some(all.len() as u64) })
+        Ok(calls::Page::new(items, next_cursor, Some(all.len() as u64)))
     }
 }
 
@@ -184,7 +184,8 @@ impl Carry for GetFamily {
     type Made = calls::Family;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<calls::Family> {
-        Ok(engine.family(thread).await?.shown(thread))
+        let Self { depth, breadth, limit, cursor } = self;
+        Ok(engine.family_page(thread, FamilyPage { depth, breadth, limit, cursor }).await?.shown(thread))
     }
 }
 

@@ -262,6 +262,11 @@ impl Engine {
     /// [`Error::ThreadNotFound`].
     pub async fn children(&self, thread: ThreadId) -> Result<Vec<Child>> {
         self.thread(thread).await?;
+        self.registered(thread).await
+    }
+
+    /// The same for a thread that the caller may see.
+    pub(crate) async fn registered(&self, thread: ThreadId) -> Result<Vec<Child>> {
         let query = ItemQuery { thread, kind: ItemKind::Child, key: None, limit: usize::MAX };
         let mut children = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
@@ -304,7 +309,7 @@ impl Engine {
         Ok(child.map(|child| (parent, child)))
     }
 
-    async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {
+    pub(crate) async fn find_child(&self, parent: ThreadId, child: ThreadId) -> Result<Option<Child>> {
         let query = ItemQuery { thread: parent, kind: ItemKind::Child, key: Some(child.to_string()), limit: 1 };
         match self.shared.stores.store.items(query).await?.first() {
             Some(item) => self.read_child(item).await.map(Some),

@@ -72,7 +72,7 @@ impl Carry for ListValues {
         let which = Values { prefix: self.prefix, after, limit: Some(limit), as_of: Some(version) };
         let (items, next) = engine.values(thread, which).await?;
         let next_cursor = next.map(|next| cursor(&list, version, next.as_str()));
-        Ok(ShownValues(calls::Page { items, next_cursor, total: None }, version))
+        Ok(ShownValues(calls::Page::new(items, next_cursor, None), version))
     }
 }
 

@@ -3,7 +3,36 @@
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Child, RelationKind, ThreadId, Timestamp};
 
-use crate::Thread;
+use crate::call::Declaration;
+use crate::group::TREE;
+use crate::{ErrorCode, Thread};
+
+/// Shows a thread with all it is related to, directly or not, the nearest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GetFamily {
+    /// How many relations away from the thread a thread may be. Without it, any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+    /// How many relatives of each thread are followed, the oldest relations first. Without it, all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breadth: Option<usize>,
+    /// Number of threads in a page; 200 if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: Option<usize>,
+    /// The cursor of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl GetFamily {
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
+            .about("Shows a thread with all it is related to, directly or not, the nearest first.")
+            .gives("A page of the family. Most families are one page.")
+            .fails(&[ErrorCode::InvalidCursor]);
+}
 
 /// A relation as one of its two threads sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -83,18 +112,36 @@ pub struct FamilySubagent {
     pub child: Child,
 }
 
-/// A thread with all it is related to, directly or not.
+/// The relatives of a thread that are not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MoreRelatives")]
+pub struct MoreRelatives {
+    /// A thread of this page.
+    pub thread_id: ThreadId,
+    /// How many of its direct relatives are neither on this page nor on one before it.
+    pub count: u64,
+}
+
+/// A thread with all it is related to, directly or not: a page of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Family {
     /// The thread that was asked for.
     pub thread_id: ThreadId,
-    /// The threads, that one first.
+    /// The threads, that one first, then the nearest.
     pub threads: Vec<Thread>,
-    /// The relations among them.
+    /// The relations among them, and with threads of earlier pages.
     pub relations: Vec<Relation>,
     /// The subagents among them, as the registry of the thread they work for knows them.
     pub subagents: Vec<FamilySubagent>,
-    /// Whether there are more threads than were read.
+    /// Whether there are more threads than on this page and those before it.
     pub cut_off: bool,
+    /// The threads of this page that have more relatives: later pages show them, unless `depth` or `breadth` leave them
+    /// out.
+    #[serde(default)]
+    pub more: Vec<MoreRelatives>,
+    /// Goes on where this page ends; null at the end.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }

@@ -274,7 +274,8 @@ pub struct ListThreads {
     /// Number of threads to skip; the answer then has a total. It excludes a cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
-    /// Whether to count all of them.
+    /// Whether to count all of them. Counting stops after 10,000 threads that have to be looked at, or 200,000 that an
+    /// index counts; `totalIsExact` is false then.
     #[serde(skip_serializing_if = "std::ops::Not::not", deserialize_with = "flag")]
     pub total: bool,
 }

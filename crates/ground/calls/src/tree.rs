@@ -267,10 +267,6 @@ paged! {
 }
 
 reads! {
-    /// Shows a thread with all it is related to.
-    GetFamily = Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
-        .about("Shows a thread with all its relatives, direct and indirect.")
-        .gives("The family.");
     /// Shows the built-in summary of a thread.
     GetSummary = Declaration::get(("summary", "getSummary"), "/v1/threads/{thread}/summary", TREE)
         .about("Shows the built-in summary of a thread.")

@@ -277,7 +277,7 @@ async fn write(
                 rows.head(write.thread, &advanced.head);
                 if let (Some(record), Some((account, created))) = (&write.record, found.owners.get(&write.thread)) {
                     let owner = write.owner.as_ref().unwrap_or(account);
-                    rows.record(write.thread, owner, *created, &advanced.head, record);
+                    rows.record(write.thread, owner, *created, record);
                 }
                 threads.push(advanced.committed(write.thread));
             }

@@ -44,13 +44,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use threadkeep_model::{
-    Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadCommit, ThreadId, ThreadName,
+    Account, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
+    SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Visibility,
 };
 use threadkeep_store::{
     Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
     ItemList, ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store,
-    StoreError, StoredEntry,
+    StoreError, StoredEntry, Total,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, mpsc, watch};
@@ -242,6 +242,10 @@ impl Store for PostgresStore {
         reading!(self, |client, shared| read::threads(&client, &threads))
     }
 
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>> {
+        reading!(self, |client, shared| read::owners(&client, &threads))
+    }
+
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         reading!(self, |client, shared| read::head(&client, thread))
     }
@@ -256,7 +260,7 @@ impl Store for PostgresStore {
         reading!(self, |client, shared| lists::list(&client, query.clone()))
     }
 
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>> {
         self.run_while_wanted(move |client| {
             let query = query.clone();
             async move { lists::count(&client, query).await }

@@ -1,10 +1,12 @@
 //! Lists: each read that a [`ListRun`] asks for is one statement. The tables behind them are in `terms`.
 
+use std::collections::HashSet;
+
 use deadpool_postgres::Object;
 use threadkeep_model::{Thread, Timestamp};
-use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, Scan};
-use threadkeep_store::terms::{Bucket, day};
-use threadkeep_store::{ListQuery, ListSort, Result, lifecycle_code, visibility_code};
+use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, SPELLED_MAX, Scan};
+use threadkeep_store::terms::Bucket;
+use threadkeep_store::{ListQuery, ListSort, Result, StoreError, Total, lifecycle_code, visibility_code};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -16,7 +18,7 @@ pub(crate) async fn list(client: &Object, query: ListQuery) -> Result<Vec<Thread
     Ok(run(client, ListRun::page(query)).await?.into_page())
 }
 
-pub(crate) async fn count(client: &Object, query: ListQuery) -> Result<u64> {
+pub(crate) async fn count(client: &Object, query: ListQuery) -> Result<Total> {
     Ok(run(client, ListRun::total(query)).await?.into_total())
 }
 
@@ -34,9 +36,16 @@ async fn answer(client: &Object, query: &ListQuery, ask: Ask) -> Result<Answer> 
             let found = all(client, lanes.iter().map(|lane| fewest(query, lane)).collect()).await?;
             Answer::Counts(found.iter().map(|rows| number(rows)).collect::<Result<_>>()?)
         }
-        Ask::Total(scans) => {
-            let found = all(client, scans.iter().map(|scan| total(query, scan)).collect()).await?;
-            Answer::Counts(found.iter().map(|rows| number(rows)).collect::<Result<_>>()?)
+        Ask::Total { scans, most, looks: false } => {
+            let found = all(client, scans.iter().map(|scan| total(query, scan, most)).collect()).await?;
+            Answer::Total(found.iter().map(|rows| number(rows)).sum::<Result<u64>>()?)
+        }
+        Ask::Total { scans, most, looks: true } => Answer::Total(looked(client, query, &scans, most).await?),
+        Ask::Rank(lanes, skip) => Answer::Rank(rank(client, query, &lanes, skip).await?),
+        Ask::Spelled(ranges) => {
+            let found = all(client, ranges.iter().map(|range| spelled(*range)).collect()).await?;
+            let terms = |rows: &Vec<Row>| rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i32>>>();
+            Answer::Spelled(found.iter().map(terms).collect::<Result<_>>()?)
         }
         Ask::Span => Answer::Span(span(client, query).await?),
         Ask::Tops(terms, last) => {
@@ -61,6 +70,10 @@ async fn all(client: &Object, statements: Vec<Sql>) -> Result<Vec<Vec<Row>>> {
         rows(client, &sql.text, &params).await
     });
     in_order(running).await.into_iter().collect()
+}
+
+async fn one(client: &Object, statement: Sql) -> Result<Vec<Row>> {
+    Ok(all(client, vec![statement]).await?.pop().unwrap_or_default())
 }
 
 /// A statement as it grows, with its values.
@@ -110,17 +123,14 @@ fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
     let mut sql = Sql::default();
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
-        Drive::Term { term, .. } => sql.bind("terms WHERE term = ", term),
-        Drive::All | Drive::Born | Drive::Column(_) => {
+        Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", term),
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
             sql.push("threads t");
-            whose(&mut sql, query, lane);
+            indexed(&mut sql, query, lane);
             if lane.drive == Drive::Born {
                 let (first, end) = query.filter.created.micros();
                 sql.bind(" AND t.created >= ", first);
                 sql.bind(" AND t.created < ", end);
-            }
-            if let Drive::Column(column) = lane.drive {
-                sql.bind_column(query, column, true);
             }
         }
     }
@@ -128,10 +138,114 @@ fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
     sql
 }
 
-fn total(query: &ListQuery, scan: &Scan) -> Sql {
+/// The threads of a lane, as far as its index has them.
+fn indexed(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
+    whose(sql, query, lane);
+    if let Drive::Column(column) = lane.drive {
+        sql.bind_column(query, column, true);
+    }
+}
+
+/// Counts by columns alone, to `most`.
+fn total(query: &ListQuery, scan: &Scan, most: usize) -> Sql {
     let mut sql = Sql::default();
-    sql.push("SELECT count(*)");
-    threads(&mut sql, query, scan, None);
+    sql.push("SELECT count(*) FROM (SELECT 1");
+    threads(&mut sql, query, scan, None, !scan.updated.is_open());
+    sql.bind(" LIMIT ", limit(most));
+    sql.push(") l");
+    sql
+}
+
+/// Counts by looking at records, to `most`. A thread may be in several stretches.
+async fn looked(client: &Object, query: &ListQuery, scans: &[Scan], most: usize) -> Result<u64> {
+    let mut seen = HashSet::new();
+    for scan in scans {
+        let mut last: Option<(i64, i64)> = None;
+        while seen.len() < most {
+            let found = one(client, records(query, scan, last, most)).await?;
+            for row in &found {
+                let (place, json, bucket): (i64, &str, i64) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+                last = Some((bucket, place));
+                let damaged = || StoreError::damaged_copy(&format!("the record of thread {place:012x}"));
+                if query.filter.matches_record(&codec::record(json, place, damaged)?) {
+                    seen.insert(place);
+                }
+            }
+            if found.len() < most {
+                break;
+            }
+        }
+    }
+    Ok(seen.len().min(most) as u64)
+}
+
+/// Records of a stretch after a place, in an order that an index has.
+fn records(query: &ListQuery, scan: &Scan, last: Option<(i64, i64)>, most: usize) -> Sql {
+    let bucket = if scan.lane.term().is_some() { "w.bucket" } else { "0::bigint" };
+    let mut sql = Sql::default();
+    sql.push(&format!("SELECT t.id, t.record, {bucket}"));
+    threads(&mut sql, query, scan, None, !scan.updated.is_open());
+    match (last, scan.lane.term()) {
+        (Some((bucket, place)), Some(_)) => {
+            sql.bind(" AND (w.bucket, w.thread) < (", bucket);
+            sql.bind(", ", place);
+            sql.push(")");
+        }
+        (Some((_, place)), None) => sql.bind(" AND t.id < ", place),
+        (None, _) => {}
+    }
+    sql.push(match scan.lane.term() {
+        Some(_) => " ORDER BY w.bucket DESC, w.thread DESC",
+        None => " ORDER BY t.id DESC",
+    });
+    sql.bind(" LIMIT ", limit(most));
+    sql
+}
+
+/// The time of the thread that comes after `skip` others, as the index has it, and how many have a later one.
+async fn rank(client: &Object, query: &ListQuery, lanes: &[Lane], skip: usize) -> Result<Option<(Timestamp, usize)>> {
+    let time = match query.sort {
+        ListSort::Updated => "t.minute",
+        ListSort::Created => "t.created",
+    };
+    let mut sql = Sql::default();
+    for (n, lane) in lanes.iter().enumerate() {
+        sql.push(&format!("{}SELECT {time} AS time FROM threads t", if n == 0 { "" } else { " UNION ALL " }));
+        indexed(&mut sql, query, lane);
+    }
+    sql.push(" ORDER BY time DESC");
+    sql.bind(" LIMIT 1 OFFSET ", limit(skip));
+    let found = one(client, sql).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let found: i64 = get(row, 0)?;
+    let later = |lane: &Lane| {
+        let mut sql = Sql::default();
+        sql.push("SELECT count(*) FROM threads t");
+        indexed(&mut sql, query, lane);
+        sql.bind(&format!(" AND {time} > "), found);
+        sql
+    };
+    let counts = all(client, lanes.iter().map(later).collect()).await?;
+    let later = counts.iter().map(|rows| number(rows)).sum::<Result<u64>>()?;
+    let last = match query.sort {
+        ListSort::Updated => Bucket::end(found),
+        ListSort::Created => Timestamp::from_micros(found),
+    };
+    Ok(Some((last, later as usize)))
+}
+
+/// The terms from one number to another, one more than [`SPELLED_MAX`] at the most.
+fn spelled((first, last): (i32, i32)) -> Sql {
+    let mut sql = Sql::default();
+    sql.bind("WITH RECURSIVE s(term) AS ((SELECT term FROM terms WHERE term >= ", first);
+    sql.bind(" AND term <= ", last);
+    sql.push(
+        " ORDER BY term LIMIT 1) UNION ALL
+         SELECT (SELECT w.term FROM terms w WHERE w.term > s.term AND w.term <= $2 ORDER BY w.term LIMIT 1)
+         FROM s WHERE s.term IS NOT NULL)
+         SELECT term FROM s WHERE term IS NOT NULL",
+    );
+    sql.push(&format!(" LIMIT {}", SPELLED_MAX + 1));
     sql
 }
 
@@ -152,32 +266,43 @@ fn whose(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
     sql.bind(" AND t.archived = ", lane.archived);
 }
 
-/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell; of one bucket only, if that is said.
-fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
+/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell, with their heads where those are asked;
+/// of one bucket only, if that is said.
+fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>, heads: bool) {
     let (filter, sort, after) = (&query.filter, query.sort, scan.after);
+    let joined = if heads { " JOIN heads h ON h.thread = t.id" } else { "" };
     let minutes = scan.updated.minutes();
+    let by_term = |term: i32, sql: &mut Sql| {
+        // Thread by thread: the planner does not know that a term is rare, and would rather read all threads.
+        sql.push(" FROM terms w CROSS JOIN LATERAL (SELECT * FROM threads t WHERE t.id = w.thread OFFSET 0) t");
+        if heads {
+            sql.push(" CROSS JOIN LATERAL (SELECT * FROM heads h WHERE h.thread = w.thread OFFSET 0) h");
+        }
+        whose(sql, query, &scan.lane);
+        sql.bind(" AND w.term = ", term);
+    };
     match scan.lane.drive {
-        Drive::All | Drive::Born | Drive::Column(_) => {
-            sql.push(" FROM threads t JOIN heads h ON h.thread = t.id");
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+            sql.push(&format!(" FROM threads t{joined}"));
             whose(sql, query, &scan.lane);
+            if scan.lane.drive == Drive::Moved {
+                sql.push(" AND t.minute <> t.filed");
+            }
         }
         Drive::Term { term, bucket } => {
-            sql.push(" FROM terms w JOIN threads t ON t.id = w.thread JOIN heads h ON h.thread = w.thread");
-            sql.bind(" WHERE t.account || '' = ", query.account.as_str().to_owned());
-            sql.bind(" AND t.archived IS NOT DISTINCT FROM ", scan.lane.archived);
-            sql.bind(" AND w.term = ", term);
+            by_term(term, sql);
+            if bucket == Bucket::Born {
+                let born = filter.created.minutes();
+                let last = after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| after.time.minute());
+                sql.bind(" AND w.bucket BETWEEN ", born.0);
+                sql.bind(" AND ", born.1.min(last));
+            }
+        }
+        Drive::Settled { term } => {
+            by_term(term, sql);
+            sql.push(" AND t.minute = w.bucket");
             if let Some(only) = only {
                 sql.push(&format!(" AND w.bucket = {only}"));
-            }
-            let bounds = match bucket {
-                Bucket::Minute => minutes,
-                Bucket::Day => (day(minutes.0), day(minutes.1)),
-                Bucket::Born => filter.created.minutes(),
-            };
-            let last = after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| bucket.of(after.time));
-            if only.is_none() {
-                sql.bind(" AND w.bucket BETWEEN ", bounds.0);
-                sql.bind(" AND ", bounds.1.min(last));
             }
         }
     }
@@ -190,7 +315,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
         ListSort::Updated => {
             let last = after.map_or(i64::MAX, |after| after.time.minute());
             let is_born = scan.lane.drive == Drive::Born;
-            if !is_born && !matches!(scan.lane.drive, Drive::Term { .. }) {
+            if !is_born && scan.lane.term().is_none() {
                 sql.bind(" AND t.minute >= ", minutes.0);
                 sql.bind(" AND t.minute <= ", minutes.1.min(last));
             }
@@ -202,7 +327,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
         }
         ListSort::Created => {
             let last = after.map_or(i64::MAX, |after| after.time.as_micros());
-            let hidden = if matches!(scan.lane.drive, Drive::Term { .. }) { " + 0" } else { "" };
+            let hidden = if scan.lane.term().is_some() { " + 0" } else { "" };
             sql.bind(&format!(" AND t.created{hidden} >= "), created.0);
             sql.bind(&format!(" AND t.created{hidden} <= "), created.1.saturating_sub(1).min(last));
         }
@@ -222,8 +347,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>) {
         // Not EXISTS, which the planner may turn around, and begin with all that has the term.
         sql.bind(" AND (SELECT true FROM terms x WHERE x.term = ANY(", need.any_of.clone());
         sql.push(match need.bucket {
-            Bucket::Minute => ") AND x.bucket = t.minute AND x.thread = t.id LIMIT 1)",
-            Bucket::Day => ") AND x.bucket = greatest(t.minute, 0) / 1440 AND x.thread = t.id LIMIT 1)",
+            Bucket::Filed => ") AND x.bucket = t.filed AND x.thread = t.id LIMIT 1)",
             Bucket::Born => ") AND x.bucket = floor(t.created / 60000000.0)::bigint AND x.thread = t.id LIMIT 1)",
         });
     }
@@ -234,34 +358,34 @@ fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
         ListSort::Updated => "h.updated",
         ListSort::Created => "t.created",
     };
+    if let Drive::Settled { term } = scan.lane.drive {
+        return by_minutes(query, scan, term);
+    }
     // The index knows the bucket; within one rows are sorted exactly.
     let bucket = match (scan.lane.drive, query.sort) {
-        (Drive::All | Drive::Column(_), ListSort::Updated) => "t.minute DESC, ",
+        (Drive::All | Drive::Column(_) | Drive::Moved, ListSort::Updated) => "t.minute DESC, ",
         (Drive::All | Drive::Column(_), ListSort::Created) => "",
         (Drive::Term { .. }, sort) if scan.lane.is_sorted(sort) => "w.bucket DESC, ",
-        (Drive::Term { .. } | Drive::Born, _) => "",
+        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved, _) => "",
     };
     let mut sql = Sql::default();
-    if let (Drive::Term { term, bucket: Bucket::Day }, true) = (scan.lane.drive, scan.lane.is_sorted(query.sort)) {
-        return by_days(query, scan, term);
-    }
     sql.push(&format!("SELECT {}", thread_columns()));
-    threads(&mut sql, query, scan, None);
+    threads(&mut sql, query, scan, None, true);
     sql.push(&format!(" ORDER BY {bucket}{time} DESC, t.id DESC"));
     sql.bind(" LIMIT ", limit(scan.limit));
     sql.bind(" OFFSET ", limit(scan.skip));
     sql
 }
 
-/// Day by day, the last one first, and sorted within each: as many days as it takes. Written so that there is no other
-/// way to do it: the planner would rather sort all days than believe that one holds enough.
-fn by_days(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
+/// Minute by minute, the last one first, and sorted within each: as many minutes as it takes. Written so that there is no
+/// other way to do it: the planner would rather sort all minutes than believe that a few hold enough.
+fn by_minutes(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
     let mut sql = Sql::default();
     let minutes = scan.updated.minutes();
-    let last = scan.after.map_or(i64::MAX, |after| Bucket::Day.of(after.time));
+    let last = scan.after.map_or(i64::MAX, |after| after.time.minute());
     sql.bind("WITH RECURSIVE d(bucket) AS ((SELECT bucket FROM terms WHERE term = ", term);
-    sql.bind(" AND bucket >= ", day(minutes.0));
-    sql.bind(" AND bucket <= ", day(minutes.1).min(last));
+    sql.bind(" AND bucket >= ", minutes.0);
+    sql.bind(" AND bucket <= ", minutes.1.min(last));
     sql.push(
         " ORDER BY bucket DESC LIMIT 1) UNION ALL
          SELECT (SELECT w.bucket FROM terms w WHERE w.term = $1 AND w.bucket < d.bucket AND w.bucket >= $2
@@ -269,7 +393,7 @@ fn by_days(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
          SELECT x.* FROM d CROSS JOIN LATERAL (",
     );
     sql.push(&format!("SELECT {}", thread_columns()));
-    threads(&mut sql, query, scan, Some("d.bucket"));
+    threads(&mut sql, query, scan, Some("d.bucket"), true);
     sql.push(" ORDER BY h.updated DESC, t.id DESC) x");
     sql.bind(" LIMIT ", limit(scan.limit));
     sql.bind(" OFFSET ", limit(scan.skip));

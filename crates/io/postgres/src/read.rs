@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
-    Thread, ThreadId, ThreadName, Timestamp,
+    Account, BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment,
+    SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
 };
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, IdPrefix, LeftOutQuery, MessageFilter, MessageQuery, Order, Result, SegmentRow,
-    StoreError, StoredEntry, Tombstone,
+    StoreError, StoredEntry, Tombstone, visibility_of,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -43,6 +43,25 @@ pub(crate) async fn threads(client: &Object, threads: &[ThreadId]) -> Result<Vec
     // Another thread may have the short id of one that is asked for.
     let asked: HashSet<ThreadId> = threads.iter().copied().collect();
     Ok(found.into_iter().filter(|thread| asked.contains(&thread.id)).collect())
+}
+
+pub(crate) async fn owners(client: &Object, threads: &[ThreadId]) -> Result<Vec<(ThreadId, Account, Visibility)>> {
+    let sql = "SELECT t.id, t.rest, t.account, t.visibility FROM threads t WHERE t.id = ANY($1)";
+    let keys: Vec<i64> = threads.iter().map(|thread| key(*thread)).collect();
+    let asked: HashSet<ThreadId> = threads.iter().copied().collect();
+    let mut owners = Vec::new();
+    for row in rows(client, sql, &[&keys]).await? {
+        let id = codec::thread_id(get(&row, 0)?, get(&row, 1)?)?;
+        let account = Account::stored(get::<String>(&row, 2)?);
+        let account = account.map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let visibility = visibility_of(get(&row, 3)?);
+        let visibility = visibility.ok_or_else(|| StoreError::corrupt(format!("visibility of thread {id}")))?;
+        // Another thread may have the short id of one that is asked for.
+        if asked.contains(&id) {
+            owners.push((id, account, visibility));
+        }
+    }
+    Ok(owners)
 }
 
 pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Head>> {
@@ -178,7 +197,8 @@ const RELATION_COLUMNS: &str =
 pub(crate) async fn relations(client: &Object, thread: ThreadId) -> Result<Vec<Relation>> {
     let sql = format!(
         "SELECT {RELATION_COLUMNS}
-         FROM (SELECT * FROM relations WHERE parent = $1 UNION SELECT * FROM relations WHERE child = $1) r
+         FROM (SELECT * FROM relations WHERE parent = $1
+               UNION ALL SELECT * FROM relations WHERE child = $1 AND parent <> $1) r
          JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
          ORDER BY r.created, r.segment, r.position"
     );

@@ -169,6 +169,6 @@ async fn rebuild_thread(client: &Object, actors: &Actors, thread: &Thread) -> Re
     }
     let mut new = Rows::default();
     new.head(thread.id, &head);
-    new.record(thread.id, &owner, thread.created, &head, &record);
+    new.record(thread.id, &owner, thread.created, &record);
     new.write(client, Vec::new()).await.map_err(from_postgres)
 }

@@ -16,7 +16,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("schema.sql"),
     include_str!("items.sql"),
     include_str!("lists.sql"),
@@ -28,10 +28,13 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("keys.sql"),
     include_str!("sums.sql"),
     include_str!("hidden.sql"),
+    include_str!("filed.sql"),
 ];
 
-/// The version that made the rows for lists.
+/// The version that made the tables of lists.
 const LISTS: usize = 3;
+/// The last version that changed the rows that serve lists.
+const FILED: usize = 12;
 
 /// The functions, which replace those of an older version after the last step.
 fn functions() -> String {
@@ -90,8 +93,11 @@ pub(crate) async fn migrate(client: &mut Client, url: &PostgresUrl, lock: i64) -
         transaction.batch_execute(migration).await.map_err(|error| no_rights(&error, url))?;
     }
     // Rows that SQL cannot make, once the tables are as this program reads them.
+    if done < FILED {
+        terms::fill(transaction.client()).await.map_err(failed)?;
+    }
     if done < LISTS {
-        terms::migrate(transaction.client()).await.map_err(failed)?;
+        transaction.batch_execute(terms::INDEXES).await.map_err(failed)?;
     }
     transaction.batch_execute(&functions()).await.map_err(|error| no_rights(&error, url))?;
     let set = "INSERT INTO meta VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -190,12 +196,15 @@ mod tests {
     #[test]
     fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
         use threadkeep_model::{Account, Json, Record, ThreadId};
-        use threadkeep_store::{ListFilter, ListQuery, Store, Upkeep};
-        for version in 1..LISTS {
+        use threadkeep_store::{ListFilter, ListQuery, Store, Total, Upkeep};
+        for version in [1, LISTS - 1, LISTS, FILED - 1] {
             let schema = threadkeep_throwaway::schema();
             let mut sql = format!("CREATE SCHEMA {};", schema.name());
-            for migration in &MIGRATIONS[..version] {
+            for (migration, version) in MIGRATIONS[..version].iter().zip(1..) {
                 sql.push_str(migration);
+                if version == LISTS {
+                    sql.push_str(terms::INDEXES);
+                }
             }
             sql.push_str(&format!("INSERT INTO meta VALUES ('schema_version', {version});"));
             for n in 0..1_200_i64 {
@@ -217,10 +226,12 @@ mod tests {
                 for (filter, total) in [
                     (ListFilter { title: Some("NUMBER 7".into()), ..ListFilter::default() }, 111),
                     (ListFilter { tag: Some("t4".into()), ..ListFilter::default() }, 240),
+                    (ListFilter { title: Some("R ".into()), ..ListFilter::default() }, 1_200),
                 ] {
                     let query = ListQuery { filter, ..ListQuery::of(Account::local(), 9) };
                     assert_eq!(store.list(query.clone()).await.expect("a page").len(), 9);
-                    assert_eq!(store.count(query).await.expect("a total"), total);
+                    let exact = Total { count: total, is_exact: true };
+                    assert_eq!(store.count(query).await.expect("a total"), exact);
                 }
                 assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
             });

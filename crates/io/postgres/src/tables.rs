@@ -214,7 +214,7 @@ impl Rows {
 
     /// A thread that was not there.
     pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
-        self.new_listed.push(key(id), account, created, head.updated.minute(), record);
+        self.new_listed.push(key(id), account, created, Some(head.updated.minute()), record);
         let rows = &mut self.threads;
         rows.id.push(key(id));
         rows.rest.push(rest(id));
@@ -233,16 +233,9 @@ impl Rows {
         self.heads.push(thread, head);
     }
 
-    /// The present record of a thread with this owner, birth and head.
-    pub(crate) fn record(
-        &mut self,
-        thread: ThreadId,
-        account: &Account,
-        created: Timestamp,
-        head: &Head,
-        record: &Record,
-    ) {
-        self.listed.push(key(thread), account, created, head.updated.minute(), record);
+    /// The present record of a thread with this owner and birth.
+    pub(crate) fn record(&mut self, thread: ThreadId, account: &Account, created: Timestamp, record: &Record) {
+        self.listed.push(key(thread), account, created, None, record);
         self.records.push(thread, record);
     }
 
@@ -372,10 +365,10 @@ impl Rows {
         let (records, heads, listed) = (&rows.records, &rows.heads, &self.new_listed);
         statements.push(Statement::new(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, tagged)
+                 visibility, parent, filed)
              SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::smallint[], $12::smallint[], $13::bigint[],
-                 $14::boolean[])",
+                 $8::bigint[])",
             vec![
                 &rows.id,
                 &rows.rest,
@@ -390,7 +383,6 @@ impl Rows {
                 &listed.lifecycle,
                 &listed.visibility,
                 &listed.parent,
-                &listed.tagged,
             ],
         ));
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
@@ -465,10 +457,10 @@ impl Rows {
             statements.push(Statement::new(
                 "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
                      project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
-                     tagged = u.tagged, account = u.account
+                     account = u.account
                  FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
-                     $7::smallint[], $8::smallint[], $9::bigint[], $10::boolean[], $11::text[])
-                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, tagged, account)
+                     $7::smallint[], $8::smallint[], $9::bigint[], $10::text[])
+                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, account)
                  WHERE t.id = u.id",
                 vec![
                     &records.id,
@@ -480,7 +472,6 @@ impl Rows {
                     &self.listed.lifecycle,
                     &self.listed.visibility,
                     &self.listed.parent,
-                    &self.listed.tagged,
                     &self.listed.account,
                 ],
             ));

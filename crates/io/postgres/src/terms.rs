@@ -2,7 +2,7 @@
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Account, Record, Thread, Timestamp};
-use threadkeep_store::terms::Terms;
+use threadkeep_store::terms::{Terms, filed};
 use threadkeep_store::{Result, lifecycle_code, visibility_code};
 use tokio_postgres::{Client, Row};
 
@@ -13,7 +13,8 @@ use crate::statement::Statement;
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
 
-const INDEXES: &str = "
+/// The indexes of lists, once their first rows are there.
+pub(crate) const INDEXES: &str = "
 DROP INDEX threads_agent;
 CREATE INDEX threads_agent_recent ON threads (account, archived, agent, minute) WHERE agent IS NOT NULL;
 CREATE INDEX threads_project_recent ON threads (account, archived, project, minute) WHERE project IS NOT NULL;
@@ -37,17 +38,17 @@ pub(crate) struct ListedRows {
     pub(crate) lifecycle: Vec<i16>,
     pub(crate) visibility: Vec<i16>,
     pub(crate) parent: Vec<Option<i64>>,
-    pub(crate) tagged: Vec<bool>,
     /// Arrays as text, since arrays of arrays cannot differ in length.
-    own: [Vec<String>; 3],
+    own: [Vec<String>; 2],
     term: Vec<i32>,
-    bucket: Vec<i64>,
+    /// None is the minute under which the thread is filed.
+    bucket: Vec<Option<i64>>,
     thread: Vec<i64>,
 }
 
 impl ListedRows {
-    /// Adds a thread that is listed under `minute`.
-    pub(crate) fn push(&mut self, id: i64, account: &Account, created: Timestamp, minute: i64, record: &Record) {
+    /// Adds a thread. If it is not said under which minute it is filed, its row says it.
+    pub(crate) fn push(&mut self, id: i64, account: &Account, created: Timestamp, filed: Option<i64>, record: &Record) {
         let terms = Terms::of(account, created, record);
         self.id.push(id);
         self.account.push(account.as_str().to_owned());
@@ -55,14 +56,13 @@ impl ListedRows {
         self.lifecycle.push(lifecycle_code(record.lifecycle));
         self.visibility.push(visibility_code(record.visibility));
         self.parent.push(record.parent_id.map(key));
-        self.tagged.push(terms.is_tagged());
-        for (column, terms) in self.own.iter_mut().zip([&terms.minute, &terms.day, &terms.born]) {
+        for (column, terms) in self.own.iter_mut().zip([&terms.filed, &terms.born]) {
             column.push(format!("{{{}}}", terms.iter().map(i32::to_string).collect::<Vec<_>>().join(",")));
         }
-        for (term, bucket) in terms.rows(created, minute) {
-            self.term.push(term);
-            self.bucket.push(bucket);
-            self.thread.push(id);
+        for (terms, bucket) in [(terms.filed, filed), (terms.born, Some(created.minute()))] {
+            self.bucket.extend(terms.iter().map(|_| bucket));
+            self.thread.extend(terms.iter().map(|_| id));
+            self.term.extend(terms);
         }
     }
 
@@ -71,18 +71,19 @@ impl ListedRows {
         if self.id.is_empty() {
             return Vec::new();
         }
-        let [by_minute, by_day, by_birth] = &self.own;
+        let [by_change, by_birth] = &self.own;
         let own = Statement::new(
-            "INSERT INTO thread_terms AS o SELECT u.thread, u.a::integer[], u.b::integer[], u.c::integer[]
-             FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(thread, a, b, c)
-             ON CONFLICT (thread) DO UPDATE
-             SET by_minute = excluded.by_minute, by_day = excluded.by_day, by_birth = excluded.by_birth
-             WHERE (o.by_minute, o.by_day, o.by_birth)
-                 IS DISTINCT FROM (excluded.by_minute, excluded.by_day, excluded.by_birth)",
-            vec![&self.id, by_minute, by_day, by_birth],
+            "INSERT INTO thread_terms AS o (thread, by_change, by_birth)
+             SELECT u.thread, u.a::integer[], u.b::integer[]
+             FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
+             ON CONFLICT (thread) DO UPDATE SET by_change = excluded.by_change, by_birth = excluded.by_birth
+             WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (excluded.by_change, excluded.by_birth)",
+            vec![&self.id, by_change, by_birth],
         );
         let terms = Statement::new(
-            "INSERT INTO terms SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING",
+            "INSERT INTO terms SELECT u.term, coalesce(u.bucket, (SELECT t.filed FROM threads t WHERE t.id = u.thread)),
+                 u.thread
+             FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u(term, bucket, thread) ON CONFLICT DO NOTHING",
             vec![&self.term, &self.bucket, &self.thread],
         );
         vec![own, terms]
@@ -92,14 +93,13 @@ impl ListedRows {
     pub(crate) fn new_terms(&self) -> Vec<Statement<'_>> {
         let mut statements = self.terms();
         if !statements.is_empty() {
-            let [by_minute, by_day, by_birth] = &self.own;
+            let [by_change, by_birth] = &self.own;
             let forget = Statement::new(
                 "SELECT forget_terms(array_agg(o.thread))
-                 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(thread, a, b, c)
+                 FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
                  JOIN thread_terms o ON o.thread = u.thread
-                 WHERE (o.by_minute, o.by_day, o.by_birth)
-                     IS DISTINCT FROM (u.a::integer[], u.b::integer[], u.c::integer[])",
-                vec![&self.id, by_minute, by_day, by_birth],
+                 WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (u.a::integer[], u.b::integer[])",
+                vec![&self.id, by_change, by_birth],
             );
             statements.insert(0, forget);
         }
@@ -110,13 +110,13 @@ impl ListedRows {
     async fn set(&self, client: &Client, minutes: &[i64]) -> Result<(), tokio_postgres::Error> {
         client
             .execute(
-                "UPDATE threads t SET minute = u.minute, project = u.project, lifecycle = u.lifecycle,
-                     visibility = u.visibility, parent = u.parent, tagged = u.tagged
-                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $5::smallint[], $6::bigint[],
-                     $7::boolean[]) AS u(id, minute, project, lifecycle, visibility, parent, tagged)
-                 WHERE t.id = u.id AND (t.minute, t.lifecycle, t.visibility, t.tagged, t.project, t.parent)
-                     IS DISTINCT FROM (u.minute, u.lifecycle, u.visibility, u.tagged, u.project, u.parent)",
-                &[&self.id, &minutes, &self.project, &self.lifecycle, &self.visibility, &self.parent, &self.tagged],
+                "UPDATE threads t SET minute = u.minute, filed = u.minute, project = u.project, lifecycle = u.lifecycle,
+                     visibility = u.visibility, parent = u.parent
+                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $5::smallint[], $6::bigint[])
+                     AS u(id, minute, project, lifecycle, visibility, parent)
+                 WHERE t.id = u.id AND (t.minute, t.filed, t.lifecycle, t.visibility, t.project, t.parent)
+                     IS DISTINCT FROM (u.minute, u.minute, u.lifecycle, u.visibility, u.project, u.parent)",
+                &[&self.id, &minutes, &self.project, &self.lifecycle, &self.visibility, &self.parent],
             )
             .await?;
         for statement in self.terms() {
@@ -124,12 +124,6 @@ impl ListedRows {
         }
         Ok(())
     }
-}
-
-/// Fills what `lists.sql` made, within the migration's transaction.
-pub(crate) async fn migrate(client: &Client) -> Result<(), tokio_postgres::Error> {
-    fill(client).await?;
-    client.batch_execute(INDEXES).await
 }
 
 /// Makes the rows of all threads anew.
@@ -145,7 +139,7 @@ pub(crate) async fn fill(client: &Client) -> Result<(), tokio_postgres::Error> {
         // A record that cannot be read is for the doctor to tell, and must not keep a store from being opened.
         for thread in found.iter().filter_map(|row| codec::thread(row).ok()) {
             let minute = thread.head.updated.minute();
-            new.push(key(thread.id), &thread.account, thread.created, minute, &thread.record);
+            new.push(key(thread.id), &thread.account, thread.created, Some(minute), &thread.record);
             minutes.push(minute);
         }
         new.set(client, &minutes).await?;
@@ -155,7 +149,7 @@ pub(crate) async fn fill(client: &Client) -> Result<(), tokio_postgres::Error> {
 fn page() -> String {
     let columns = thread_columns();
     format!(
-        "SELECT {columns}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.tagged
+        "SELECT {columns}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed
          FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > $1 ORDER BY t.id LIMIT $2"
     )
 }
@@ -170,9 +164,9 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
         let mut listed = ListedRows::default();
         for row in &found {
             let thread = codec::thread(row)?;
-            let minute = thread.head.updated.minute();
-            listed.push(key(thread.id), &thread.account, thread.created, minute, &thread.record);
-            if !is_right(row, &thread, &listed)? {
+            let filed = get(row, 5 + codec::HEAD_WIDTH + 8)?;
+            listed.push(key(thread.id), &thread.account, thread.created, Some(filed), &thread.record);
+            if !is_right(row, &thread, filed)? {
                 wrong.push(format!("thread {}: its row in lists is not what the thread says", thread.id));
             }
         }
@@ -187,14 +181,13 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
             let (id, missing) = (codec::thread_id(get(&row, 0)?, get(&row, 1)?)?, get::<i64>(&row, 2)?);
             wrong.push(format!("thread {id}: {missing} of its terms in lists are missing"));
         }
-        let sql =
-            "SELECT t.id, t.rest FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(thread, a, b, c)
+        let sql = "SELECT t.id, t.rest FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
                    JOIN threads t ON t.id = u.thread
-                   LEFT JOIN thread_terms o ON o.thread = u.thread AND o.by_minute = u.a::integer[]
-                       AND o.by_day = u.b::integer[] AND o.by_birth = u.c::integer[]
+                   LEFT JOIN thread_terms o ON o.thread = u.thread AND o.by_change = u.a::integer[]
+                       AND o.by_birth = u.b::integer[]
                    WHERE o.thread IS NULL";
-        let [by_minute, by_day, by_birth] = &listed.own;
-        for row in rows(client, sql, &[&listed.id, by_minute, by_day, by_birth]).await? {
+        let [by_change, by_birth] = &listed.own;
+        for row in rows(client, sql, &[&listed.id, by_change, by_birth]).await? {
             let id = codec::thread_id(get(&row, 0)?, get(&row, 1)?)?;
             wrong.push(format!("thread {id}: its own terms in lists are not what the thread says"));
         }
@@ -210,16 +203,17 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Whether the columns of a row are what the thread, which was added last, says.
-fn is_right(row: &Row, thread: &Thread, listed: &ListedRows) -> Result<bool> {
+/// Whether the columns of a row, which is filed under a minute, are what the thread says.
+fn is_right(row: &Row, thread: &Thread, under: i64) -> Result<bool> {
     let (record, at) = (&thread.record, 5 + codec::HEAD_WIDTH);
-    Ok(get::<i64>(row, at)? == thread.head.updated.minute()
+    let minute = thread.head.updated.minute();
+    Ok(get::<i64>(row, at)? == minute
+        && under == filed(under, minute)
         && get::<bool>(row, at + 1)? == record.archived
         && get::<Option<&str>>(row, at + 2)? == record.agent_id.as_deref()
         && get::<Option<i64>>(row, at + 3)? == record.main_thread_id.map(key)
         && get::<Option<&str>>(row, at + 4)? == record.project_id.as_deref()
         && get::<i16>(row, at + 5)? == lifecycle_code(record.lifecycle)
         && get::<i16>(row, at + 6)? == visibility_code(record.visibility)
-        && get::<Option<i64>>(row, at + 7)? == record.parent_id.map(key)
-        && Some(&get::<bool>(row, at + 8)?) == listed.tagged.last())
+        && get::<Option<i64>>(row, at + 7)? == record.parent_id.map(key))
 }

@@ -37,6 +37,8 @@ struct KnownHead {
     /// The minute under which the thread is listed, and the moment within it, unless it changed again since.
     minute: i64,
     moment: Option<i64>,
+    /// The minute under which its terms lie.
+    filed: i64,
     dirty: bool,
     /// The last lease on the thread, held or not.
     lease: Option<Lease>,
@@ -120,7 +122,7 @@ impl Known {
                 .map_err(from_sqlite)?;
             let (minute, moment) = (head.updated.minute(), terms::moment(head.updated));
             if known.minute != minute {
-                terms::move_thread(connection, *thread, known.minute, head.updated)?;
+                known.filed = terms::move_thread(connection, *thread, known.filed, head.updated)?;
                 (known.minute, known.moment) = (minute, Some(moment));
             } else if known.moment.is_some_and(|listed| listed != moment) {
                 terms::forget_moment(connection, *thread)?;
@@ -138,20 +140,20 @@ impl Known {
         }
         let mut statement = connection
             .prepare_cached(
-                "SELECT t.rest, t.minute, t.moment, h.version, h.segment, h.era, h.fence, h.updated, h.tally
+                "SELECT t.rest, t.minute, t.moment, t.filed, h.version, h.segment, h.era, h.fence, h.updated, h.tally
                  FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = ?1",
             )
             .map_err(from_sqlite)?;
         let mut rows = statement.query([key(id)]).map_err(from_sqlite)?;
         let Some(row) = rows.next().map_err(from_sqlite)? else { return Err(missing()) };
         let read = || -> rusqlite::Result<_> {
-            Ok((row.get_ref(0)?.as_blob()?, row.get(1)?, row.get(2)?, codec::head_at(row, 3)?))
+            Ok((row.get_ref(0)?.as_blob()?, row.get(1)?, row.get(2)?, row.get(3)?, codec::head_at(row, 4)?))
         };
-        let (found, minute, moment, (head, bytes)) = read().map_err(from_sqlite)?;
+        let (found, minute, moment, filed, (head, bytes)) = read().map_err(from_sqlite)?;
         let head = Head { tally: codec::tally(bytes)?, ..head };
         let thread = codec::thread_id(key(id), found)?;
         let lease = lease::last(connection, thread)?;
-        self.heads.insert(key(id), KnownHead { thread, head, minute, moment, dirty: false, lease });
+        self.heads.insert(key(id), KnownHead { thread, head, minute, moment, filed, dirty: false, lease });
         if thread == id { Ok(head) } else { Err(missing()) }
     }
 

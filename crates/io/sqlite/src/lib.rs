@@ -38,13 +38,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 use threadkeep_model::{
-    Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId, Thread,
-    ThreadId, ThreadName,
+    Account, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
+    SegmentId, Thread, ThreadId, ThreadName, Visibility,
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
     ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError,
-    StoredEntry, private,
+    StoredEntry, Total, private,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -344,6 +344,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>> {
+        self.read(|connection, _| read::owners(connection, &threads))
+    }
+
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.read(|connection, _| read::head(connection, thread))
     }
@@ -355,7 +359,7 @@ impl Store for SqliteStore {
         self.read(|connection, _| lists::list(connection, query))
     }
 
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>> {
         self.read_aside(|connection, _| lists::count(connection, query))
     }
 

@@ -1,11 +1,13 @@
 //! Lists: each read that a [`ListRun`] asks for is one statement. The tables behind them are in `terms`.
 
+use std::collections::HashSet;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use threadkeep_model::{Thread, Timestamp};
-use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, Scan};
+use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, SPELLED_MAX, Scan};
 use threadkeep_store::terms::Bucket;
-use threadkeep_store::{ListQuery, ListSort, Result, lifecycle_code, visibility_code};
+use threadkeep_store::{ListQuery, ListSort, Result, StoreError, Total, lifecycle_code, visibility_code};
 
 use crate::codec::{self, THREAD_COLUMNS, key};
 use crate::error::from_sqlite;
@@ -16,7 +18,7 @@ pub(crate) fn list(connection: &Connection, query: ListQuery) -> Result<Vec<Thre
     Ok(run(connection, ListRun::page(query))?.into_page())
 }
 
-pub(crate) fn count(connection: &Connection, query: ListQuery) -> Result<u64> {
+pub(crate) fn count(connection: &Connection, query: ListQuery) -> Result<Total> {
     Ok(run(connection, ListRun::total(query))?.into_total())
 }
 
@@ -40,7 +42,7 @@ fn is_one_statement(query: &ListQuery, ask: &Ask) -> bool {
 
 /// Whether the index gives the threads of a stretch in order, but for those that changed again in their minute.
 fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
-    scan.lane.drive == Drive::All && query.sort == ListSort::Updated && scan.skip == 0
+    matches!(scan.lane.drive, Drive::All | Drive::Moved) && query.sort == ListSort::Updated && scan.skip == 0
 }
 
 /// One moment of the file for all statements until it is dropped.
@@ -65,8 +67,11 @@ fn answer(connection: &Connection, query: &ListQuery, ask: Ask) -> Result<Answer
         Ask::Count(lanes) => {
             Answer::Counts(lanes.iter().map(|lane| fewest(connection, query, lane)).collect::<Result<_>>()?)
         }
-        Ask::Total(scans) => {
-            Answer::Counts(scans.iter().map(|scan| total(connection, query, scan)).collect::<Result<_>>()?)
+        Ask::Total { scans, most, looks: false } => Answer::Total(total(connection, query, &scans, most)?),
+        Ask::Total { scans, most, looks: true } => Answer::Total(looked(connection, query, &scans, most)?),
+        Ask::Rank(lanes, skip) => Answer::Rank(rank(connection, query, &lanes, skip)?),
+        Ask::Spelled(ranges) => {
+            Answer::Spelled(ranges.iter().map(|range| spelled(connection, *range)).collect::<Result<_>>()?)
         }
         Ask::Span => Answer::Span(span(connection, query)?),
         Ask::Tops(terms, last) => {
@@ -128,7 +133,8 @@ fn column_value(query: &ListQuery, column: Column) -> Value {
 fn index(lane: &Lane, sort: ListSort) -> String {
     let by = match lane.drive {
         Drive::Born => return "threads_created".to_owned(),
-        Drive::All | Drive::Term { .. } => "threads",
+        Drive::Moved => return "threads_moved".to_owned(),
+        Drive::All | Drive::Term { .. } | Drive::Settled { .. } => "threads",
         Drive::Column(column) => match column {
             Column::Agent => "threads_agent",
             Column::Project => "threads_project",
@@ -149,15 +155,12 @@ fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64
     let mut sql = Sql::default();
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
-        Drive::Term { term, .. } => sql.bind("terms WHERE term = ", i64::from(term)),
-        Drive::All | Drive::Born | Drive::Column(_) => {
-            sql.push(&format!("threads t INDEXED BY {}", index(lane, query.sort)));
-            whose(&mut sql, query, lane);
+        Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", i64::from(term)),
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+            sql.push("threads t");
+            indexed(&mut sql, query, lane);
             if lane.drive == Drive::Born {
                 born(&mut sql, query);
-            }
-            if let Drive::Column(column) = lane.drive {
-                sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
             }
         }
     }
@@ -171,11 +174,100 @@ fn number(connection: &Connection, sql: &Sql) -> Result<u64> {
     Ok(number.map_err(from_sqlite)? as u64)
 }
 
-fn total(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<u64> {
+/// The index of a lane, and what it asks of it.
+fn indexed(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
+    sql.push(&format!(" INDEXED BY {}", index(lane, query.sort)));
+    whose(sql, query, lane);
+    if let Drive::Column(column) = lane.drive {
+        sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
+    }
+}
+
+/// Counts by columns alone, to `most`.
+fn total(connection: &Connection, query: &ListQuery, scans: &[Scan], most: usize) -> Result<u64> {
+    let mut counted = 0;
+    for scan in scans {
+        let mut sql = Sql::default();
+        sql.push("SELECT count(*) FROM (SELECT 1");
+        threads(&mut sql, query, scan, !scan.updated.is_open());
+        sql.bind(" LIMIT ", (most as u64 - counted) as i64);
+        sql.push(")");
+        counted += number(connection, &sql)?;
+    }
+    Ok(counted)
+}
+
+/// Counts by looking at records, to `most`. A thread may be in several stretches.
+fn looked(connection: &Connection, query: &ListQuery, scans: &[Scan], most: usize) -> Result<u64> {
+    let mut seen = HashSet::new();
+    let mut counted = 0;
+    for scan in scans {
+        let mut sql = Sql::default();
+        sql.push("SELECT t.id, t.record");
+        threads(&mut sql, query, scan, !scan.updated.is_open());
+        let mut statement = connection.prepare_cached(&sql.text).map_err(from_sqlite)?;
+        let mut rows = statement.query(params_from_iter(&sql.values)).map_err(from_sqlite)?;
+        while counted < most as u64
+            && let Some(row) = rows.next().map_err(from_sqlite)?
+        {
+            let place: i64 = row.get(0).map_err(from_sqlite)?;
+            let json = row.get_ref(1).and_then(|json| Ok(json.as_str()?)).map_err(from_sqlite)?;
+            let damaged = || StoreError::damaged_copy(&format!("the record of thread {place:012x}"));
+            if query.filter.matches_record(&codec::record(json, place, damaged)?)
+                && (scans.len() == 1 || seen.insert(place))
+            {
+                counted += 1;
+            }
+        }
+    }
+    Ok(counted)
+}
+
+/// The time of the thread that comes after `skip` others, as the index has it, and how many have a later one.
+fn rank(connection: &Connection, query: &ListQuery, lanes: &[Lane], skip: usize) -> Result<Option<(Timestamp, usize)>> {
+    let time = match query.sort {
+        ListSort::Updated => "t.minute",
+        ListSort::Created => "t.created",
+    };
     let mut sql = Sql::default();
-    sql.push("SELECT count(*)");
-    threads(&mut sql, query, scan);
-    number(connection, &sql)
+    for (n, lane) in lanes.iter().enumerate() {
+        sql.push(&format!("{}SELECT {time} AS time FROM threads t", if n == 0 { "" } else { " UNION ALL " }));
+        indexed(&mut sql, query, lane);
+    }
+    sql.push(" ORDER BY time DESC");
+    sql.bind(" LIMIT 1 OFFSET ", i64::try_from(skip).unwrap_or(i64::MAX));
+    let mut statement = connection.prepare_cached(&sql.text).map_err(from_sqlite)?;
+    let mut rows = statement.query(params_from_iter(&sql.values)).map_err(from_sqlite)?;
+    let Some(found) = rows.next().map_err(from_sqlite)? else { return Ok(None) };
+    let found: i64 = found.get(0).map_err(from_sqlite)?;
+    let mut later = 0;
+    for lane in lanes {
+        let mut sql = Sql::default();
+        sql.push("SELECT count(*) FROM threads t");
+        indexed(&mut sql, query, lane);
+        sql.bind(&format!(" AND {time} > "), found);
+        later += number(connection, &sql)? as usize;
+    }
+    let last = match query.sort {
+        ListSort::Updated => Bucket::end(found),
+        ListSort::Created => Timestamp::from_micros(found),
+    };
+    Ok(Some((last, later)))
+}
+
+/// The terms from one number to another, one more than [`SPELLED_MAX`] at the most.
+fn spelled(connection: &Connection, (first, last): (i32, i32)) -> Result<Vec<i32>> {
+    let sql = "SELECT min(term) FROM terms WHERE term BETWEEN ?1 AND ?2";
+    let mut next = connection.prepare_cached(sql).map_err(from_sqlite)?;
+    let (mut terms, mut from) = (Vec::new(), i64::from(first));
+    while terms.len() <= SPELLED_MAX
+        && let Some(term) =
+            next.query_row(params![from, last], |row| row.get::<_, Option<i32>>(0)).map_err(from_sqlite)?
+    {
+        terms.push(term);
+        from = i64::from(term) + 1;
+    }
+    Ok(terms)
 }
 
 fn span(connection: &Connection, query: &ListQuery) -> Result<Option<(Timestamp, Timestamp)>> {
@@ -210,29 +302,37 @@ fn born(sql: &mut Sql, query: &ListQuery) {
     sql.bind(" AND t.created < ", micros.1);
 }
 
-/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell.
-fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
+/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell, with their heads where those are asked.
+fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, heads: bool) {
     let (filter, sort) = (&query.filter, query.sort);
+    let heads = if heads { " CROSS JOIN heads h ON h.thread = t.id" } else { "" };
+    let after = scan.after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| after.time.minute());
     match scan.lane.drive {
-        Drive::All | Drive::Born | Drive::Column(_) => {
-            sql.push(&format!(" FROM threads t INDEXED BY {}", index(&scan.lane, sort)));
-            sql.push(" CROSS JOIN heads h ON h.thread = t.id");
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+            sql.push(&format!(" FROM threads t INDEXED BY {}{heads}", index(&scan.lane, sort)));
             whose(sql, query, &scan.lane);
+            if scan.lane.drive == Drive::Moved {
+                sql.push(" AND t.minute <> t.filed");
+            }
         }
         Drive::Term { term, bucket } => {
-            sql.push(" FROM terms w CROSS JOIN threads t ON t.id = w.thread CROSS JOIN heads h ON h.thread = t.id");
+            sql.push(&format!(" FROM terms w CROSS JOIN threads t ON t.id = w.thread{heads}"));
+            whose(sql, query, &scan.lane);
+            sql.bind(" AND w.term = ", i64::from(term));
+            if bucket == Bucket::Born {
+                let born = filter.created.minutes();
+                sql.bind(" AND w.bucket BETWEEN ", born.0);
+                sql.bind(" AND ", born.1.min(after));
+            }
+        }
+        Drive::Settled { term } => {
+            sql.push(&format!(" FROM terms w CROSS JOIN threads t ON t.id = w.thread{heads}"));
             whose(sql, query, &scan.lane);
             sql.bind(" AND w.term = ", i64::from(term));
             let updated = scan.updated.minutes();
-            let bounds = match bucket {
-                Bucket::Minute => updated,
-                Bucket::Day => (threadkeep_store::terms::day(updated.0), threadkeep_store::terms::day(updated.1)),
-                Bucket::Born => filter.created.minutes(),
-            };
-            let after =
-                scan.after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| bucket.of(after.time));
-            sql.bind(" AND w.bucket BETWEEN ", bounds.0);
-            sql.bind(" AND ", bounds.1.min(after));
+            sql.bind(" AND w.bucket BETWEEN ", updated.0);
+            sql.bind(" AND ", updated.1.min(after));
+            sql.push(" AND t.minute = w.bucket");
         }
     }
     for column in Column::asked(filter) {
@@ -268,8 +368,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
             sql.bind(if n == 0 { "" } else { ", " }, i64::from(*term));
         }
         sql.push(match need.bucket {
-            Bucket::Minute => ") AND x.bucket = t.minute AND x.thread = t.id)",
-            Bucket::Day => ") AND x.bucket = max(t.minute, 0) / 1440 AND x.thread = t.id)",
+            Bucket::Filed => ") AND x.bucket = t.filed AND x.thread = t.id)",
             Bucket::Born => ") AND x.bucket = t.created / 60000000 AND x.thread = t.id)",
         });
     }
@@ -279,7 +378,7 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan) {
 fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
     let mut sql = Sql::default();
     sql.push(&format!("SELECT {THREAD_COLUMNS}"));
-    threads(&mut sql, query, scan);
+    threads(&mut sql, query, scan, true);
     if let Some(after) = scan.after {
         // Passes over the moments above the place without a look at their heads.
         sql.bind(" AND (t.minute < ", after.time.minute());
@@ -327,16 +426,19 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
     // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are
     // sorted.
     let (bucket, only_ids) = match (scan.lane.drive, query.sort) {
-        (Drive::All | Drive::Column(_), ListSort::Updated) => ("t.minute DESC, ", false),
-        (Drive::All | Drive::Column(_), ListSort::Created) => ("", !scan.lane.is_sorted(ListSort::Created)),
-        (Drive::Term { bucket, .. }, _) if scan.lane.is_sorted(query.sort) => {
-            ("w.bucket DESC, ", bucket == Bucket::Day)
+        (Drive::All | Drive::Column(_) | Drive::Moved, ListSort::Updated) => ("t.minute DESC, ", scan.skip > 0),
+        (Drive::All | Drive::Column(_), ListSort::Created) => {
+            ("", scan.skip > 0 || !scan.lane.is_sorted(ListSort::Created))
         }
-        (Drive::Term { .. } | Drive::Born, _) => ("", true),
+        (Drive::Term { .. } | Drive::Settled { .. }, sort) if scan.lane.is_sorted(sort) => {
+            ("w.bucket DESC, ", sort == ListSort::Updated)
+        }
+        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved, _) => ("", true),
     };
+    let heads = !only_ids || query.sort == ListSort::Updated || !scan.updated.is_open();
     let mut sql = Sql::default();
     sql.push(&if only_ids { format!("SELECT t.id AS id, {time} AS time") } else { format!("SELECT {THREAD_COLUMNS}") });
-    threads(&mut sql, query, scan);
+    threads(&mut sql, query, scan, heads);
     sql.push(&format!(" ORDER BY {bucket}{time} DESC, t.id DESC"));
     sql.bind(" LIMIT ", i64::try_from(scan.limit).unwrap_or(i64::MAX));
     if scan.skip > 0 {
@@ -350,4 +452,112 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
         );
     }
     read_threads(connection, query, &sql, scan.limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use threadkeep_model::{Account, Json, Record, Tally, ThreadId, Value};
+    use threadkeep_store::{Archived, ListFilter, TOTAL_MAX};
+
+    use super::*;
+    use crate::terms;
+
+    /// A file with so many threads that changed on one day, each in its own second.
+    fn filled(threads: usize) -> Connection {
+        let mut connection = Connection::open_in_memory().expect("a file");
+        crate::schema::migrate(&mut connection, "memory").expect("tables");
+        let transaction = connection.transaction().expect("a transaction");
+        for n in 0..threads as u128 {
+            let id = ThreadId::from_chance((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+            let metadata = Json::parse("metadata", &format!(r#"{{"tags":["all"],"third":{}}}"#, n % 3)).expect("json");
+            let rare = if n == 77 { " uqz" } else { "" };
+            let record = Record {
+                title: Some(format!("Weekly report {n}{rare}")),
+                agent_id: Some(format!("a{}", n % 2)),
+                metadata: Some(metadata),
+                ..Record::default()
+            };
+            let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
+            terms::insert_thread(&transaction, id, &Account::local(), time, time, &record).expect("a thread");
+            transaction
+                .execute(
+                    "INSERT INTO heads VALUES (?1, 0, 1, 0, 0, ?2, ?3)",
+                    params![key(id), time.as_micros(), Tally::default().encode()],
+                )
+                .expect("a head");
+        }
+        transaction.commit().expect("a commit");
+        connection
+    }
+
+    /// The steps of SQLite's machine: they count the rows that are looked at.
+    fn steps<T>(connection: &mut Connection, read: impl FnOnce(&Connection) -> Result<T>) -> (u64, T) {
+        const EVERY: u64 = 10;
+        let counted = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&counted);
+        let count = move || {
+            counter.fetch_add(EVERY, Ordering::Relaxed);
+            false
+        };
+        connection.progress_handler(EVERY as i32, Some(count)).expect("a handler");
+        let read = read(connection).expect("a read");
+        connection.progress_handler(0, None::<fn() -> bool>).expect("no handler");
+        (counted.load(Ordering::Relaxed), read)
+    }
+
+    #[test]
+    fn pages_and_totals_look_at_as_much_whatever_the_number_of_threads() {
+        let sizes = [TOTAL_MAX + 2_000, 2 * TOTAL_MAX + 4_000];
+        let mut files = sizes.map(filled);
+        let all = || ListFilter { archived: Archived::No, ..ListFilter::default() };
+        let third = Value::of(&Json::parse("metadata", r#"{"third":0}"#).expect("json"));
+        let query = |filter| ListQuery { filter, ..ListQuery::of(Account::local(), 51) };
+        for filter in [
+            all(),
+            ListFilter { agent: Some("a1".into()), ..all() },
+            ListFilter { tag: Some("all".into()), ..all() },
+            ListFilter { metadata: Some(third), ..all() },
+            ListFilter { title: Some("report".into()), ..all() },
+            ListFilter { title: Some("ep".into()), ..all() },
+            ListFilter { title: Some("QZ".into()), ..all() },
+            ListFilter { title: Some("report".into()), tag: Some("all".into()), agent: Some("a0".into()), ..all() },
+        ] {
+            let query = query(filter);
+            let [(few, small), (many, large)] =
+                files.each_mut().map(|file| steps(file, |file| list(file, query.clone())));
+            assert_eq!(small.len(), large.len(), "{query:?}");
+            assert!(many <= few + few / 10, "{few} steps, then {many} for {query:?}");
+            assert!(many < 100_000, "{many} steps for {query:?}");
+        }
+        for filter in [
+            ListFilter { tag: Some("all".into()), ..all() },
+            ListFilter { title: Some("report".into()), ..all() },
+            ListFilter { title: Some("ep".into()), ..all() },
+            ListFilter { agent: Some("a1".into()), updated: range(1), ..all() },
+        ] {
+            let query = query(filter);
+            let [few, many] = files.each_mut().map(|file| {
+                let (steps, total) = steps(file, |file| count(file, query.clone()));
+                (steps, total.count.min(6_000), total.is_exact)
+            });
+            assert_eq!(few.1, 6_000, "{query:?}");
+            let most = if few.2 == many.2 { few.0 + few.0 / 10 } else { few.0 * 2 };
+            assert!(many.0 <= most, "{few:?}, then {many:?} for {query:?}");
+        }
+        // What an offset passes over is read from an index alone.
+        for skip in sizes.map(|size| size * 9 / 10) {
+            let (steps, page) = steps(&mut files[1], |file| list(file, ListQuery { skip, ..query(all()) }));
+            assert_eq!(page.len(), 51);
+            assert!(steps < 10 * skip as u64 + 20_000, "{steps} steps past {skip}");
+            let number = page[0].record.title.as_deref().and_then(|title| title.rsplit(' ').next());
+            assert_eq!(number, Some(&*(sizes[1] - 1 - skip).to_string()));
+        }
+    }
+
+    fn range(micros: i64) -> threadkeep_store::TimeRange {
+        threadkeep_store::TimeRange { after: Some(Timestamp::from_micros(micros)), before: None }
+    }
 }

@@ -1,17 +1,18 @@
 //! Reads. Each is one short transaction on a connection of the pool.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
-    BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment, SegmentId,
-    Thread, ThreadId, ThreadName, Timestamp,
+    Account, BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment,
+    SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
 };
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, LeftOutQuery, MessageFilter,
-    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone,
+    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
 };
 
 use crate::codec::{
@@ -235,11 +236,30 @@ pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Ve
 const RELATION_COLUMNS: &str =
     "r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment";
 
+pub(crate) fn owners(connection: &Connection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, Account, Visibility)>> {
+    let sql =
+        "SELECT t.id, t.rest, t.account, t.visibility FROM json_each(?1) k CROSS JOIN threads t ON t.id = k.value";
+    let found = rows(connection, sql, [keys(threads.iter().map(|id| key(*id)))], |row| {
+        let read = || -> rusqlite::Result<_> {
+            Ok((row.get(0)?, row.get_ref(1)?.as_blob()?, row.get::<_, String>(2)?, row.get::<_, i16>(3)?))
+        };
+        let (id, rest, account, visibility) = read().map_err(from_sqlite)?;
+        let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let visibility = visibility_of(visibility)
+            .ok_or_else(|| StoreError::corrupt(format!("visibility {visibility} of thread {id:012x}")))?;
+        Ok((codec::thread_id(id, rest)?, account, visibility))
+    })?;
+    // Another thread may have the short id of one that is asked for.
+    let asked: HashSet<ThreadId> = threads.iter().copied().collect();
+    Ok(found.into_iter().filter(|(id, ..)| asked.contains(id)).collect())
+}
+
 pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Relation>> {
     let sql = joined(&[
         "SELECT ",
         RELATION_COLUMNS,
-        " FROM (SELECT * FROM relations WHERE parent = ?1 UNION SELECT * FROM relations WHERE child = ?1) r
+        " FROM (SELECT * FROM relations WHERE parent = ?1
+                UNION ALL SELECT * FROM relations WHERE child = ?1 AND parent <> ?1) r
           JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
           ORDER BY r.created, r.segment, r.position",
     ]);

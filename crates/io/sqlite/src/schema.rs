@@ -19,11 +19,26 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 12] =
-    [FIRST, LEASES, ITEMS, terms::TABLES, REGISTRY, CELLS, TIMERS, UPLOADS, KEYS, terms::MOMENTS, SUMS, HIDDEN];
+const MIGRATIONS: [&str; 13] = [
+    FIRST,
+    LEASES,
+    ITEMS,
+    terms::TABLES,
+    REGISTRY,
+    CELLS,
+    TIMERS,
+    UPLOADS,
+    KEYS,
+    terms::MOMENTS,
+    SUMS,
+    HIDDEN,
+    terms::FILED,
+];
 
-/// The version that made the rows for lists.
+/// The version that made the tables of lists.
 const LISTS: usize = 4;
+/// The last version that changed the rows that serve lists.
+const FILED: usize = 13;
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -304,10 +319,14 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
     }
     for (version, migration) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(migration).cannot_open(path)?;
-        // Rows that SQL cannot make.
         if version == LISTS {
-            terms::migrate(&transaction)?;
+            transaction.execute_batch(terms::INDEXES).cannot_open(path)?;
         }
+    }
+    // Rows that SQL cannot make, once the tables are as this program reads them.
+    if found < FILED as i64 {
+        terms::fill(&transaction)?;
+        terms::set_moments(&transaction)?;
     }
     transaction.pragma_update(None, "user_version", known).cannot_open(path)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID).cannot_open(path)?;
@@ -317,7 +336,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use threadkeep_model::{Account, Json, Record, SegmentId, Tally, ThreadId, Timestamp};
-    use threadkeep_store::{Blobs, LeaseAsk, Leases, ListFilter, ListQuery, Store, Upkeep};
+    use threadkeep_store::{Blobs, LeaseAsk, Leases, ListFilter, ListQuery, Store, Total, Upkeep};
 
     use super::*;
     use crate::SqliteStore;
@@ -328,12 +347,16 @@ mod tests {
         let connection = Connection::open(path).expect("a file");
         connection.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL").expect("settings");
         connection.pragma_update(None, "journal_mode", "wal").expect("a mode");
-        for migration in &MIGRATIONS[..version] {
+        for (migration, version) in MIGRATIONS[..version].iter().zip(1..) {
             connection.execute_batch(migration).expect("tables");
+            if version == LISTS {
+                connection.execute_batch(terms::INDEXES).expect("indexes");
+            }
         }
         connection.pragma_update(None, "user_version", version as i64).expect("a version");
         connection.pragma_update(None, "application_id", APPLICATION_ID).expect("a mark");
         let tally = Tally::default().encode();
+        connection.execute_batch("BEGIN").expect("a transaction");
         for n in 0..threads {
             let (id, minute) = (ThreadId::from_chance(n as u128 * 0x0123_4567_89ab_cdef), 28_000_000 + 700 * n);
             let record = Record {
@@ -346,7 +369,7 @@ mod tests {
             };
             let segment = SegmentId::from_chance(n as u64 + 1).bits() as i64;
             let (time, json, local) = (minute * 60_000_000, record.encode(), Account::local());
-            let insert = "INSERT INTO threads VALUES (?1, ?2, ?3, 0, NULL, NULL, ?4, ?5, ?6)";
+            let insert = "INSERT INTO threads (id, rest, account, archived, created, minute, record) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6)";
             let row = rusqlite::params![key(id), rest(id), local.as_str(), time, minute, json];
             connection.execute(insert, row).expect("a thread");
             let insert = "INSERT INTO heads VALUES (?1, 0, ?2, 0, 0, ?3, ?4)";
@@ -356,11 +379,12 @@ mod tests {
             let row = rusqlite::params![segment, key(id), rest(id), tally, time, n + 1, local.as_str(), json];
             connection.execute(insert, row).expect("a segment");
         }
+        connection.execute_batch("COMMIT").expect("a commit");
     }
 
     #[test]
     fn a_store_of_any_earlier_version_is_brought_to_the_present_one_and_lists_by_filters() {
-        for version in 1..LISTS {
+        for version in [1, LISTS - 1, LISTS, FILED - 1] {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("threads.db");
             older(&path, version, 1_200);
@@ -372,12 +396,15 @@ mod tests {
                     let (page, total) = (store.list(query.clone()).await, store.count(query).await);
                     (page.expect("a page").remove(0), total.expect("a total"))
                 };
+                let exact = |count| Total { count, is_exact: true };
                 let (newest, total) = found(ListFilter { title: Some("NUMBER 7".into()), ..Default::default() }).await;
-                assert_eq!((newest.record.title.as_deref(), total), (Some("Thread number 799"), 111));
+                assert_eq!((newest.record.title.as_deref(), total), (Some("Thread number 799"), exact(111)));
+                let (_, total) = found(ListFilter { title: Some("R ".into()), ..Default::default() }).await;
+                assert_eq!(total, exact(1_200));
                 let (_, total) = found(ListFilter { tag: Some("t4".into()), ..Default::default() }).await;
-                assert_eq!(total, 240);
+                assert_eq!(total, exact(240));
                 let (_, total) = found(ListFilter { project: Some("p2".into()), ..Default::default() }).await;
-                assert_eq!(total, 400);
+                assert_eq!(total, exact(400));
                 assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
                 let now = Timestamp::from_micros(1_800_000_000_000_000);
                 let token = threadkeep_model::LeaseToken::from_chance(7);

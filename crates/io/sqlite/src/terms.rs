@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
-use threadkeep_store::terms::{Terms, day};
+use threadkeep_store::terms::{Terms, filed};
 use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
 
 use crate::codec::{self, key, rest};
@@ -30,7 +30,8 @@ CREATE TABLE terms (
 ) WITHOUT ROWID;
 ";
 
-const INDEXES: &str = "
+/// The indexes of lists, from the same version of the schema on.
+pub(crate) const INDEXES: &str = "
 DROP INDEX threads_agent;
 CREATE INDEX threads_agent_recent ON threads (account, archived, agent, minute) WHERE agent IS NOT NULL;
 CREATE INDEX threads_project_recent ON threads (account, archived, project, minute) WHERE project IS NOT NULL;
@@ -55,29 +56,35 @@ DROP INDEX threads_recent;
 CREATE INDEX threads_recent ON threads (account, archived, minute, moment);
 ";
 
+/// The minute under which the terms of a thread lie, as the schema's version [`FILED_SINCE`] adds it. The terms are made
+/// anew after it. The index has the threads that changed since they were filed.
+pub(crate) const FILED: &str = "
+ALTER TABLE threads DROP COLUMN tagged;
+ALTER TABLE threads ADD COLUMN filed INTEGER NOT NULL DEFAULT 0;
+UPDATE threads SET filed = minute;
+CREATE INDEX threads_moved ON threads (account, archived, minute, moment, filed) WHERE minute <> filed;
+";
+
 /// The moment within its minute, in microseconds.
 pub(crate) fn moment(time: Timestamp) -> i64 {
     time.as_micros() - time.minute() * 60_000_000
 }
 
-/// Fills what [`TABLES`] made, within the migration's transaction.
-pub(crate) fn migrate(connection: &Connection) -> Result<()> {
-    fill(connection)?;
-    connection.execute_batch(INDEXES).map_err(from_sqlite)
-}
-
 /// Makes the rows of all threads anew.
 pub(crate) fn fill(connection: &Connection) -> Result<()> {
     connection.execute("DELETE FROM terms", []).map_err(from_sqlite)?;
-    let mut set = connection.prepare("UPDATE threads SET minute = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    let mut set =
+        connection.prepare("UPDATE threads SET minute = ?2, filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
     walk(connection, |row, thread| {
+        // One that cannot be read is for the doctor to tell, and must not keep a store from being opened.
+        let Ok(thread) = thread else { return Ok(()) };
         let terms = Terms::of(&thread.account, thread.created, &thread.record);
         let minute = thread.head.updated.minute();
-        if row.minute != minute {
+        if (row.minute, row.filed) != (minute, minute) {
             set.execute(params![key(thread.id), minute]).map_err(from_sqlite)?;
         }
-        if row.columns != columns(&thread.record, &terms) {
-            set_columns(connection, thread.id, &thread.record, &terms)?;
+        if row.columns != columns(&thread.record) {
+            set_columns(connection, thread.id, &thread.record)?;
         }
         insert(connection, key(thread.id), terms.rows(thread.created, minute))
     })
@@ -94,13 +101,14 @@ pub(crate) fn set_moments(connection: &Connection) -> Result<()> {
 /// The columns of a thread's row beside the thread itself.
 struct ListedRow {
     minute: i64,
+    filed: i64,
     columns: Columns,
 }
 
 /// The columns of `threads` that follow from the record, as they are read back.
-type Columns = (bool, Option<String>, Option<i64>, Option<String>, i16, i16, Option<i64>, bool);
+type Columns = (bool, Option<String>, Option<i64>, Option<String>, i16, i16, Option<i64>);
 
-fn columns(record: &Record, terms: &Terms) -> Columns {
+fn columns(record: &Record) -> Columns {
     (
         record.archived,
         record.agent_id.clone(),
@@ -109,38 +117,30 @@ fn columns(record: &Record, terms: &Terms) -> Columns {
         lifecycle_code(record.lifecycle),
         visibility_code(record.visibility),
         record.parent_id.map(key),
-        terms.is_tagged(),
     )
 }
 
-fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, &Thread) -> Result<()>) -> Result<()> {
+/// Shows all threads with their rows, also those that cannot be read.
+fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, Result<Thread>) -> Result<()>) -> Result<()> {
     let sql = format!(
-        "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.tagged
+        "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed
          FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2",
         codec::THREAD_COLUMNS
     );
-    let mut after = -1;
+    let mut after: i64 = -1;
     loop {
         let found = read::rows(connection, &sql, params![after, WALKED_AT_ONCE as i64], |row| {
             let read = || -> rusqlite::Result<_> {
-                let columns = (
-                    row.get(12)?,
-                    row.get(13)?,
-                    row.get(14)?,
-                    row.get(15)?,
-                    row.get(16)?,
-                    row.get(17)?,
-                    row.get(18)?,
-                    row.get(19)?,
-                );
-                Ok(ListedRow { minute: row.get(11)?, columns })
+                let columns =
+                    (row.get(12)?, row.get(13)?, row.get(14)?, row.get(15)?, row.get(16)?, row.get(17)?, row.get(18)?);
+                Ok((row.get(0)?, ListedRow { minute: row.get(11)?, filed: row.get(19)?, columns }))
             };
-            Ok((read().map_err(from_sqlite)?, codec::thread(row)?))
+            Ok((read().map_err(from_sqlite)?, codec::thread(row)))
         })?;
-        let Some((_, last)) = found.last() else { return Ok(()) };
-        after = key(last.id);
-        for (row, thread) in &found {
-            each(row, thread)?;
+        let Some(((last, _), _)) = found.last() else { return Ok(()) };
+        after = *last;
+        for ((_, row), thread) in found {
+            each(&row, thread)?;
         }
     }
 }
@@ -164,17 +164,16 @@ fn delete(connection: &Connection, thread: i64, rows: impl Iterator<Item = (i32,
     Ok(())
 }
 
-fn set_columns(connection: &Connection, thread: ThreadId, record: &Record, terms: &Terms) -> Result<()> {
-    let (archived, agent, main, project, lifecycle, visibility, parent, tagged) = columns(record, terms);
+fn set_columns(connection: &Connection, thread: ThreadId, record: &Record) -> Result<()> {
+    let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(
             "UPDATE threads SET archived = ?2, agent = ?3, main = ?4, project = ?5, lifecycle = ?6, visibility = ?7,
-                 parent = ?8, tagged = ?9
+                 parent = ?8
              WHERE id = ?1",
         )
         .and_then(|mut statement| {
-            let key = key(thread);
-            statement.execute(params![key, archived, agent, main, project, lifecycle, visibility, parent, tagged])
+            statement.execute(params![key(thread), archived, agent, main, project, lifecycle, visibility, parent])
         })
         .map_err(from_sqlite)?;
     Ok(())
@@ -183,7 +182,7 @@ fn set_columns(connection: &Connection, thread: ThreadId, record: &Record, terms
 /// The columns of a thread's row from which its terms follow.
 fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account, Timestamp, i64)>> {
     let found = connection
-        .prepare_cached("SELECT account, created, minute, record FROM threads WHERE id = ?1")
+        .prepare_cached("SELECT account, created, filed, record FROM threads WHERE id = ?1")
         .and_then(|mut statement| {
             statement
                 .query_row([thread], |row| {
@@ -192,12 +191,12 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
                 .optional()
         })
         .map_err(from_sqlite)?;
-    let Some((account, created, minute, json)) = found else { return Ok(None) };
+    let Some((account, created, filed, json)) = found else { return Ok(None) };
     let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
     let created = Timestamp::from_micros(created);
     let damaged = || StoreError::damaged_copy(&format!("the record of thread {thread:012x}"));
     let record = codec::record(&json, thread, damaged)?;
-    Ok(Some((Terms::of(&account, created, &record), account, created, minute)))
+    Ok(Some((Terms::of(&account, created, &record), account, created, filed)))
 }
 
 /// Writes the row of a thread that was not there, and its terms.
@@ -210,12 +209,12 @@ pub(crate) fn insert_thread(
     record: &Record,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
-    let (archived, agent, main, project, lifecycle, visibility, parent, tagged) = columns(record, &terms);
+    let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, tagged, moment)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 visibility, parent, moment, filed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?8)",
         )
         .and_then(|mut statement| {
             statement.execute(params![
@@ -232,7 +231,6 @@ pub(crate) fn insert_thread(
                 lifecycle,
                 visibility,
                 parent,
-                tagged,
                 moment(updated),
             ])
         })
@@ -247,7 +245,7 @@ pub(crate) fn update_record(
     record: &Record,
     owner: Option<&Account>,
 ) -> Result<()> {
-    let Some((before, account, created, minute)) = listed(connection, key(id))? else { return Ok(()) };
+    let Some((before, account, created, filed)) = listed(connection, key(id))? else { return Ok(()) };
     if let Some(owner) = owner {
         connection
             .prepare_cached("UPDATE threads SET account = ?2 WHERE id = ?1")
@@ -256,10 +254,10 @@ pub(crate) fn update_record(
     }
     let after = Terms::of(owner.unwrap_or(&account), created, record);
     if before != after {
-        delete(connection, key(id), before.rows(created, minute))?;
-        insert(connection, key(id), after.rows(created, minute))?;
+        delete(connection, key(id), before.rows(created, filed))?;
+        insert(connection, key(id), after.rows(created, filed))?;
     }
-    set_columns(connection, id, record, &after)
+    set_columns(connection, id, record)
 }
 
 /// Takes the moment out of the row of a thread that changed again in its minute.
@@ -271,32 +269,29 @@ pub(crate) fn forget_moment(connection: &Connection, thread: i64) -> Result<()> 
     Ok(())
 }
 
-/// Moves a thread to another minute in lists. Its tags move with it, and everything else if it is another day.
-pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, updated: Timestamp) -> Result<()> {
-    let to = updated.minute();
-    let tagged: bool = connection
-        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3 WHERE id = ?1 RETURNING tagged")
-        .and_then(|mut statement| {
-            statement.query_row(params![thread, to, moment(updated)], |row| row.get(0)).optional()
-        })
-        .map_err(from_sqlite)?
-        .unwrap_or(false);
-    if !tagged && day(from) == day(to) {
-        return Ok(());
+/// Moves a thread to another minute in lists. Its terms stay where it was filed until it changes on another day. Gives
+/// the minute under which it is filed from now on.
+pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, updated: Timestamp) -> Result<i64> {
+    let filed = filed(from, updated.minute());
+    connection
+        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3, filed = ?4 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute(params![thread, updated.minute(), moment(updated), filed]))
+        .map_err(from_sqlite)?;
+    if filed == from {
+        return Ok(filed);
     }
-    let Some((mut terms, _, created, _)) = listed(connection, thread)? else { return Ok(()) };
-    terms.born.clear();
-    if day(from) == day(to) {
-        terms.day.clear();
+    if let Some((mut terms, _, created, _)) = listed(connection, thread)? {
+        terms.born.clear();
+        delete(connection, thread, terms.rows(created, from))?;
+        insert(connection, thread, terms.rows(created, filed))?;
     }
-    delete(connection, thread, terms.rows(created, from))?;
-    insert(connection, thread, terms.rows(created, to))
+    Ok(filed)
 }
 
 /// Removes the terms of a thread whose row is about to go.
 pub(crate) fn delete_thread(connection: &Connection, id: ThreadId) -> Result<()> {
-    let Some((terms, _, created, minute)) = listed(connection, key(id))? else { return Ok(()) };
-    delete(connection, key(id), terms.rows(created, minute))
+    let Some((terms, _, created, filed)) = listed(connection, key(id))? else { return Ok(()) };
+    delete(connection, key(id), terms.rows(created, filed))
 }
 
 /// What is wrong with the rows that serve lists.
@@ -309,15 +304,18 @@ pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>
         .prepare_cached("SELECT 1 FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
         .map_err(from_sqlite)?;
     walk(connection, |row, thread| {
+        let thread = thread?;
         let id = thread.id;
         let terms = Terms::of(&thread.account, thread.created, &thread.record);
         let mut missing = 0;
-        for (term, bucket) in terms.rows(thread.created, row.minute) {
+        for (term, bucket) in terms.rows(thread.created, row.filed) {
             let is_there = find.exists(params![term, bucket, key(id)]).map_err(from_sqlite)?;
             missing += usize::from(!is_there);
             expected += 1;
         }
-        if row.columns != columns(&thread.record, &terms) || row.minute != thread.head.updated.minute() {
+        let minute = thread.head.updated.minute();
+        let is_filed = row.filed == filed(row.filed, minute);
+        if row.columns != columns(&thread.record) || row.minute != minute || !is_filed {
             wrong.push(format!("thread {id}: its row in lists is not what the thread says"));
         }
         if missing > 0 {

@@ -10,6 +10,7 @@ mod keys;
 pub mod lanes;
 mod leases;
 mod list;
+mod list_run;
 mod memory;
 pub mod private;
 mod query;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use threadkeep_model::{
     Account, BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
-    SegmentId, Thread, ThreadId, ThreadName, Timestamp,
+    SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
 };
 
 pub use cells::{Cell, CellNames, CellPage, CellQuery};
@@ -41,7 +42,8 @@ pub use import::{ImportBatch, ImportedEntry, SegmentRow};
 pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{
-    Archived, EXPENSIVE_MAX, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, lifecycle_code, visibility_code,
+    Archived, EXPENSIVE_MAX, INDEX_TOTAL_MAX, ListCursor, ListFilter, ListQuery, ListSort, TOTAL_MAX, TimeRange, Total,
+    lifecycle_code, visibility_code, visibility_of,
 };
 pub use memory::MemoryStore;
 pub use query::{
@@ -87,14 +89,17 @@ pub trait Store: Send + Sync {
     /// The living ones of these threads, in no order.
     fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>>;
 
+    /// The owners of the living ones of these threads, and who may read them, in no order.
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>>;
+
     /// Where the living thread with this id stands, without its record.
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>>;
 
     /// Living threads of one account that pass a filter, the newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>>;
 
-    /// How many living threads pass the filter of `query`, wherever its page is.
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>>;
+    /// How many living threads pass the filter of `query`, wherever its page is, as far as [`ListQuery::total_max`].
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>>;
 
     /// Up to `limit` segments from `segment` towards the root, following the links.
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>>;

@@ -10,6 +10,11 @@ use threadkeep_model::{Account, Lifecycle, Record, Thread, ThreadId, Timestamp, 
 /// Threads that a page may pass over and still be cheap.
 const SKIPPED_CHEAPLY: usize = 1_000;
 
+/// Threads up to which a total is exact, where they have to be looked at to count them.
+pub const TOTAL_MAX: usize = 10_000;
+/// The same where an index counts them.
+pub const INDEX_TOTAL_MAX: usize = 200_000;
+
 /// How long an expensive read may take.
 pub const EXPENSIVE_MAX: Duration = Duration::from_secs(10);
 
@@ -41,9 +46,28 @@ impl ListQuery {
     /// leads to its title or metadata. Counting all is expensive for any list.
     pub fn is_expensive(&self) -> bool {
         let filter = &self.filter;
-        let has_no_term = |archived: &bool| filter.word_needs(&self.account, *archived).is_empty();
+        let has_no_term = |archived: &bool| {
+            filter.word_needs(&self.account, *archived).is_empty() && filter.letters(&self.account, *archived).is_none()
+        };
         let asks_words = filter.title.is_some() || filter.metadata.is_some();
         self.skip > SKIPPED_CHEAPLY || asks_words && filter.archived.flags().iter().any(has_no_term)
+    }
+}
+
+/// The total of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Total {
+    /// How many threads match, or fewer if that is not known exactly.
+    pub count: u64,
+    /// Whether exactly so many match. Otherwise there are more.
+    pub is_exact: bool,
+}
+
+impl Total {
+    /// The total of `query`, after at most one thread more than [`ListQuery::total_max`] was counted.
+    pub fn of(counted: u64, query: &ListQuery) -> Self {
+        let most = query.total_max() as u64;
+        Self { count: counted.min(most), is_exact: counted <= most }
     }
 }
 
@@ -176,8 +200,14 @@ impl TimeRange {
 impl ListFilter {
     /// Whether a thread is one of those.
     pub fn matches(&self, thread: &Thread) -> bool {
-        let Record { agent_id, project_id, main_thread_id, parent_id, .. } = &thread.record;
-        let record = &thread.record;
+        self.created.contains(thread.created)
+            && self.updated.contains(thread.head.updated)
+            && self.matches_record(&thread.record)
+    }
+
+    /// Whether the record of a thread is one of those. Its times may not be.
+    pub fn matches_record(&self, record: &Record) -> bool {
+        let Record { agent_id, project_id, main_thread_id, parent_id, .. } = record;
         fn asked<T: PartialEq>(asked: &Option<T>, is: &Option<T>) -> bool {
             asked.is_none() || asked == is
         }
@@ -188,8 +218,6 @@ impl ListFilter {
             && asked(&self.main, main_thread_id)
             && self.lifecycle.is_none_or(|lifecycle| lifecycle == record.lifecycle)
             && self.visibility.is_none_or(|visibility| visibility == record.visibility)
-            && self.created.contains(thread.created)
-            && self.updated.contains(thread.head.updated)
             && self.title.as_deref().is_none_or(|text| has_text(record.title.as_deref(), text))
             && self.tag.as_ref().is_none_or(|tag| tags(record).contains(tag))
             && self.metadata.as_ref().is_none_or(|part| metadata(record).contains(part))
@@ -213,6 +241,11 @@ pub fn visibility_code(visibility: Visibility) -> i16 {
         Visibility::Private => 0,
         Visibility::Public => 1,
     }
+}
+
+/// The visibility of a number on disk.
+pub fn visibility_of(code: i16) -> Option<Visibility> {
+    [Visibility::Private, Visibility::Public].into_iter().find(|visibility| visibility_code(*visibility) == code)
 }
 
 /// Text as it is compared where case does not matter.

@@ -2,8 +2,9 @@
 //!
 //! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
 //! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
-//! *bucket* of time, by which a list is read in order, and within which it is sorted exactly. A term moves with its
-//! thread, but not with every change: tags are in buckets of a minute, everything else is in buckets of a day.
+//! *bucket* of a minute, by which a list is read in order, and within which it is sorted exactly. The terms of a thread
+//! lie in the minute in which it was *filed*: that of its first change on the day of its last one. So a thread takes its
+//! terms along once a day, however often it changes.
 
 use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
 
@@ -22,31 +23,16 @@ const TRIGRAM: usize = 3;
 /// The buckets in which a term lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bucket {
-    /// The minute of the last change.
-    Minute,
-    /// The day of the last change.
-    Day,
+    /// The minute in which the thread was filed.
+    Filed,
     /// The minute of the birth.
     Born,
 }
 
 impl Bucket {
-    /// The bucket of a moment.
-    pub fn of(self, time: Timestamp) -> i64 {
-        match self {
-            Self::Minute | Self::Born => time.minute(),
-            Self::Day => day(time.minute()),
-        }
-    }
-
     /// The last moment of a bucket.
-    pub fn end(self, bucket: i64) -> Timestamp {
-        let minutes = match self {
-            Self::Minute | Self::Born => 1,
-            Self::Day => MINUTES_A_DAY,
-        };
-        let end = bucket.saturating_add(1).saturating_mul(minutes).saturating_mul(60_000_000);
-        Timestamp::from_micros(end.saturating_sub(1))
+    pub fn end(bucket: i64) -> Timestamp {
+        Timestamp::from_micros(bucket.saturating_add(1).saturating_mul(60_000_000).saturating_sub(1))
     }
 }
 
@@ -58,14 +44,17 @@ pub fn day(minute: i64) -> i64 {
     minute.max(0) / MINUTES_A_DAY
 }
 
+/// The minute under which a thread is filed, if it was filed under another one and changes at `minute`.
+pub fn filed(before: i64, minute: i64) -> i64 {
+    if day(before) == day(minute) { before } else { minute }
+}
+
 /// The terms of one thread. Each is there once in its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Terms {
-    /// In buckets of the minute of the last change.
-    pub minute: Vec<i32>,
-    /// In buckets of the day of the last change.
-    pub day: Vec<i32>,
-    /// In buckets of the minute of the birth.
+    /// In the bucket of the minute in which the thread was filed.
+    pub filed: Vec<i32>,
+    /// In the bucket of the minute of the birth.
     pub born: Vec<i32>,
 }
 
@@ -84,7 +73,12 @@ enum Kind {
     Week = 9,
     Forked = 10,
     ForkedUntitled = 11,
+    ThirdLetter = 12,
 }
+
+/// The bits of a term of three letters that the last one decides. All terms that begin with the same two letters lie
+/// between two numbers.
+const THIRD: i32 = 0xfff;
 
 /// Makes the terms of an account's threads that are archived, or of the others.
 struct Maker<'a> {
@@ -127,10 +121,10 @@ impl Maker<'_> {
     /// title, and a fork without a title almost nothing.
     fn title(&self, title: &str) -> Vec<i32> {
         match unforked(title) {
-            None => self.trigrams(title),
+            None => self.trigrams(title, true),
             Some("Untitled") => vec![self.term(Kind::ForkedUntitled, &[])],
             Some(own) => {
-                let mut terms = self.trigrams(own);
+                let mut terms = self.trigrams(own, true);
                 terms.push(self.term(Kind::Forked, &[]));
                 terms
             }
@@ -150,11 +144,26 @@ impl Maker<'_> {
         terms.into_iter().filter(|(can, _)| *can).map(|(_, kind)| self.term(kind, &[])).collect::<Vec<_>>().into_iter()
     }
 
-    fn trigrams(&self, text: &str) -> Vec<i32> {
+    /// The terms that begin with two letters: from the first number to the last.
+    fn beginning(&self, two: &str) -> (i32, i32) {
+        let term = self.term(Kind::Trigram, two.as_bytes());
+        (term & !THIRD, term | THIRD)
+    }
+
+    fn trigram(&self, two: &str, third: &str) -> i32 {
+        self.beginning(two).0 | self.term(Kind::ThirdLetter, third.as_bytes()) & THIRD
+    }
+
+    /// The terms of all runs of three letters, and of the last two if `ends` with them.
+    fn trigrams(&self, text: &str, ends: bool) -> Vec<i32> {
         let text = folded(text);
         let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let runs = starts.windows(TRIGRAM + 1).map(|run| &text[run[0]..run[TRIGRAM]]);
-        distinct(runs.map(|run| self.term(Kind::Trigram, run.as_bytes())).collect())
+        let run = |run: &[usize]| self.trigram(&text[run[0]..run[2]], &text[run[2]..run[TRIGRAM]]);
+        let mut terms: Vec<i32> = starts.windows(TRIGRAM + 1).map(run).collect();
+        if let Some(last) = starts.len().checked_sub(TRIGRAM).filter(|_| ends) {
+            terms.push(self.trigram(&text[starts[last]..], ""));
+        }
+        distinct(terms)
     }
 }
 
@@ -180,27 +189,17 @@ impl Terms {
         };
         let leaves = record.metadata.as_ref().map_or_else(Vec::new, |json| maker.leaves(&Value::of(json)));
         let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.title(title));
-        let mut day = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
-        day.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
-        day.push(maker.week(birthweek(created)));
-        Self {
-            minute: tagged(Kind::Tag, Kind::ManyTags),
-            day: distinct(day),
-            born: tagged(Kind::BornTag, Kind::BornManyTags),
-        }
+        let mut filed = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
+        filed.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
+        filed.push(maker.week(birthweek(created)));
+        filed.extend(tagged(Kind::Tag, Kind::ManyTags));
+        Self { filed: distinct(filed), born: tagged(Kind::BornTag, Kind::BornManyTags) }
     }
 
-    /// All of them with their buckets, for a thread that is listed under `minute`.
-    pub fn rows(&self, created: Timestamp, minute: i64) -> impl Iterator<Item = (i32, i64)> {
-        let by_minute = self.minute.iter().map(move |term| (*term, minute));
-        let by_day = self.day.iter().map(move |term| (*term, day(minute)));
-        let by_birth = self.born.iter().map(move |term| (*term, created.minute()));
-        by_minute.chain(by_day).chain(by_birth)
-    }
-
-    /// Whether any of them moves with the minute.
-    pub fn is_tagged(&self) -> bool {
-        !self.minute.is_empty()
+    /// All of them with their buckets, for a thread that was filed under a minute.
+    pub fn rows(&self, created: Timestamp, filed: i64) -> impl Iterator<Item = (i32, i64)> {
+        let by_change = self.filed.iter().map(move |term| (*term, filed));
+        by_change.chain(self.born.iter().map(move |term| (*term, created.minute())))
     }
 }
 
@@ -218,7 +217,7 @@ impl ListFilter {
     pub(crate) fn tag_need(&self, account: &Account, archived: bool, bucket: Bucket) -> Option<Need> {
         let maker = Maker { account, archived };
         let (kind, many) = match bucket {
-            Bucket::Minute | Bucket::Day => (Kind::Tag, Kind::ManyTags),
+            Bucket::Filed => (Kind::Tag, Kind::ManyTags),
             Bucket::Born => (Kind::BornTag, Kind::BornManyTags),
         };
         let tag = self.tag.as_ref()?;
@@ -229,15 +228,29 @@ impl ListFilter {
     pub(crate) fn word_needs(&self, account: &Account, archived: bool) -> Vec<Need> {
         let maker = Maker { account, archived };
         let leaves = self.metadata.as_ref().map_or_else(Vec::new, |value| maker.leaves(value));
-        let trigrams = self.title.as_deref().map_or_else(Vec::new, |text| maker.trigrams(text));
+        let trigrams = self.title.as_deref().map_or_else(Vec::new, |text| maker.trigrams(text, false));
         let need = |many: Kind| {
             let many = maker.term(many, &[]);
-            move |term: i32| Need { any_of: vec![term, many], bucket: Bucket::Day }
+            move |term: i32| Need { any_of: vec![term, many], bucket: Bucket::Filed }
         };
         let leaves = leaves.into_iter().take(ASKED_MAX).map(need(Kind::ManyLeaves));
         let of_forks: Vec<i32> = self.title.iter().flat_map(|text| maker.of_forks(text)).collect();
         let titled = |need: Need| Need { any_of: [need.any_of, of_forks.clone()].concat(), ..need };
         leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams)).map(titled)).collect()
+    }
+
+    /// The numbers between which all terms are that begin with the asked title, if that has two letters.
+    pub(crate) fn letters(&self, account: &Account, archived: bool) -> Option<(i32, i32)> {
+        let text = folded(self.title.as_deref()?);
+        (text.chars().count() == TRIGRAM - 1).then(|| Maker { account, archived }.beginning(&text))
+    }
+
+    /// The terms that a thread must have for a title of two letters, with which `terms` begin.
+    pub(crate) fn letters_need(&self, account: &Account, archived: bool, mut terms: Vec<i32>) -> Need {
+        let maker = Maker { account, archived };
+        terms.push(maker.term(Kind::ManyTrigrams, &[]));
+        terms.extend(self.title.iter().flat_map(|text| maker.of_forks(text)));
+        Need { any_of: distinct(terms), bucket: Bucket::Filed }
     }
 
     /// The terms of births from `first` to `last`, week by week; none if there are more than `max` weeks.
@@ -251,7 +264,7 @@ impl ListFilter {
         let maker = Maker { account, archived };
         let weeks = birthweek(first)..=birthweek(last);
         let few = usize::try_from(weeks.end().saturating_sub(*weeks.start())).is_ok_and(|weeks| weeks < max);
-        few.then(|| Need { any_of: weeks.map(|week| maker.week(week)).collect(), bucket: Bucket::Day })
+        few.then(|| Need { any_of: weeks.map(|week| maker.week(week)).collect(), bucket: Bucket::Filed })
     }
 }
 
@@ -288,9 +301,9 @@ mod tests {
             let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(metadata, title));
             let filter = filter(if metadata == "{}" { "{}" } else { r#"{"a":{"b":[1.0]}}"# }, &title[..4]);
             for need in filter.word_needs(&Account::local(), false) {
-                assert!(need.any_of.iter().any(|term| terms.day.contains(term)), "{title}");
+                assert!(need.any_of.iter().any(|term| terms.filed.contains(term)), "{title}");
             }
-            assert!(terms.day.len() < LEAVES_MAX + TRIGRAMS_MAX);
+            assert!(terms.filed.len() < LEAVES_MAX + TRIGRAMS_MAX);
         }
     }
 
@@ -305,13 +318,13 @@ mod tests {
                 for end in starts.iter().map(|at| at + 1).filter(|end| end > start) {
                     let text = &title[*start..end];
                     for need in filter("{}", &text.to_uppercase()).word_needs(&Account::local(), false) {
-                        assert!(need.any_of.iter().any(|term| terms.day.contains(term)), "{text:?} in {title:?}");
+                        assert!(need.any_of.iter().any(|term| terms.filed.contains(term)), "{text:?} in {title:?}");
                     }
                 }
             }
         }
         let untitled = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", "Forked: Untitled"));
-        assert_eq!(untitled.day.len(), 2, "one for the title, one for its birth");
+        assert_eq!(untitled.filed.len(), 2, "one for the title, one for its birth");
     }
 
     #[test]
@@ -323,8 +336,8 @@ mod tests {
         let all = [of("a", false), of("a", true), of("b", false)];
         for (at, one) in all.iter().enumerate() {
             for other in &all[at + 1..] {
-                assert!(one.minute.iter().chain(&one.day).all(|term| !other.day.contains(term)));
-                assert!(one.minute != other.minute && one.born != other.born);
+                assert!(one.filed.iter().all(|term| !other.filed.contains(term)));
+                assert!(one.born != other.born);
             }
         }
     }
@@ -333,7 +346,24 @@ mod tests {
     #[test]
     fn terms_stay_the_same() {
         let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record(r#"{"tags":["a"]}"#, "abc"));
-        let day = vec![-1280331438, -258327116, 1337876842];
-        assert_eq!((terms.minute, terms.born, terms.day), (vec![-2015588268], vec![1203452584], day));
+        let filed = vec![-2015588268, -340355975, -258327116, 472564141, 1337876842];
+        assert_eq!((terms.born, terms.filed), (vec![1203452584], filed));
+    }
+
+    #[test]
+    fn two_letters_lead_to_every_title_that_has_them() {
+        for (title, two) in [("a fuqz", "QZ"), ("qzar", "qz"), ("QZ", "qz"), ("Straße", "ße"), ("Forked: uqz", "qz")]
+        {
+            let terms = Terms::of(&Account::local(), Timestamp::from_micros(0), &record("{}", title));
+            let letters = filter("{}", two).letters(&Account::local(), false).expect("two letters");
+            let between: Vec<i32> =
+                terms.filed.iter().copied().filter(|term| (letters.0..=letters.1).contains(term)).collect();
+            assert_eq!(between.len(), 1, "{two} in {title}");
+            let need = filter("{}", two).letters_need(&Account::local(), false, between.clone());
+            assert!(need.any_of.contains(&between[0]));
+        }
+        for other in ["q", "qza", ""] {
+            assert_eq!(filter("{}", other).letters(&Account::local(), false), None, "{other}");
+        }
     }
 }

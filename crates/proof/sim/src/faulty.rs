@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment, SegmentId,
-    Thread, ThreadId, ThreadName, Timestamp,
+    Account, BlobId, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
+    SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
 };
 use threadkeep_store::{
     Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
-    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, UploadId,
+    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, Total, UploadId,
 };
 
 use crate::Chance;
@@ -85,13 +85,16 @@ impl Store for Faulty {
     fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.inner.store.threads(threads)
     }
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>> {
+        self.inner.store.owners(threads)
+    }
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.inner.store.head(thread)
     }
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.inner.store.list(query)
     }
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>> {
         self.inner.store.count(query)
     }
     fn chains(&self, segments: Vec<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {

@@ -8,6 +8,7 @@ mod chance;
 mod compare;
 mod faulty;
 mod holdings;
+mod lists;
 mod merging;
 mod model;
 mod operations;

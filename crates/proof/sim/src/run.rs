@@ -174,6 +174,9 @@ impl Run {
         if self.model.threads.iter().any(|known| known.id == thread) {
             self.compare(thread).await;
         }
+        if self.chance.one_in(4) {
+            self.compare_lists().await;
+        }
     }
 
     /// The outcome of an operation. If the answer was lost, the store tells whether it was carried out: the thread

@@ -22,7 +22,8 @@ const TITLE_COLUMNS_MIN: usize = 8;
 Every filter that is given has to hold. Times are RFC 3339, or a date for its first moment in UTC; a range includes its
 first moment (after) and ends before its last (before).
 
-With --json a list is an array; with --offset or --total it is {items, nextCursor, total}.
+With --json a list is an array; with --offset or --total it is {items, nextCursor, total};
+totalIsExact is false where counting stopped.
 
 Examples:
   threadkeep ls --agent-id writer --lifecycle active
@@ -144,7 +145,8 @@ impl List {
         }
         context.out.flush()?;
         if let Some(total) = page.total {
-            context.note(format!("{} in all", counted(total, "thread", "threads")));
+            let more = if page.total_is_exact { "" } else { "more than " };
+            context.note(format!("{more}{} in all", counted(total, "thread", "threads")));
         }
         if let Some(cursor) = page.next_cursor {
             // For programs too: a list that ends early must not look complete.

@@ -17,25 +17,41 @@ const DRAWN_DEPTH_MAX: usize = 30;
 /// Characters of a title.
 const TITLE_SHOWN_MAX: usize = 60;
 
-/// Draw the whole family of a thread: forks, handoffs, spawned threads, subagents and mentions; * marks the thread
+/// Draw the family of a thread: forks, handoffs, spawned threads, subagents and mentions; * marks the thread
 #[derive(Debug, Args)]
 pub(crate) struct Tree {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
+    /// Draw only threads that are at most so many relations away
+    #[arg(long, value_name = "N")]
+    depth: Option<usize>,
+    /// Follow only so many relatives of each thread
+    #[arg(long, value_name = "N")]
+    breadth: Option<usize>,
+    /// Number of threads in a page [default: 200]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The cursor that the page before gave
+    #[arg(long)]
+    cursor: Option<String>,
 }
 
 impl Tree {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let family = context.client.call(thread.id, GetFamily {}).await?;
+        let Self { depth, breadth, limit, cursor, .. } = self;
+        let family = context.client.call(thread.id, GetFamily { depth, breadth, limit, cursor }).await?;
         if context.json {
             return context.out.json(&family);
         }
         for line in draw(&family, thread.id) {
             context.out.line(line)?;
         }
-        if family.cut_off {
-            context.note("there are more threads than are drawn");
+        context.out.flush()?;
+        match &family.next_cursor {
+            Some(cursor) => context.note(format!("there are more threads: go on with --cursor {cursor}")),
+            None if family.cut_off => context.note("there are more threads than are drawn"),
+            None => {}
         }
         Ok(())
     }
@@ -43,7 +59,7 @@ impl Tree {
 
 /// The family of `thread`, drawn.
 pub(crate) async fn drawn(context: &Context, thread: ThreadId) -> Result<Vec<String>, Failure> {
-    Ok(draw(&context.client.call(thread, GetFamily {}).await?, thread))
+    Ok(draw(&context.client.call(thread, GetFamily::default()).await?, thread))
 }
 
 /// A thread that waits to be drawn.
@@ -106,6 +122,7 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
         }
         below.entry(parent).or_default().push(hangs);
     }
+    let more = family.more.iter().map(|more| (more.thread_id, more.count)).collect();
     let mut drawn = HashSet::new();
     let mut lines = Vec::new();
     // Roots first. Where relations form a ring there is no root, so the remaining threads begin.
@@ -113,17 +130,24 @@ fn draw(family: &Family, marked: ThreadId) -> Vec<String> {
         family.threads.iter().partition(|thread| !has_parent.contains(&thread.id));
     for root in roots.into_iter().chain(others) {
         if !drawn.contains(&root.id) {
-            draw_below(root, &threads, &mut below, marked, &mut drawn, &mut lines);
+            draw_below(root, &Known { threads: &threads, more: &more, marked }, &mut below, &mut drawn, &mut lines);
         }
     }
     lines
 }
 
+/// What lines say of threads.
+struct Known<'a, 'b> {
+    threads: &'b HashMap<ThreadId, &'a Thread>,
+    /// How many relatives of a thread are not drawn.
+    more: &'b HashMap<ThreadId, u64>,
+    marked: ThreadId,
+}
+
 fn draw_below<'a>(
     root: &'a Thread,
-    threads: &HashMap<ThreadId, &'a Thread>,
+    known: &Known<'a, '_>,
     below: &mut HashMap<ThreadId, Vec<Hangs>>,
-    marked: ThreadId,
     drawn: &mut HashSet<ThreadId>,
     lines: &mut Vec<String>,
 ) {
@@ -136,7 +160,9 @@ fn draw_below<'a>(
             1..=DRAWN_DEPTH_MAX => format!("{indent}{}", if is_last { "└─ " } else { "├─ " }),
             _ => format!("{indent}…{depth} "),
         };
-        lines.push(format!("{branch}{label}{}", in_a_line(thread, marked, again && !named_only)));
+        let more = known.more.get(&thread.id).filter(|_| !again).map(|more| format!(" (+{more} not drawn)"));
+        let line = in_a_line(thread, known.marked, again && !named_only);
+        lines.push(format!("{branch}{label}{line}{}", more.unwrap_or_default()));
         if again {
             continue;
         }
@@ -148,7 +174,7 @@ fn draw_below<'a>(
         let mut siblings = below.remove(&thread.id).unwrap_or_default();
         siblings.sort();
         for (at, hangs) in siblings.iter().enumerate().rev() {
-            if let Some(thread) = threads.get(&hangs.child) {
+            if let Some(thread) = known.threads.get(&hangs.child) {
                 let (indent, label) = (indent.clone(), hangs.label.clone());
                 let (is_last, named_only) = (at + 1 == siblings.len(), hangs.group >= Hangs::MENTION);
                 waiting.push(Waiting { thread, indent, depth: depth + 1, is_last, label, named_only });
@@ -170,7 +196,7 @@ fn in_a_line(thread: &Thread, marked: ThreadId, again: bool) -> String {
 mod tests {
     use threadkeep::model::{Head, SegmentId, Tally};
     use threadkeep::{Account, Position, Record};
-    use threadkeep_calls::FamilySubagent;
+    use threadkeep_calls::{FamilySubagent, MoreRelatives};
 
     use super::*;
 
@@ -200,7 +226,24 @@ mod tests {
         };
         let threads = (1..=threads).map(thread).collect();
         let relations = forks.iter().map(relation).collect();
-        Family { thread_id: ThreadId::from_bits(1), threads, relations, subagents: Vec::new(), cut_off: false }
+        Family {
+            thread_id: ThreadId::from_bits(1),
+            threads,
+            relations,
+            subagents: Vec::new(),
+            cut_off: false,
+            more: Vec::new(),
+            next_cursor: None,
+        }
+    }
+
+    #[test]
+    fn a_line_says_how_many_relatives_are_not_drawn() {
+        let mut family = family(2, &[(1, 2)]);
+        family.more = vec![MoreRelatives { thread_id: ThreadId::from_bits(1), count: 4_801 }];
+        let drawn = draw(&family, ThreadId::from_bits(2));
+        assert_eq!(drawn[0], "000000000001  t1  (1 message) (+4801 not drawn)");
+        assert_eq!(drawn[1], "└─ fork after message 2: 000000000002  t2  (2 messages) *");
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn any_number_may_start_at_once() {
             }
         });
     });
-    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("11".to_owned())]]);
+    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("12".to_owned())]]);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     keep.sql("UPDATE meta SET value = 99 WHERE key = 'schema_version'");
     match keep.try_open("") {
         Err(StoreError::Newer { found, known, path }) => {
-            assert_eq!((found, known), (99, 11));
+            assert_eq!((found, known), (99, 12));
             assert!(path.contains(keep.schema.name()) && !path.contains("password"), "{path}");
         }
         other => panic!("{:?}", other.map(drop)),
@@ -239,9 +239,10 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
         for damage in [
             "DELETE FROM terms",
             "INSERT INTO terms VALUES (7, 7, 7)",
-            "UPDATE thread_terms SET by_day = '{}'",
+            "UPDATE thread_terms SET by_change = '{}'",
             "UPDATE threads SET lifecycle = 3",
             "UPDATE threads SET minute = minute - 9",
+            "UPDATE threads SET filed = filed - 1440",
         ] {
             assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
             keep.sql(damage);

@@ -3,13 +3,14 @@
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
 use threadkeep_model::{
-    Account, Bounds, Entry, Expect, Json, Lifecycle, NewEntry, Position, Record, Thread, ThreadChanged, ThreadCommit,
-    ThreadId, Timestamp, Value, Visibility, Write,
+    Account, Bounds, Create, Entry, Expect, Json, Lifecycle, NewEntry, NewSegment, Position, Record, Tally, Thread,
+    ThreadChanged, ThreadCommit, ThreadId, Timestamp, Value, Visibility, Write,
 };
 
 use super::Hands;
 use super::hands::{quiet, said};
-use crate::{Archived, ListFilter, ListQuery, ListSort, TimeRange};
+use crate::lanes::COUNTED_MAX;
+use crate::{Archived, ListFilter, ListQuery, ListSort, TimeRange, Total};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -101,7 +102,8 @@ fn filter(dice: &mut Dice, threads: &[Thread], known: &[ThreadId]) -> ListFilter
         main: dice.perhaps(rarely * 2, named),
         tag: dice.perhaps(rarely, |dice| dice.of(&["red", "blue", "green", "none"]).to_owned()),
         metadata: dice.perhaps(rarely, |dice| Value::of(&json(dice.of(&PARTS)))),
-        title: dice.perhaps(rarely, |dice| dice.of(&["NOTES", "rel", "%_", "ß", "e", "", "lease n"]).to_owned()),
+        title: dice
+            .perhaps(rarely, |dice| dice.of(&["NOTES", "rel", "%_", "re", "ES", "ß", "e", "", "lease n"]).to_owned()),
         created: dice.perhaps(rarely, |dice| range(dice, threads)).unwrap_or_default(),
         updated: dice.perhaps(rarely, |dice| range(dice, threads)).unwrap_or_default(),
     }
@@ -142,7 +144,8 @@ async fn compare(hands: &Hands, threads: &[Thread], query: ListQuery, dice: &mut
     let whole = expected(threads, &query);
     let all = ListQuery { limit: 1_000, ..query.clone() };
     assert_eq!(ids(hands, &all).await, whole, "{query:?}");
-    assert_eq!(hands.stores.store.count(query.clone()).await.expect("a total"), whole.len() as u64, "{query:?}");
+    let total = hands.stores.store.count(query.clone()).await.expect("a total");
+    assert_eq!(total, Total { count: whole.len() as u64, is_exact: true }, "{query:?}");
     let limit = 1 + dice.below(9) as usize;
     let skip = dice.below(12) as usize;
     let page: Vec<ThreadId> = whole.iter().skip(skip).take(limit).copied().collect();
@@ -311,6 +314,84 @@ pub async fn threads_that_change_again_within_a_minute_are_listed_in_order(hands
     assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
     hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
     assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
+}
+
+/// More threads than a store sorts as a whole, of which some moved on after they were filed.
+pub async fn common_filters_and_far_offsets_give_what_looking_at_every_thread_gives(hands: Hands) {
+    let mut dice = Dice(3);
+    let mut known = Vec::new();
+    for n in 0..COUNTED_MAX / 20 + 4 {
+        // Minutes apart, in two days.
+        hands.pass(if n % 30 == 29 { DAY_MICROS } else { 40_000_000 });
+        let creates = (0..20).map(|at| {
+            let metadata = json(&format!(r#"{{"of":"all","tags":["all","t{}"],"half":{}}}"#, at % 7, at % 2));
+            let record = Record {
+                title: Some(format!("Common {n} x{at}")),
+                agent_id: Some("a".into()),
+                metadata: Some(metadata),
+                archived: dice.one_in(9),
+                ..Record::default()
+            };
+            let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
+            let (thread, account) = (hands.thread_id(), Account::local());
+            known.push(thread);
+            ThreadCommit::Create(Create { thread, account, record, segment, entries: vec![said("first")] })
+        });
+        let creates = creates.collect();
+        hands.done(hands.commit(creates)).await;
+        for _ in 0..4 {
+            let moved = known[dice.below(known.len() as u64) as usize];
+            hands.pass([0, 1_000, 70_000_000][dice.below(3) as usize]);
+            hands.say(moved, "again").await;
+        }
+    }
+    is_whole(&hands).await;
+    let threads = all(&hands).await;
+    let (half, early) = (Value::of(&json(r#"{"half":1}"#)), threads[threads.len() / 2].created);
+    let filters = [
+        ListFilter::default(),
+        ListFilter { agent: Some("a".into()), ..Default::default() },
+        ListFilter { tag: Some("all".into()), ..Default::default() },
+        ListFilter { metadata: Some(half.clone()), ..Default::default() },
+        ListFilter { title: Some("OMMO".into()), ..Default::default() },
+        ListFilter { title: Some("mo".into()), ..Default::default() },
+        ListFilter { title: Some(" x".into()), metadata: Some(half), ..Default::default() },
+        ListFilter { title: Some("x7".into()), tag: Some("all".into()), ..Default::default() },
+        ListFilter { tag: Some("t3".into()), lifecycle: Some(Lifecycle::Active), ..Default::default() },
+        ListFilter { created: TimeRange { after: None, before: Some(early) }, ..Default::default() },
+        ListFilter {
+            title: Some("common".into()),
+            updated: TimeRange { after: Some(early), before: None },
+            ..Default::default()
+        },
+    ];
+    for filter in filters {
+        for archived in [Archived::No, Archived::Any] {
+            for sort in [ListSort::Updated, ListSort::Created] {
+                let filter = ListFilter { archived, ..filter.clone() };
+                let query = ListQuery { filter, sort, ..ListQuery::of(Account::local(), 300) };
+                let whole = expected(&threads, &query);
+                let total = hands.stores.store.count(query.clone()).await.expect("a total");
+                assert_eq!(total, Total { count: whole.len() as u64, is_exact: true }, "{query:?}");
+                for skip in [0, 250, whole.len() * 9 / 10, whole.len()] {
+                    let page: Vec<ThreadId> = whole.iter().skip(skip).take(9).copied().collect();
+                    let query = ListQuery { skip, limit: 9, ..query.clone() };
+                    assert_eq!(ids(&hands, &query).await, page, "{query:?}");
+                }
+                let mut paged: Vec<Thread> = Vec::new();
+                loop {
+                    let after = paged.last().map(|last| sort.place(last));
+                    let page = hands.stores.store.list(ListQuery { after, ..query.clone() }).await.expect("a page");
+                    let is_last = page.len() < query.limit;
+                    paged.extend(page);
+                    if is_last {
+                        break;
+                    }
+                }
+                assert_eq!(paged.iter().map(|thread| thread.id).collect::<Vec<_>>(), whole, "{query:?} in pages");
+            }
+        }
+    }
 }
 
 pub async fn parents_are_read_for_many_threads_at_once(hands: Hands) {

@@ -105,7 +105,8 @@ macro_rules! conformance_tests {
                  a_page_goes_on_where_it_ended_also_within_one_moment,
                  threads_that_change_again_within_a_minute_are_listed_in_order,
                  parents_are_read_for_many_threads_at_once,
-                 times_before_the_epoch_are_listed_too;
+                 times_before_the_epoch_are_listed_too,
+                 common_filters_and_far_offsets_give_what_looking_at_every_thread_gives;
             leases: a_lease_is_taken_read_renewed_and_released,
                  a_second_holder_is_refused_and_told_who_and_until_when,
                  changes_of_the_conversation_need_the_token_and_others_pass,

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use threadkeep_model::{
     Account, BlobId, CellIs, Checkpoint, Commit, Committed, Head, ItemKind, Lease, LeaseToken, MessageId, Position,
-    QueuedId, Relation, Segment, SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    QueuedId, Relation, Segment, SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Timestamp, Visibility,
 };
 
 use self::state::{News, State};
@@ -23,7 +23,7 @@ use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
     FeedItem, FeedNews, GcOptions, GcReport, HeldSnapshot, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk,
     Leases, LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Snapshot,
-    Store, StoreError, StoredEntry, Timers, Tombstone, Upkeep, UploadId,
+    Store, StoreError, StoredEntry, Timers, Tombstone, Total, Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -88,6 +88,14 @@ impl Store for MemoryStore {
         })
     }
 
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>> {
+        self.read(|state| {
+            let found = threads.into_iter().filter_map(|id| Some((id, state.threads.get(&id.short().bits())?)));
+            let found = found.filter(|(id, found)| found.id == *id);
+            Ok(found.map(|(id, found)| (id, found.account.clone(), found.record.visibility)).collect())
+        })
+    }
+
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.read(|state| {
             let found = state.threads.get(&thread.short().bits());
@@ -110,10 +118,11 @@ impl Store for MemoryStore {
         })
     }
 
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>> {
         self.read(|state| {
             let mine = state.threads.values().filter(|thread| thread.account == query.account);
-            Ok(mine.filter(|thread| query.filter.matches(thread)).count() as u64)
+            let matching = mine.filter(|thread| query.filter.matches(thread));
+            Ok(Total::of(matching.take(query.total_max() + 1).count() as u64, &query))
         })
     }
 

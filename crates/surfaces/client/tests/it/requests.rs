@@ -62,7 +62,7 @@ fn a_conversation_and_other_ways_through_it() {
         let handoff = client.call(id, Handoff::to("go on")).await.expect("a handoff");
         client.call(id, Mention::of(fork.id)).await.expect("a mention");
         assert_eq!(client.call(id, ListRelationships::default()).await.expect("relations").items.len(), 3);
-        assert_eq!(client.call(id, GetFamily {}).await.expect("a family").threads.len(), 3);
+        assert_eq!(client.call(id, GetFamily::default()).await.expect("a family").threads.len(), 3);
         assert!(!client.call(id, GetSummary {}).await.expect("a summary").summary.is_empty());
         assert!(client.call(handoff.id, Archive {}).await.expect("archived").archived);
         let which = ListThreads {

@@ -120,7 +120,7 @@ pub(super) async fn whole(reader: Reader, Path(name): Path<String>, Query(which)
         let (found, next) = engine.files(thread.id, files).await?;
         let items: Vec<_> = found.iter().map(api::FileRecord::from).collect();
         let next_cursor = next.map(|next| cursor(&list, version, next.as_str()));
-        return Ok(at_version(version, json(&api::Page { items, next_cursor, total: None })));
+        return Ok(at_version(version, json(&api::Page::new(items, next_cursor, None))));
     };
     Ok(at_version(version, told))
 }

@@ -256,7 +256,7 @@ async fn versions(reader: &Reader, thread: &Thread, standing: Standing, path: &F
         told
     };
     let items: Vec<_> = found.iter().map(told).collect();
-    Ok(json(&api::Page { items, next_cursor: next.map(|next| cursor(list, Position(next), "")), total: None }))
+    Ok(json(&api::Page::new(items, next.map(|next| cursor(list, Position(next), "")), None)))
 }
 
 /// What else is said of a new file.

@@ -98,7 +98,7 @@ async fn messages(access: Access, Path(id): Path<String>, Query(which): Query<Li
     };
     let items = page.items.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
     let total = which.counts().then_some(page.total);
-    Ok(at_version(page.version, json(&api::Page { items, next_cursor: page.next.clone(), total })))
+    Ok(at_version(page.version, json(&api::Page::new(items, page.next.clone(), total))))
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -125,7 +125,7 @@ async fn files(access: Access, Path(id): Path<String>, Query(which): Query<Which
     let page = access.engine.reference_files(id, Files { below, after, limit, as_of }).await?;
     let items: Vec<_> = page.items.iter().map(api::FileRecord::from).collect();
     let next_cursor = page.next.map(|next| cursor(&list, page.version, next.as_str()));
-    Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
+    Ok(at_version(page.version, json(&api::Page::new(items, next_cursor, None))))
 }
 
 /// What to read of a path.
@@ -185,7 +185,7 @@ async fn values(access: Access, Path(id): Path<String>, Query(which): Query<Whic
     let page = access.engine.reference_values(id, values).await?;
     let items = page.items;
     let next_cursor = page.next.map(|next| cursor(&list, page.version, next.as_str()));
-    Ok(at_version(page.version, json(&api::Page { items, next_cursor, total: None })))
+    Ok(at_version(page.version, json(&api::Page::new(items, next_cursor, None))))
 }
 
 async fn value(access: Access, Path((id, key)): Path<(String, String)>) -> Answer {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use threadkeep::model::Relation;
 use threadkeep::{
-    Append, At, Content, Delete, DeleteMessage, EditMessage, Error, Fork, MessageBody, Page, Position,
-    RelationshipRole, Truncate, TruncateFrom,
+    Append, At, Content, Delete, DeleteMessage, EditMessage, Error, Family, FamilyPage, Fork, MessageBody, Page,
+    Position, RelationshipRole, ThreadId, Truncate, TruncateFrom,
 };
 
 use crate::{Keep, on_every_store};
@@ -21,6 +22,8 @@ on_every_store!(
     a_deep_chain_of_forks_reads_and_forks_on,
     forks_of_one_thread_never_conflict,
     the_whole_family_is_one_read,
+    a_large_family_comes_in_pages,
+    depth_and_breadth_limit_a_family,
 );
 
 async fn a_fork_keeps_the_history_up_to_its_point(keep: Keep) {
@@ -193,6 +196,87 @@ async fn forks_of_one_thread_never_conflict(keep: Keep) {
         assert_eq!(keep.shows(fork.await.expect("a task that ends")).await, "a");
     }
     assert_eq!(keep.engine.relationships(thread).await.expect("a read").len(), 40);
+}
+
+/// A thread with nine forks, of which the first has two forks and a subagent.
+async fn large_family(keep: &Keep) -> (ThreadId, Vec<ThreadId>, Vec<ThreadId>) {
+    let root = keep.thread(&["a"]).await;
+    let (mut forks, mut below) = (Vec::new(), Vec::new());
+    for _ in 0..9 {
+        forks.push(keep.engine.fork(root, Fork::default()).await.expect("a fork").id);
+    }
+    for _ in 0..2 {
+        below.push(keep.engine.fork(forks[0], Fork::default()).await.expect("a fork").id);
+    }
+    (root, forks, below)
+}
+
+async fn a_large_family_comes_in_pages(keep: Keep) {
+    let (root, forks, below) = large_family(&keep).await;
+    let order = [&[root][..], &forks, &below].concat();
+    let ids = |family: &Family| family.threads.iter().map(|thread| thread.id).collect::<Vec<_>>();
+    let whole = keep.engine.family(root).await.expect("a family");
+    assert_eq!((ids(&whole), whole.next.clone(), whole.more.len()), (order.clone(), None, 0));
+    for limit in [1, 4, 5, 12, 50] {
+        let (mut found, mut relations, mut cursor) = (Vec::new(), Vec::new(), None);
+        loop {
+            let page = FamilyPage { limit: Some(limit), cursor, ..FamilyPage::default() };
+            let page = keep.engine.family_page(root, page).await.expect("a page");
+            found.extend(ids(&page));
+            for (thread, count) in &page.more {
+                let shown = if *thread == root { forks.len() } else { below.len() + 1 };
+                let so_far = found
+                    .iter()
+                    .filter(|id| if *thread == root { forks.contains(id) } else { below.contains(id) || **id == root });
+                assert_eq!(*count as usize, shown - so_far.count(), "{thread} in pages of {limit}");
+            }
+            relations.extend(page.relations);
+            assert_eq!(page.cut_off, page.next.is_some());
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, order, "in pages of {limit}");
+        let edges = |relations: &[Relation]| {
+            let mut edges: Vec<_> = relations.iter().map(|made| (made.parent, made.child)).collect();
+            edges.sort();
+            edges
+        };
+        assert_eq!(edges(&relations), edges(&whole.relations), "in pages of {limit}");
+    }
+    let first = FamilyPage { limit: Some(4), ..FamilyPage::default() };
+    let cursor = keep.engine.family_page(root, first.clone()).await.expect("a page").next;
+    // A fork that is made meanwhile comes last, and a thread that goes takes no other with it.
+    let late = keep.engine.fork(root, Fork::default()).await.expect("a fork").id;
+    keep.engine.delete(forks[2], Delete::default()).await.expect("a deletion");
+    let rest = FamilyPage { limit: Some(50), cursor: cursor.clone(), ..FamilyPage::default() };
+    let rest = keep.engine.family_page(root, rest).await.expect("the rest");
+    assert_eq!(ids(&rest)[ids(&rest).len() - 3..], [late, below[0], below[1]]);
+    for wrong in [
+        FamilyPage { cursor: cursor.clone(), depth: Some(1), ..first.clone() },
+        FamilyPage { cursor: Some("x".into()), ..first },
+    ] {
+        let refused = keep.engine.family_page(root, wrong).await.expect_err("another list");
+        assert_eq!(refused.code(), "invalid_cursor");
+    }
+}
+
+async fn depth_and_breadth_limit_a_family(keep: Keep) {
+    let (root, forks, below) = large_family(&keep).await;
+    let limited = async |depth, breadth| {
+        let page = FamilyPage { depth, breadth, ..FamilyPage::default() };
+        let family = keep.engine.family_page(root, page).await.expect("a family");
+        let ids: Vec<ThreadId> = family.threads.iter().map(|thread| thread.id).collect();
+        (ids, family.more, family.next, family.relations.len(), family.cut_off)
+    };
+    assert_eq!(limited(Some(0), None).await, (vec![root], vec![(root, 9)], None, 0, true));
+    let (ids, more, next, relations, _) = limited(Some(1), None).await;
+    assert_eq!((ids, more, next, relations), ([&[root][..], &forks].concat(), vec![(forks[0], 2)], None, 9));
+    let (ids, more, ..) = limited(None, Some(1)).await;
+    assert_eq!((ids, more), (vec![root, forks[0], below[0]], vec![(root, 8), (forks[0], 1)]));
+    let (ids, _, _, _, cut_off) = limited(Some(2), Some(9)).await;
+    assert_eq!((ids.len(), cut_off), (12, false));
 }
 
 async fn the_whole_family_is_one_read(keep: Keep) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadkeep::model::{Lifecycle, RelationKind, Visibility};
 use threadkeep::{
     Account, Archived, Caller, Create, Delete, DiffStats, Engine, Fork, Handoff, Json, Limits, List, ListSort,
-    MemoryStore, Mention, MessageBody, RelationshipRole, RollbackTo, Stores, SystemWorld, ThreadId, Update,
+    MemoryStore, Mention, MessageBody, RelationshipRole, RollbackTo, Stores, SystemWorld, ThreadId, Total, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -183,7 +183,8 @@ async fn pages_by_offset_have_a_total_also_past_the_end(keep: Keep) {
         make(&keep, &format!("Thread {n}"), &[("metadata", &format!(r#"{{"odd":{}}}"#, n % 2 == 1))]).await;
     }
     let odd = List { metadata: Some(json(r#"{"odd":true}"#)), ..List::default() };
-    for (list, total) in [(List::default(), 7), (odd, 3)] {
+    for (list, count) in [(List::default(), 7), (odd, 3)] {
+        let total = Total { count, is_exact: true };
         let whole = titles(&keep.engine, list.clone()).await;
         for offset in [0, 1, 2, 5, 7, 100] {
             let page = List { offset: Some(offset), limit: Some(2), ..list.clone() };

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use threadkeep::model::{Checkpoint, Commit, Committed, Head, ItemKind, Relation, Segment, SegmentId, ThreadName};
+use threadkeep::model::{
+    Account, Checkpoint, Commit, Committed, Head, ItemKind, Relation, Segment, SegmentId, ThreadName, Visibility,
+};
 use threadkeep::{
-    Clock, Engine, Fork, Limits, List, MemoryStore, MessageBody, MessageId, Position, PostgresStore, QueuedId,
-    SqliteStore, Stores, SystemWorld, Thread, ThreadId,
+    Clock, Engine, FamilyPage, Fork, Limits, List, MemoryStore, MessageBody, MessageId, Position, PostgresStore,
+    QueuedId, SqliteStore, Stores, SystemWorld, Thread, ThreadId,
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
-    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoredEntry,
+    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoredEntry, Total,
 };
 
 /// Counts what is asked of a store.
@@ -46,13 +48,16 @@ impl Store for Counting {
     fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.ask().threads(threads)
     }
+    fn owners(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(ThreadId, Account, Visibility)>>> {
+        self.ask().owners(threads)
+    }
     fn head(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Head>>> {
         self.ask().head(thread)
     }
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.ask().list(query)
     }
-    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<u64>> {
+    fn count(&self, query: ListQuery) -> BoxFuture<'_, Result<Total>> {
         let account = query.account.as_str().to_owned();
         let counted = self.ask().count(query);
         let Some(gate) = &self.gate else { return counted };
@@ -110,6 +115,31 @@ impl Store for Counting {
     fn subagents(&self, main: ThreadId) -> BoxFuture<'_, Result<Vec<Thread>>> {
         self.ask().subagents(main)
     }
+}
+
+#[test]
+fn the_first_page_of_a_family_takes_as_many_reads_whatever_its_size() {
+    crate::run(async {
+        let mut taken = Vec::new();
+        for forks in [30, 300] {
+            let (stores, reads) = (Stores::of(MemoryStore::new()), Arc::new(AtomicU64::new(0)));
+            let counting =
+                Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads), gate: None });
+            let engine = Engine::new(Stores { store: counting, ..stores }, Arc::new(SystemWorld), Limits::default());
+            let create = threadkeep::Create::titled("root").message(MessageBody::user("a"));
+            let root = engine.create(create).await.expect("a thread").id;
+            for _ in 0..forks {
+                engine.fork(root, Fork::default()).await.expect("a fork");
+            }
+            reads.store(0, Ordering::Relaxed);
+            let page = FamilyPage { limit: Some(20), ..FamilyPage::default() };
+            let family = engine.family_page(root, page).await.expect("a page");
+            assert_eq!((family.threads.len(), family.more), (20, vec![(root, forks - 19)]));
+            taken.push(reads.load(Ordering::Relaxed));
+        }
+        assert_eq!(taken[0], taken[1]);
+        assert!(taken[0] <= 60, "{} reads for 20 threads", taken[0]);
+    });
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn a_total_that_hangs_delays_no_append_no_list_and_no_other_account() {
         next.sort();
         assert_eq!(next, ["a", "c"]);
         open.add_permits(2);
-        assert_eq!(second.await.expect("a task").expect("a list").total, Some(1));
-        assert_eq!(third.await.expect("a task").expect("a list").total, Some(0));
+        assert_eq!(second.await.expect("a task").expect("a list").total.map(|total| total.count), Some(1));
+        assert_eq!(third.await.expect("a task").expect("a list").total.map(|total| total.count), Some(0));
     });
 }
 
@@ -133,14 +133,14 @@ fn an_expensive_read_of_a_file_leaves_the_thread_that_asks_to_others() {
         let mut far = plain.clone();
         far.skip = 90_000;
         let mut short = plain.clone();
-        short.filter.title = Some("qz".into());
+        short.filter.title = Some("q".into());
         let mut counted = pin!(store.count(plain.clone()));
         let (mut far, mut short) = (pin!(store.list(far)), pin!(store.list(short)));
         assert!(is_pending(counted.as_mut()) && is_pending(far.as_mut()) && is_pending(short.as_mut()));
         assert!(store.list(plain).await.expect("a list").is_empty(), "a plain list is read at once");
         release.send(()).expect("it waits");
         taken.await.expect("a task").expect("a signal");
-        assert_eq!(counted.await.expect("a total"), 0);
+        assert_eq!(counted.await.expect("a total").count, 0);
         assert!(far.await.expect("a page").is_empty() && short.await.expect("a page").is_empty());
     });
 }
