@@ -13,6 +13,9 @@ use crate::{Engine, Error, Result};
 /// Most threads of a family that are read at once.
 const FAMILY_MAX: usize = 10_000;
 
+/// Threads of a family that are read without a turn among the expensive reads.
+const FAMILY_FREE: usize = 100;
+
 /// A thread with all it is related to, directly or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
@@ -68,7 +71,13 @@ impl Engine {
             subagents: Vec::new(),
             cut_off: false,
         };
+        let mut turn = None;
         while let Some(next) = waiting.pop_front() {
+            if family.threads.len() >= FAMILY_FREE && turn.is_none() {
+                turn = Some(self.shared.read_turns.turn(&self.caller.account).await?);
+            }
+            // Some stores read at once: others have their turn between two threads.
+            tokio::task::yield_now().await;
             let children = self.children(next.id).await?;
             let mut others: Vec<ThreadId> = children.iter().map(|child| child.reference).collect();
             family.subagents.extend(children.into_iter().map(|child| (next.id, child)));
@@ -103,6 +112,7 @@ impl Engine {
             family.threads.push(next);
         }
         for thread in &family.threads {
+            tokio::task::yield_now().await;
             let made = self.holding(thread).await?.into_iter();
             family.relations.extend(made.filter(|made| made.parent == thread.id && known.contains(&made.child)));
             let is_elsewhere = |origin: &&Thread| thread.record.origin_thread_id == Some(origin.id);

@@ -89,12 +89,12 @@ impl Search {
     }
 }
 
-/// A thread that answers, opened at the message that does so best.
+/// A thread that matches, opened at its best message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The thread.
+    /// The id of the thread.
     pub thread: ThreadId,
-    /// Its title.
+    /// The title of the thread.
     pub title: Option<String>,
     /// The message that answers best.
     pub message: MessageId,
@@ -117,9 +117,9 @@ pub struct Hit {
 /// A message of a hit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitMessage {
-    /// The message.
+    /// The message as the thread shows it.
     pub message: Message,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Role,
     /// The text of the message.
     pub text: String,

@@ -39,7 +39,6 @@ pub(crate) struct Indexed {
     pub(crate) accounts: Vec<Account>,
     /// Documents of the account, and of the agent, that were asked for.
     pub(crate) counted: u64,
-    /// Documents in all.
     pub(crate) documents: u64,
     /// Whether there is more to read.
     pub(crate) more: bool,
@@ -119,7 +118,6 @@ impl Engine {
         })
     }
 
-    /// Empties the shelves.
     pub(crate) async fn begin_anew(&self, edition: u64) -> Result<Indexed> {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let remove: Vec<u64> = rows.into_iter().map(|row| row.id).collect();

@@ -1,10 +1,10 @@
 //! Keeps the shelves in order: few volumes, and no documents that no thread shows.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use threadkeep_model::{Account, Bounds, MessageId, SegmentId, ThreadId};
-use threadkeep_search::{Form, Shelf, Volume};
+use threadkeep_search::{Form, Volume};
 use threadkeep_store::{Reshelving, StoreError, VolumeRow};
 
 use super::index::new_volume;
@@ -15,6 +15,8 @@ use crate::{Engine, Error, Result};
 const MERGED_AT_ONCE: usize = 6;
 /// Volumes with more documents are not merged any more.
 const DOCUMENTS_MAX: u64 = 65_536;
+/// Segments whose threads are looked up at once.
+const STRANDS_AT_ONCE: usize = 500;
 /// How often the work is tried again after changes by others.
 const TRIES_MAX: usize = 16;
 
@@ -63,75 +65,68 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// The same for one account; none if another process changed the index meanwhile, and nothing was dropped.
+    /// The same for one account, volume by volume; none if another process changed the index meanwhile.
     async fn drop_unseen_of(&self, account: &Account) -> Result<Option<u64>> {
-        let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
-        let shelf = self.shelf_once(account).await?;
-        let unseen = self.unseen(account, &shelf).await?;
-        if unseen.strands.is_empty() {
-            return Ok(Some(0));
-        }
-        let (mut add, mut remove, mut dropped) = (Vec::new(), Vec::new(), 0);
-        for row in rows {
-            let Some(volume) = self.volume(row.id).await? else { continue };
-            if !volume.strands().iter().any(|strand| unseen.strands.contains_key(&strand.segment)) {
+        let seen = self.seen_of_others(account).await?;
+        let mut dropped = 0;
+        for row in self.shared.stores.shelves.volumes(Some(account.clone())).await? {
+            let (edition, note) = self.edition().await?;
+            let Some(volume) = self.volume(row.id).await? else { return Ok(None) };
+            let unseen = self.unseen(account, &volume, &seen).await?;
+            if unseen.strands.is_empty() {
                 continue;
             }
-            let unseen = unseen.clone();
+            let drops = unseen.strands.keys().any(|segment| unseen.is_dead(*segment));
             let cleaned = beside::aside(move || {
                 let keep = |volume: &Volume, doc: u32| unseen.keeps(volume.carrier(doc), volume.form(doc));
                 let keep_strand = |strand: &threadkeep_search::Strand| !unseen.is_dead(strand.segment);
                 threadkeep_search::merge(&[&volume], keep, keep_strand)
             });
             let (content, gone) = cleaned.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-            remove.push(row.id);
-            dropped += gone;
-            add.extend(new_volume(account.clone(), content)?);
-        }
-        if remove.is_empty() {
-            return Ok(Some(0));
-        }
-        let change = Reshelving { edition, note: note.encode(), add, remove };
-        let done = self.shared.stores.shelves.reshelve(change).await?;
-        Ok(done.then_some(dropped))
-    }
-
-    /// The parts still seen of segments whose threads are deleted, or belong to another account.
-    async fn unseen(&self, account: &Account, shelf: &Shelf) -> Result<Unseen> {
-        let mut living: HashMap<ThreadId, bool> = HashMap::new();
-        let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
-        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
-            let lives = match living.get(&strand.thread) {
-                Some(lives) => *lives,
-                None => {
-                    let thread = self.shared.stores.store.thread(strand.thread.into()).await?;
-                    let lives = thread.is_some_and(|thread| thread.account == *account);
-                    living.insert(strand.thread, lives);
-                    lives
-                }
-            };
-            if !lives {
-                strands.insert(strand.segment, Bounds::all(threadkeep_model::Position::START));
-            }
-        }
-        if strands.is_empty() {
-            return Ok(Unseen::default());
-        }
-        // Documents that any existing thread sees, now or in an abandoned branch, stay.
-        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
-            if strand.parent.is_none() || strands.contains_key(&strand.segment) {
+            if gone == 0 && !drops {
                 continue;
             }
-            let lineage = self.lineage(strand.segment).await?;
-            let mut bounds = Bounds::all(threadkeep_model::Position::END);
-            for part in lineage.chain() {
-                if let Some(seen) = strands.get_mut(&part.segment.id) {
-                    *seen = seen.max(bounds);
-                }
-                let Some(link) = part.segment.link else { break };
-                bounds = bounds.min(link.bounds);
+            let add = new_volume(account.clone(), content)?.into_iter().collect();
+            let change = Reshelving { edition, note: note.encode(), add, remove: vec![row.id] };
+            let shelves = Arc::clone(&self.shared.stores.shelves);
+            if !beside::read_aside(async move { shelves.reshelve(change).await }).await?? {
+                return Ok(None);
             }
+            dropped += gone;
+        }
+        Ok(Some(dropped))
+    }
+
+    /// How far threads of the account see segments whose own threads are deleted, or belong to another account.
+    async fn seen_of_others(&self, account: &Account) -> Result<BTreeMap<SegmentId, Bounds>> {
+        let mut moment = self.shared.stores.upkeep.snapshot(Some(account.clone())).await?;
+        let mut seen = BTreeMap::new();
+        loop {
+            let page = moment.segments(STRANDS_AT_ONCE).await?;
+            if page.is_empty() {
+                return Ok(seen);
+            }
+            let of_others = page.iter().filter(|part| part.head.is_none());
+            seen.extend(of_others.map(|part| (part.row.segment.id, part.bounds)));
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The segments of a volume whose threads are deleted, or belong to another account, and how far they are still
+    /// seen. Documents that any existing thread sees, now or in an abandoned branch, stay.
+    async fn unseen(&self, account: &Account, volume: &Volume, seen: &BTreeMap<SegmentId, Bounds>) -> Result<Unseen> {
+        let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
+        for some in volume.strands().chunks(STRANDS_AT_ONCE) {
+            let threads: HashSet<ThreadId> = some.iter().map(|strand| strand.thread).collect();
+            let living = self.shared.stores.store.threads(threads.into_iter().collect()).await?;
+            let living: HashSet<ThreadId> =
+                living.into_iter().filter(|thread| thread.account == *account).map(|thread| thread.id).collect();
+            let dead = some.iter().filter(|strand| !living.contains(&strand.thread)).map(|strand| {
+                let nothing = Bounds::all(threadkeep_model::Position::START);
+                (strand.segment, seen.get(&strand.segment).copied().unwrap_or(nothing))
+            });
+            strands.extend(dead);
+            tokio::task::yield_now().await;
         }
         Ok(Unseen { strands: Arc::new(strands) })
     }

@@ -168,7 +168,7 @@ pub struct Handoff {
 impl Handoff {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("handoff", "handOff"), "/v1/threads/{thread}/handoff", TREE)
-            .about("Goes on in a new thread, from a summary of this one.")
+            .about("Hands off to a new thread that begins with a summary of this one.")
             .creates("The new thread.")
             .versioned()
             .example(r#"{"goal":"Write the tests"}"#);
@@ -269,7 +269,7 @@ paged! {
 reads! {
     /// Shows a thread with all it is related to.
     GetFamily = Declaration::get(("tree", "getFamily"), "/v1/threads/{thread}/tree", TREE)
-        .about("Shows a thread with all it is related to, directly or not.")
+        .about("Shows a thread with all its relatives, direct and indirect.")
         .gives("The family.");
     /// Shows the built-in summary of a thread.
     GetSummary = Declaration::get(("summary", "getSummary"), "/v1/threads/{thread}/summary", TREE)

@@ -32,7 +32,7 @@ pub struct Strand {
     pub segment: SegmentId,
     /// The thread that wrote it.
     pub thread: ThreadId,
-    /// When it came into being.
+    /// When it was made.
     pub created: Timestamp,
     /// The segment that it grew from.
     pub parent: Option<SegmentId>,

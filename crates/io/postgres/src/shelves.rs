@@ -87,11 +87,18 @@ impl Shelves for PostgresStore {
         })
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
         let shared = Arc::clone(&self.shared);
         self.run_long(async move {
             let client = shared.connections.get().await?;
-            unhurried(&client, "VACUUM volumes").await
+            let bytes = async || -> Result<i64> {
+                let sql = "SELECT pg_total_relation_size('volumes'::regclass)";
+                let row = client.query_one(sql, &[]).await.map_err(from_postgres)?;
+                row.try_get(0).map_err(from_postgres)
+            };
+            let before = bytes().await?;
+            unhurried(&client, "VACUUM volumes").await?;
+            Ok((before - bytes().await?).max(0) as u64)
         })
     }
 }

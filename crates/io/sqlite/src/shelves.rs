@@ -28,6 +28,9 @@ const TABLES: &str = "
     CREATE TABLE editions (one INTEGER PRIMARY KEY CHECK (one = 1), edition INTEGER NOT NULL, note TEXT NOT NULL);
     INSERT INTO editions VALUES (1, 0, '');";
 
+/// Pages given back to the file system in one transaction.
+const VACUUMED_AT_ONCE: usize = 1_024;
+
 /// The connections to the index: one writes, one reads volumes, which takes a while, and one reads the small tables.
 #[derive(Debug, Default)]
 pub(crate) struct IndexFile {
@@ -280,13 +283,30 @@ impl Shelves for SqliteStore {
         Box::pin(ready(emptied))
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(ready(
-            IndexFile::write(self, |connection| {
-                connection.execute_batch("PRAGMA incremental_vacuum")?;
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        self.aside(|shared, _| {
+            let writer = &shared.index.writer;
+            let mut bytes = 0;
+            // In steps, each a transaction: others change the index between two of them.
+            while let Some(given_back) = on(writer, &shared.path, |connection| vacuum_some(connection))? {
+                bytes += given_back;
+            }
+            on(writer, &shared.path, |connection| {
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            })
-            .map_err(StoreError::from),
-        ))
+            })?;
+            Ok(bytes)
+        })
     }
+}
+
+/// Gives some free pages back to the file system, and says how many bytes; none if there was nothing to give.
+fn vacuum_some(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let before = pragma("page_count")?;
+    // It gives back one page each time it is stepped.
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUMED_AT_ONCE})"))?;
+    let mut steps = vacuum.query([])?;
+    while steps.next()?.is_some() {}
+    let pages = before - pragma("page_count")?;
+    Ok((pages > 0).then_some(pages as u64 * pragma("page_size")? as u64))
 }

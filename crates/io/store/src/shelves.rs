@@ -69,6 +69,6 @@ pub trait Shelves: Send + Sync {
     /// Throws everything away, also what cannot be read any more, with the note; the edition is another one then.
     fn clear(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Overwrites and gives back what removed volumes left behind, as far as the store can.
-    fn sweep(&self) -> BoxFuture<'_, Result<()>>;
+    /// Overwrites and gives back what removed volumes left behind, as far as the store can. Says how many bytes.
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>>;
 }

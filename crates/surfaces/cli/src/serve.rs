@@ -1,10 +1,11 @@
 //! `serve`: threads over HTTP, until the program is asked to end.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::private;
+use threadkeep::{KeyFileAt, private};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
@@ -27,6 +28,9 @@ alone. Beyond this machine the local key is off, and at least one key must have 
 pub(crate) struct Serve {
     #[command(flatten)]
     settings: ServerSettings,
+    /// Delete the secrets of a store whose key is lost, and begin with a new key
+    #[arg(long)]
+    forget_secrets: bool,
 }
 
 /// The port of a server that is not told another one.
@@ -50,7 +54,14 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let engine = context.engine("serve")?.with_limits(self.settings.limits()?);
+        let mut engine = context.engine("serve")?.with_limits(self.settings.limits()?);
+        if let Some(path) = self.settings.key_file() {
+            engine = engine.with_key_keeper(Arc::new(KeyFileAt::new(path)));
+        }
+        if self.forget_secrets && !engine.forget_secrets().await? {
+            context.note("the key of the secrets is there: nothing was deleted");
+        }
+        engine.open_secrets().await?;
         let engine = self.settings.embedding().apply(engine).await?;
         let mut start = Start::new(engine, context.folder());
         start.listen = self.settings.listen;

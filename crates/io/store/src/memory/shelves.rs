@@ -58,8 +58,8 @@ impl Shelves for MemoryStore {
         Box::pin(ready(Ok(())))
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(ready(Ok(())))
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(ready(Ok(0)))
     }
 }
 

@@ -2,6 +2,8 @@
 //! servers.
 
 mod amp;
+#[cfg(target_os = "linux")]
+mod code;
 mod concurrency;
 mod copy;
 mod crash;

@@ -12,7 +12,6 @@ use threadkeep::{
 use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, VolumeRow};
 use tokio::sync::watch;
 
-/// Searches at once.
 const SEARCHES: u64 = 16;
 /// When a test gives up.
 const GIVES_UP: Duration = Duration::from_secs(20);
@@ -104,7 +103,7 @@ impl Shelves for Watched {
         self.inner.clear()
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
         self.inner.sweep()
     }
 }
