@@ -159,6 +159,10 @@ impl Engine {
     /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
     pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
         let done = self.index_words(agent, Arc::clone(&progress)).await?;
+        {
+            let _turn = self.shared.library().turn.lock().await;
+            while self.modernize_some().await? {}
+        }
         self.embed_all(progress).await?;
         Ok(done)
     }
@@ -281,7 +285,7 @@ impl Engine {
             tokio::time::sleep(began.elapsed() / 2).await;
         }
         if !all_were_seen {
-            while self.merge_some(None).await? {}
+            while self.merge_some(None).await? || self.modernize_some().await? {}
         }
         for account in &changed {
             self.refresh(account).await?;

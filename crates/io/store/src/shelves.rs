@@ -2,6 +2,8 @@
 //!
 //! Everything here is derived from the log. A store does not look into a volume.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use threadkeep_model::Account;
 
@@ -59,6 +61,9 @@ pub trait Shelves: Send + Sync {
 
     /// The content of a volume, if it is there.
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>>;
+
+    /// Parts of the content of a volume, in the order of `ranges`, which end within it; none if the volume is not there.
+    fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>>;
 
     /// The edition of the index, which every change raises, and the note it left; 0 and nothing at first.
     fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>>;
