@@ -14,6 +14,6 @@ USER threadkeep
 VOLUME /data
 EXPOSE 8473
 ENV THREADKEEP_DATA=/data THREADKEEP_LISTEN=0.0.0.0:8473
-HEALTHCHECK CMD ["threadkeep", "health"]
+HEALTHCHECK --start-period=1m CMD ["threadkeep", "store", "health"]
 ENTRYPOINT ["threadkeep"]
 CMD ["serve"]

@@ -28,7 +28,6 @@ const READ_AT_ONCE: usize = 200;
 pub(crate) struct Held {
     /// The thread it is about.
     pub(crate) thread: ThreadId,
-    /// The request.
     pub(crate) asked: ApprovalAsked,
     /// Pending, approved, denied or revoked.
     pub(crate) state: ApprovalState,
@@ -43,13 +42,10 @@ pub(crate) struct Held {
 /// How an approval was answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ApprovalAnswer {
-    /// By whom.
     pub(crate) by: Arc<Actor>,
-    /// When.
     pub(crate) at: Timestamp,
     /// Whether it was answered by its fallback, after the deadline.
     pub(crate) timed_out: bool,
-    /// Why, in words.
     pub(crate) reason: Option<String>,
 }
 
@@ -229,7 +225,8 @@ impl Engine {
                 let approval = engine.read_approval(thread.id, &thread.head, &item).await?;
                 let judge = engine.is_delegated(&thread, &Capability::ApproveMerge).await?;
                 let state = decide(&approval, verdict, &engine.caller.actor, judge)?;
-                engine.tell_answer(thread, &approval.asked, state, false, reason.clone()).await
+                let reason = engine.without_secrets(thread.id, reason.clone()).await?;
+                engine.tell_answer(thread, &approval.asked, state, false, reason).await
             })
             .await?;
         let place = told.place.time;

@@ -130,6 +130,10 @@ impl Engine {
         for entry in &write.entries {
             match entry.kind {
                 Kind::FilesChanged | Kind::ThreadChanged | Kind::ApprovalAnswered => {}
+                Kind::EnvChanged => {
+                    needs.insert(Capability::SetEnv);
+                    continue;
+                }
                 Kind::MessageAppended
                 | Kind::EventLogged
                 | Kind::MessageInserted

@@ -5,7 +5,7 @@
 //! back, and must have the same hash as the source. Documents beside threads, such as keys and projects, are
 //! copied too; a document that the target has under the same id stays as it is there.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
 use threadkeep_model::{BlobId, Position, SegmentId, Thread, ThreadId};
@@ -13,18 +13,18 @@ use threadkeep_store::{Progress, RegistryKind, RegistryQuery, SegmentRow, StoreE
 
 use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
-use crate::{ContentHash, Engine, Error, ExportItem, Importer, Result, Selection};
+use crate::{ContentHash, Engine, Error, ExportItem, Exporter, Importer, Lost, Result, Selection};
 
 /// The number of items in a copy, by kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads, of all accounts.
     pub threads: u64,
     /// Segments, those included that only the forks of deleted threads see.
     pub segments: u64,
-    /// Entries.
+    /// Entries of all segments together.
     pub entries: u64,
-    /// Large values.
+    /// Values that are stored apart from their entries.
     pub blobs: u64,
     /// Deleted threads, whose ids stay refused.
     pub deleted: u64,
@@ -34,6 +34,8 @@ pub struct CopyReport {
     pub was_finished: bool,
     /// The hash of everything, which both stores have.
     pub hash: ContentHash,
+    /// Data of the source that is damaged and could not be copied.
+    pub lost: Lost,
 }
 
 impl Engine {
@@ -46,33 +48,16 @@ impl Engine {
     /// # Errors
     /// [`Error::CopyDiffers`] if the target holds something else, or gives back other data than it was given.
     pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
-        // Before the threads: one that is deleted meanwhile is copied as a thread, and not as deleted as well.
-        let deleted = self.tombstones().await?;
-        let mut source = self.exporter(Selection::Store).await?;
-        let ids: Vec<ThreadId> = source.threads().iter().map(|thread| thread.id).collect();
-        let mut copy = Copying::begin(target, source.threads()).await.map_err(of_target)?;
-        let mut hash = Digest::new();
-        while let Some(item) = source.next().await? {
-            hash.item(&item);
-            copy.take(item).await.map_err(of_target)?;
-            progress("entries", copy.counts.entries, None);
-        }
-        let mut gone = HashSet::new();
-        for tombstone in deleted {
-            hash.deleted(&tombstone);
-            gone.insert(tombstone.thread);
-            copy.take_deleted(tombstone).await.map_err(of_target)?;
-        }
-        let (counts, was_finished) = copy.finish().await.map_err(of_target)?;
-        let hash = hash.end();
-        let copied = target.hash_of(ids, &gone, counts.entries, &progress).await.map_err(of_target)?;
-        if copied != hash {
-            let what = format!("what it holds has the hash {copied}, and not {hash}");
-            return Err(Error::CopyDiffers { what });
-        }
-        self.copy_registry(target).await?;
-        let Counts { threads, segments, entries, blobs, deleted, already_there } = counts;
-        Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash })
+        copy(self.exporter(Selection::Store).await?, self, target, progress).await
+    }
+
+    /// The same if some data is damaged: everything else is copied, and the report lists what is missing. Damaged
+    /// messages keep their place in the copy, where their damage is reported.
+    ///
+    /// # Errors
+    /// As [`Engine::copy_to`]; damage to derived data, which `threadkeep doctor --repair` mends.
+    pub async fn copy_readable_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
+        copy(self.exporter(Selection::Store).await?.leaving_damage(), self, target, progress).await
     }
 
     /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not
@@ -96,39 +81,156 @@ impl Engine {
         }
         Ok(())
     }
+}
 
-    /// All threads that were deleted, in the order of their ids.
-    async fn tombstones(&self) -> Result<Vec<Tombstone>> {
-        let mut all: Vec<Tombstone> = Vec::new();
-        loop {
-            let after = all.last().map(|tombstone| tombstone.thread);
-            let some = self.shared.stores.upkeep.all_tombstones(after, MOVED_AT_ONCE).await?;
-            if some.is_empty() {
-                return Ok(all);
-            }
-            all.extend(some);
+async fn copy(mut source: Exporter, from: &Engine, target: &Engine, progress: Progress) -> Result<CopyReport> {
+    refuse_others(&mut source, target).await?;
+    source.rewind().await?;
+    let mut copy = Copying::begin(target).await.map_err(of_target)?;
+    let (mut hash, total) = (Digest::new(), source.size().entries);
+    while let Some(item) = source.next_of_log().await? {
+        hash.item(&item);
+        copy.take(item).await.map_err(of_target)?;
+        progress("entries", copy.counts.entries, Some(total.max(copy.counts.entries)));
+    }
+    progress("entries", copy.counts.entries, Some(copy.counts.entries));
+    let mut after = None;
+    loop {
+        let some = source.tombstones(after).await?;
+        let Some(last) = some.last() else { break };
+        after = Some(last.thread);
+        for tombstone in some {
+            copy.take_deleted(tombstone).await.map_err(of_target)?;
         }
     }
+    loop {
+        let some = source.page_of_threads().await?;
+        if some.is_empty() {
+            break;
+        }
+        some.iter().for_each(|thread| hash.item(&ExportItem::from(thread.clone())));
+        copy.take_threads(some).await.map_err(of_target)?;
+        progress("threads", copy.counts.threads, Some(source.size().threads));
+    }
+    let may_resume = copy.may_resume;
+    let (counts, was_finished) = copy.finish().await.map_err(of_target)?;
+    let lost = source.lost();
+    let others = may_resume.then_some(from);
+    let (hash, copied) = verified(source, hash, target, others, counts.entries, &progress).await?;
+    if copied != hash {
+        let what = format!("what it holds has the hash {copied}, and not {hash}");
+        return Err(Error::CopyDiffers { what });
+    }
+    from.copy_registry(target).await?;
+    let Counts { threads, segments, entries, blobs, deleted, already_there } = counts;
+    Ok(CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished, hash, lost })
+}
 
-    /// The hash of these threads and of those that are `gone`, read anew.
-    async fn hash_of(
-        &self,
-        threads: Vec<ThreadId>,
-        gone: &HashSet<ThreadId>,
-        total: u64,
-        progress: &Progress,
-    ) -> Result<ContentHash> {
-        let mut exporter = self.exporter(Selection::Threads(threads)).await?;
-        let (mut hash, mut entries) = (Digest::new(), 0);
-        while let Some(item) = exporter.next().await? {
-            hash.item(&item);
-            entries += u64::from(matches!(item, ExportItem::Entry { .. }));
-            progress("entries verified", entries, Some(total));
+/// Reads everything again from the target. Returns the hash of the source, of whose items all but the deleted threads
+/// are in `sent`, and that of the target.
+async fn verified(
+    mut source: Exporter,
+    mut sent: Digest,
+    target: &Engine,
+    others: Option<&Engine>,
+    total: u64,
+    progress: &Progress,
+) -> Result<(ContentHash, ContentHash)> {
+    source.read_from(target).await?;
+    let (mut found, mut entries) = (Digest::new(), 0);
+    while let Some(item) = source.next_of_log().await.map_err(of_target)? {
+        found.item(&item);
+        entries += u64::from(matches!(item, ExportItem::Entry { .. }));
+        progress("entries verified", entries, Some(total));
+    }
+    loop {
+        let some = source.page_of_threads().await.map_err(of_target)?;
+        if some.is_empty() {
+            break;
         }
-        for tombstone in self.tombstones().await?.iter().filter(|tombstone| gone.contains(&tombstone.thread)) {
-            hash.deleted(tombstone);
+        if let Some(from) = others {
+            refuse_branches(from, target, &some).await?;
         }
-        Ok(hash.end())
+        some.into_iter().for_each(|thread| found.item(&ExportItem::from(thread)));
+    }
+    let (mut after, mut there) = (None, Tombstones::of(target));
+    loop {
+        let some = source.tombstones(after).await?;
+        let Some(last) = some.last() else { return Ok((sent.end(), found.end())) };
+        after = Some(last.thread);
+        for tombstone in some {
+            sent.deleted(&tombstone);
+            if let Some(theirs) = there.find(tombstone.thread).await.map_err(of_target)? {
+                found.deleted(&theirs);
+            }
+        }
+    }
+}
+
+/// Refuses a target on which a thread of the source lives and differs. Nothing has been written then.
+async fn refuse_others(source: &mut Exporter, target: &Engine) -> Result<()> {
+    loop {
+        let some = source.page_of_threads().await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        let ids = some.iter().map(|thread| thread.id).collect();
+        let theirs = target.shared.stores.store.threads(ids).await;
+        for there in theirs.map_err(|error| of_target(error.into()))? {
+            let Some(thread) = some.iter().find(|thread| thread.id == there.id) else { continue };
+            let (id, version, in_source) = (there.id, there.head.version, thread.head.version);
+            if version != in_source {
+                let what = format!("thread {id} is at version {version} there, and at {in_source} in the source");
+                return Err(Error::CopyDiffers { what });
+            }
+            if ExportItem::from(there) != ExportItem::from(thread.clone()) {
+                return Err(Error::CopyDiffers { what: format!("thread {id} is there already, and differs") });
+            }
+        }
+    }
+}
+
+/// Refuses threads that have a branch on the target which they lack in the source: a copy that was broken off may have
+/// brought it, before the source went back to an earlier state.
+async fn refuse_branches(from: &Engine, target: &Engine, threads: &[Thread]) -> Result<()> {
+    for thread in threads {
+        let branches = async |engine: &Engine| -> Result<Vec<SegmentId>> {
+            let own = engine.shared.stores.store.segments(thread.id, thread.head.version, usize::MAX).await?;
+            Ok(own.into_iter().map(|own| own.id).collect())
+        };
+        if branches(from).await? != branches(target).await? {
+            return Err(Error::CopyDiffers { what: format!("thread {} has another branch there", thread.id) });
+        }
+    }
+    Ok(())
+}
+
+/// The deleted threads of a store, read in step with those of another one.
+struct Tombstones<'a> {
+    engine: &'a Engine,
+    page: VecDeque<Tombstone>,
+    after: Option<ThreadId>,
+}
+
+impl<'a> Tombstones<'a> {
+    fn of(engine: &'a Engine) -> Self {
+        Self { engine, page: VecDeque::new(), after: None }
+    }
+
+    /// That of `thread`. Threads are asked for in the order of their ids.
+    async fn find(&mut self, thread: ThreadId) -> Result<Option<Tombstone>> {
+        loop {
+            while self.page.front().is_some_and(|first| first.thread.short() < thread.short()) {
+                self.page.pop_front();
+            }
+            if let Some(first) = self.page.front() {
+                return Ok(Some(*first).filter(|first| first.thread == thread));
+            }
+            let some = self.engine.shared.stores.upkeep.all_tombstones(self.after, MOVED_AT_ONCE).await?;
+            let Some(last) = some.last() else { return Ok(None) };
+            self.after = Some(last.thread);
+            self.page = some.into();
+        }
     }
 }
 
@@ -159,21 +261,17 @@ struct Copying {
     importer: Importer,
     /// Whether there may be something on the target already.
     may_resume: bool,
-    /// Threads that live on the target, as they are in the source.
-    living: HashSet<ThreadId>,
-    /// Threads that are still to appear.
-    threads: Vec<ExportItem>,
     /// The segment whose entries come, as far as the target has them.
     there: Option<There>,
     /// Blobs whose entry comes next.
     blobs: Vec<(BlobId, Bytes)>,
+    /// Whether a thread came that the target did not have.
+    has_new: bool,
     counts: Counts,
 }
 
 impl Copying {
-    /// Begins, unless one of `threads` lives on the target and differs: then nothing has been written.
-    async fn begin(target: &Engine, threads: &[Thread]) -> Result<Self> {
-        let living = living(target, threads).await?;
+    async fn begin(target: &Engine) -> Result<Self> {
         let mut importer = target.importer();
         // Invariant: segments and blobs found there from here on are not freed before their thread exists.
         importer.hold().await?;
@@ -182,10 +280,9 @@ impl Copying {
             target: target.clone(),
             importer,
             may_resume,
-            living,
-            threads: Vec::new(),
             there: None,
             blobs: Vec::new(),
+            has_new: false,
             counts: Counts::default(),
         })
     }
@@ -221,14 +318,22 @@ impl Copying {
                 }
                 self.importer.push(item).await
             }
-            ExportItem::Thread { id, .. } => {
-                self.counts.threads += 1;
-                if !self.living.contains(&id) {
-                    self.threads.push(item);
-                }
-                Ok(())
+            ExportItem::Lost(_) | ExportItem::Thread { .. } => self.importer.push(item).await,
+        }
+    }
+
+    /// Lets threads appear that the target does not have. Those that it has are as in the source.
+    async fn take_threads(&mut self, threads: Vec<Thread>) -> Result<()> {
+        self.counts.threads += threads.len() as u64;
+        let ids = threads.iter().map(|thread| thread.id).collect();
+        let living = self.target.shared.stores.store.threads(ids).await?;
+        for thread in threads {
+            if !living.iter().any(|there| there.id == thread.id) {
+                self.has_new = true;
+                self.importer.push(thread.into()).await?;
             }
         }
+        Ok(())
     }
 
     async fn take_deleted(&mut self, tombstone: Tombstone) -> Result<()> {
@@ -236,37 +341,11 @@ impl Copying {
         self.importer.push_deleted(tombstone).await
     }
 
-    /// Lets the threads appear; returns the counts of the copy, and whether the target had all of it before.
-    async fn finish(mut self) -> Result<(Counts, bool)> {
-        let was_finished = self.threads.is_empty() && self.counts.already_there == self.counts.entries;
-        for thread in self.threads {
-            self.importer.push(thread).await?;
-        }
+    /// Ends it; returns the counts of the copy, and whether the target had all of it before.
+    async fn finish(self) -> Result<(Counts, bool)> {
+        let was_finished = !self.has_new && self.counts.already_there == self.counts.entries;
         self.importer.finish().await?;
         Ok((self.counts, was_finished))
-    }
-}
-
-/// The threads among `threads` that live on the target.
-async fn living(target: &Engine, threads: &[Thread]) -> Result<HashSet<ThreadId>> {
-    let source: HashMap<ThreadId, &Thread> = threads.iter().map(|thread| (thread.id, thread)).collect();
-    let (mut living, mut after) = (HashSet::new(), None);
-    loop {
-        let some = target.shared.stores.upkeep.all_threads(after, MOVED_AT_ONCE).await?;
-        let Some(last) = some.last() else { return Ok(living) };
-        after = Some(last.id);
-        for there in some {
-            let Some(thread) = source.get(&there.id).copied() else { continue };
-            let (id, version, in_source) = (there.id, there.head.version, thread.head.version);
-            if version != in_source {
-                let what = format!("thread {id} is at version {version} there, and at {in_source} in the source");
-                return Err(Error::CopyDiffers { what });
-            }
-            if ExportItem::from(there) != ExportItem::from(thread.clone()) {
-                return Err(Error::CopyDiffers { what: format!("thread {id} is there already, and differs") });
-            }
-            living.insert(id);
-        }
     }
 }
 
@@ -297,7 +376,7 @@ impl There {
                 Some(_) => return Ok(None),
                 None if self.may_go_on => {
                     self.page = target.some_entries(self.segment, position).await?.into();
-                    self.may_go_on = !self.page.is_empty();
+                    self.may_go_on = self.page.len() == MOVED_AT_ONCE;
                 }
                 None => return Ok(None),
             }

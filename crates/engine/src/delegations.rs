@@ -57,7 +57,8 @@ impl Carry for RevokeDelegation {
                 let (_, item) = engine.own_item(ItemKind::Delegation, id).await?.ok_or_else(missing)?;
                 let given = engine.read_delegation(&thread, &item).await?;
                 may_revoke(&given.delegation, &engine.caller.actor)?;
-                let revoked = DelegationRevoked { id, reason: reason.clone() };
+                let reason = engine.without_secrets(thread.id, reason.clone()).await?;
+                let revoked = DelegationRevoked { id, reason };
                 Ok(Plan::new(thread, vec![Entry::DelegationRevoked(revoked)]))
             })
             .await?;

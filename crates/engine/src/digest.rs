@@ -74,6 +74,10 @@ impl Digest {
                 self.0.update(id.as_bytes());
                 self.bytes(bytes);
             }
+            ExportItem::Lost(id) => {
+                self.tag(5);
+                self.0.update(id.as_bytes());
+            }
             ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
                 self.tag(2);
                 self.number(segment.bits());

@@ -1,14 +1,14 @@
 //! The doctor: compares derived data with the log, checks the search index, and compares blobs with their hashes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use threadkeep_model::{
-    CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, Segment,
-    SegmentId, Space, Tally, Thread, ThreadId, Timestamp, reachable,
+    BlobId, CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind,
+    SegmentId, Space, Tally, Thread, Timestamp,
 };
 use threadkeep_store::{
     CellNames, CellQuery, ChangeQuery, EntryQuery, Item, MessageFilter, MessageQuery, Order, Progress, RegistryKind,
-    RegistryQuery, SegmentRow, StoreError,
+    RegistryQuery, SeenSegment, SegmentRow, Snapshot, StoreError,
 };
 
 use crate::{Engine, Error, Result};
@@ -19,10 +19,12 @@ use settled::{Settled, settled};
 
 /// Rows read at once.
 const WALKED_AT_ONCE: usize = 1_000;
+/// Bytes of a blob read at once.
+const PART_BYTES: u64 = 4 << 20;
 /// Findings that are listed one by one.
 const FINDINGS_MAX: usize = 100;
 
-/// The doctor's findings.
+/// What a check of the whole store found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DoctorReport {
     /// Threads that were looked at.
@@ -80,10 +82,21 @@ impl Engine {
     /// # Errors
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
+        self.sweep_sealed().await?;
         let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
-        let report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
-        self.sweep_index(&progress).await?;
+        let mut report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+        let of_index = self.sweep_index(&progress).await?;
+        report.bytes += if vacuum { of_index } else { 0 };
         Ok(report)
+    }
+
+    /// Rewrites the store as small as can be, if that gives back a good part of it; returns the bytes given back. Others
+    /// that write wait meanwhile: it is not for a store that a server serves.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or there is no room for a second copy of it.
+    pub async fn compact(&self, progress: Progress) -> Result<u64> {
+        Ok(self.shared.stores.upkeep.compact(progress).await?)
     }
 
     /// Compares derived data with the log, and blobs with their hashes.
@@ -109,57 +122,38 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
     let mut report = DoctorReport::default();
     documents(engine, &mut report).await?;
     blobs(engine, progress, &mut report).await?;
-    // Threads first: the segments of a thread that was read are there when segments are read.
-    let threads = all_threads(engine).await;
-    // Everything else is compared with these two: without them, only their damage can be told.
-    let mut segments = match all_segments(engine).await {
+    // Threads and segments of one moment: the segments of a thread that was read are there.
+    let mut moment = engine.shared.stores.upkeep.snapshot(None).await?;
+    // Everything is compared with threads and segments: without them, only their damage can be told.
+    match orphans(engine, &mut *moment, progress, &mut report).await {
         Err(error) if error.is_damage() => {
             report.damage(error.to_string());
             return Ok(report);
         }
-        segments => segments?,
-    };
-    segments.sort_by_key(|row| (row.segment.thread, row.order()));
-    let mut threads: HashMap<ThreadId, Thread> = match threads {
-        Err(error) if error.is_damage() => {
-            report.derived(error.to_string());
-            return Ok(report);
-        }
-        threads => threads?.into_iter().map(|thread| (thread.id, thread)).collect(),
-    };
-    let living: HashSet<ThreadId> = threads.keys().copied().collect();
-    let known: Vec<_> = segments.iter().map(|row| row.segment.clone()).collect();
-    let ids: HashSet<SegmentId> = known.iter().map(|segment| segment.id).collect();
-    let reach = reachable(&known, &living);
-    for child in known.iter().filter(|segment| reach.contains_key(&segment.id)) {
-        let missing = child.link.map(|link| link.parent).filter(|parent| !ids.contains(parent));
-        let Some(missing) = missing else { continue };
-        // The segments of a thread that was deleted meanwhile may be freed.
-        if !living.contains(&child.thread) || engine.shared.stores.store.head(child.thread).await?.is_some() {
-            report.damage(format!("segment {missing} is missing, and others link to it"));
-        }
+        walked => walked?,
     }
-    let total = segments.len() as u64;
-    let mut done = 0;
-    for rows in segments.chunk_by(|a, b| a.segment.thread == b.segment.thread) {
-        progress("segments", done, Some(total));
-        done += rows.len() as u64;
-        // Unreachable segments wait for gc, and may have gaps.
-        let rows: Vec<_> = rows.iter().filter(|row| reach.contains_key(&row.segment.id)).cloned().collect();
-        let Some(first) = rows.first() else { continue };
-        match threads.remove(&first.segment.thread) {
-            Some(thread) => living_thread(engine, &thread, rows, &mut report).await?,
-            None => {
-                for row in &rows {
-                    segment(engine, row, None, &mut Told::default(), &mut report).await?;
-                }
+    let (total, mut done) = (moment.size().threads, 0);
+    loop {
+        progress("threads", done, Some(total));
+        let threads = match moment.threads(WALKED_AT_ONCE).await {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                report.derived(error.to_string());
+                return Ok(report);
             }
+            threads => threads?,
+        };
+        if threads.is_empty() {
+            break;
+        }
+        for listed in &threads {
+            living_thread(engine, listed, &mut report).await?;
+            done += 1;
+            progress("threads", done, Some(total.max(done)));
+            // Some stores read at once: others have their turn between two threads.
+            tokio::task::yield_now().await;
         }
     }
-    progress("segments", total, Some(total));
-    for thread in threads.into_values() {
-        living_thread(engine, &thread, Vec::new(), &mut report).await?;
-    }
+    drop(moment);
     for finding in engine.shared.stores.upkeep.check_lists(FINDINGS_MAX).await? {
         report.derived(finding);
     }
@@ -167,6 +161,48 @@ async fn examine(engine: &Engine, progress: &Progress) -> Result<DoctorReport> {
         report.derived(finding);
     }
     Ok(report)
+}
+
+/// Looks at the links of all segments, and reads those that are seen although their threads are deleted.
+async fn orphans(
+    engine: &Engine,
+    moment: &mut dyn Snapshot,
+    progress: &Progress,
+    report: &mut DoctorReport,
+) -> Result<()> {
+    let (total, mut done) = (moment.size().segments, 0);
+    loop {
+        progress("segments", done, Some(total));
+        let page = moment.segments(WALKED_AT_ONCE).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        done += page.len() as u64;
+        let links = page.iter().filter_map(|seen| seen.row.segment.link.map(|link| (link.parent, seen)));
+        let by_parent: BTreeMap<SegmentId, &SeenSegment> = links.collect();
+        let store = &engine.shared.stores.store;
+        // The parents come first in the list of all that they grew from.
+        let found = store.chains(by_parent.keys().copied().collect(), by_parent.len()).await?;
+        let found: HashSet<SegmentId> = found.into_iter().map(|segment| segment.id).collect();
+        for (missing, child) in by_parent.into_iter().filter(|(parent, _)| !found.contains(parent)) {
+            if !store.chain(missing, 1).await?.is_empty() {
+                continue;
+            }
+            // The segments of a thread that was deleted meanwhile may be freed.
+            if child.head.is_none() || store.head(child.row.segment.thread).await?.is_some() {
+                report.damage(format!("segment {missing} is missing, and others link to it"));
+            }
+        }
+        for seen in page {
+            if let Some(damage) = seen.damage {
+                report.damage(damage.to_string());
+            }
+            if seen.head.is_none() {
+                segment(engine, &seen.row, None, &mut Told::default(), report).await?;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Reads the documents beside the threads: keys, projects, secrets.
@@ -189,37 +225,8 @@ async fn documents(engine: &Engine, report: &mut DoctorReport) -> Result<()> {
     Ok(())
 }
 
-async fn all_segments(engine: &Engine) -> Result<Vec<SegmentRow>> {
-    let mut all: Vec<SegmentRow> = Vec::new();
-    loop {
-        let after = all.last().map(|row| row.segment.id);
-        let some = engine.shared.stores.upkeep.all_segments(after, WALKED_AT_ONCE).await?;
-        if some.is_empty() {
-            return Ok(all);
-        }
-        all.extend(some);
-    }
-}
-
-async fn all_threads(engine: &Engine) -> Result<Vec<Thread>> {
-    let mut all: Vec<Thread> = Vec::new();
-    loop {
-        let after = all.last().map(|thread| thread.id);
-        let some = engine.shared.stores.upkeep.all_threads(after, WALKED_AT_ONCE).await?;
-        if some.is_empty() {
-            return Ok(all);
-        }
-        all.extend(some);
-    }
-}
-
 /// Compares a thread with its log up to one version, which may be later than the one that was `listed`.
-async fn living_thread(
-    engine: &Engine,
-    listed: &Thread,
-    mut rows: Vec<SegmentRow>,
-    report: &mut DoctorReport,
-) -> Result<()> {
+async fn living_thread(engine: &Engine, listed: &Thread, report: &mut DoctorReport) -> Result<()> {
     let id = listed.id;
     let Some(state) = settled(engine, id).await? else {
         report.changed += 1;
@@ -227,13 +234,14 @@ async fn living_thread(
     };
     let head = state.thread.head;
     let has_changed = head != listed.head;
-    if has_changed {
-        let now = engine.shared.stores.store.segments(id, head.version, usize::MAX).await?;
-        let is_new = |segment: &Segment| !rows.iter().any(|row| row.segment.id == segment.id);
-        let new: Vec<_> = now.into_iter().filter(is_new).collect();
-        rows.extend(new.into_iter().map(|segment| SegmentRow { segment, origin: None }));
-        rows.sort_by_key(SegmentRow::order);
-    }
+    let own = engine.shared.stores.store.segments(id, Position::END, usize::MAX).await?;
+    let own = own.into_iter().map(|own| own.id).collect();
+    let mut rows = match engine.shared.stores.upkeep.segment_rows(own).await {
+        // Told already, with its segment.
+        Err(StoreError::Corrupt { .. }) => return Ok(()),
+        rows => rows?,
+    };
+    rows.sort_by_key(SegmentRow::order);
     let (mut told, mut found) = (Told::default(), DoctorReport::default());
     for row in rows.iter().filter(|row| row.segment.first <= head.version || row.segment.id == head.segment) {
         segment(engine, row, Some(head.version), &mut told, &mut found).await?;
@@ -483,14 +491,28 @@ async fn blobs(engine: &Engine, progress: &Progress, report: &mut DoctorReport) 
         after = Some(*last);
         for id in &some {
             report.blobs += 1;
-            // A store compares a blob with its hash.
-            match engine.shared.stores.blobs.blob(*id).await {
-                Ok(Some(_)) => {}
-                Ok(None) => report.damage(format!("blob {id} is missing")),
+            match whole(engine, *id).await {
+                Ok(()) => {}
                 Err(error @ StoreError::Corrupt { .. }) => report.damage(error.to_string()),
                 Err(error) => return Err(error.into()),
             }
+            tokio::task::yield_now().await;
         }
         progress("blobs", report.blobs, None);
     }
+}
+
+/// Compares a blob with its hash, part by part.
+async fn whole(engine: &Engine, id: BlobId) -> Result<(), StoreError> {
+    let (mut hash, mut at) = (blake3::Hasher::new(), 0);
+    loop {
+        let part = engine.shared.stores.blobs.blob_part(id, at..at + PART_BYTES).await?;
+        let part = part.ok_or_else(|| StoreError::corrupt(format!("blob {id} is missing")))?;
+        hash.update(&part);
+        at += part.len() as u64;
+        if (part.len() as u64) < PART_BYTES {
+            break;
+        }
+    }
+    if hash.finalize().as_bytes() == id.as_bytes() { Ok(()) } else { Err(StoreError::damaged(&format!("blob {id}"))) }
 }

@@ -16,13 +16,13 @@ const READ_AT_ONCE: usize = 500;
 pub enum Logged {
     /// A message, as the thread shows it.
     Message(Message),
-    /// Anything else.
+    /// Something that is not a message.
     Event {
         /// Its version in the log.
         version: Version,
         /// When it was logged.
         created: Timestamp,
-        /// The event.
+        /// The event as it was logged.
         event: Event,
     },
 }

@@ -35,11 +35,11 @@ pub struct HistoryEntry {
     pub place: MessageId,
     /// The kind of the entry.
     pub kind: Kind,
-    /// When.
+    /// When the entry was committed, by the store's clock.
     pub time: Timestamp,
     /// The account that answers for it.
     pub account: Arc<Account>,
-    /// Who did it.
+    /// The person or agent who made the change.
     pub actor: Arc<Actor>,
     /// The cause that its writer named, such as a run.
     pub cause: Option<String>,

@@ -2,12 +2,13 @@
 //!
 //! Whether an item may come in is decided next door, in `incoming`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp, Version,
+    Account, Actor, BlobId, Body, Derived, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp,
+    Version,
 };
 use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry, Tombstone};
 
@@ -30,9 +31,17 @@ impl Engine {
             incoming: Incoming::default(),
             imported: 0,
             known: 0,
+            lost: HashSet::new(),
             held_until: None,
         }
     }
+}
+
+/// An entry that may come in.
+enum Checked {
+    Read(Box<Entry>),
+    /// Its body is damaged, and this follows from its row.
+    Damaged(Derived),
 }
 
 /// Takes in the items of an export, in batches. A thread appears with the batch that brings it.
@@ -46,6 +55,8 @@ pub struct Importer {
     incoming: Incoming,
     imported: u64,
     known: u64,
+    /// Blobs that could not be read where they come from. Entries that name them come without them.
+    lost: HashSet<BlobId>,
     /// Until when the store frees nothing, once it was asked to.
     held_until: Option<Timestamp>,
 }
@@ -71,6 +82,7 @@ impl Importer {
                 self.bodies.insert(id, bytes.clone());
                 self.batch.blobs.push((id, bytes));
             }
+            ExportItem::Lost(id) => drop(self.lost.insert(id)),
             ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
                 let (account, actor) = self
                     .actors
@@ -125,7 +137,7 @@ impl Importer {
     async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {
         // The segment it grew from comes before it or is in the store, so no lineage is a cycle.
         if let Some(link) = row.segment.link
-            && !self.incoming.brought(link.parent)
+            && !self.batch.segments.iter().any(|brought| brought.segment.id == link.parent)
             && self.engine.shared.stores.store.chain(link.parent, 1).await?.is_empty()
         {
             return Err(clash(format!("segment {} grew from {}, which is missing", row.segment.id, link.parent)));
@@ -136,10 +148,14 @@ impl Importer {
     }
 
     async fn push_entry(&mut self, entry: StoredEntry) -> Result<()> {
-        let decoded = self.check_entry(&entry, &[]).await?;
-        let mut blobs = decoded.blobs();
-        blobs.extend(entry.large());
-        self.batch.entries.push(ImportedEntry { derived: decoded.derived(), blobs, entry });
+        let (derived, blobs) = match self.check_entry(&entry, &[]).await? {
+            Checked::Read(decoded) => {
+                let named = decoded.blobs().into_iter().chain(entry.large());
+                (decoded.derived(), named.filter(|blob| !self.lost.contains(blob)).collect())
+            }
+            Checked::Damaged(derived) => (derived, Vec::new()),
+        };
+        self.batch.entries.push(ImportedEntry { derived, blobs, entry });
         Ok(())
     }
 
@@ -157,7 +173,7 @@ impl Importer {
     }
 
     /// An entry, decoded, if it may come in here. A body that is a blob is among `brought`, in this batch, or here.
-    async fn check_entry(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<Entry> {
+    async fn check_entry(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<Checked> {
         let place = format!("entry {} of segment {}", entry.position, entry.segment);
         let body = match &entry.body {
             Body::Inline(bytes) => bytes.clone(),
@@ -168,12 +184,13 @@ impl Importer {
                     None => self.blob(*id).await?.ok_or_else(missing)?,
                 }
             }
-            Body::Absent | Body::Damaged => return Err(clash(format!("{place} has no body"))),
+            Body::Damaged => return Ok(Checked::Damaged(self.incoming.damaged(entry).map_err(clash)?)),
+            Body::Absent => return Err(clash(format!("{place} has no body"))),
         };
         let decoded = Entry::decode(entry.kind, entry.format, &body)
             .map_err(|what| clash(format!("{place} cannot be read: {what}")))?;
         self.incoming.entry(entry, &decoded, body.len()).map_err(clash)?;
-        Ok(decoded)
+        Ok(Checked::Read(Box::new(decoded)))
     }
 
     /// A blob of this batch, or one that is here.

@@ -3,19 +3,20 @@
 //! An export comes from outside, and stores trust their content. So its bodies are checked like those of a
 //! request, its tallies are counted again, and its segments grow from segments that came before them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use threadkeep_model::{
-    Account, AgentState, ApprovalAsked, CheckpointSet, Content, Deliver, Entry, FileChange, Forked, Inserted, Invalid,
-    Json, MergeConflict, MessageBody, MessageEdited, MessagesDeleted, Position, Related, RolledBack, SegmentId, Tally,
-    ThreadChanged, ThreadId,
+    Account, AgentState, ApprovalAsked, CheckpointSet, Content, Deliver, Derived, Entry, FileChange, Forked, Inserted,
+    Invalid, Json, MergeConflict, MessageBody, MessageEdited, MessagesDeleted, Position, Related, RolledBack, Segment,
+    SegmentId, Tally, ThreadChanged, ThreadId,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
 
-/// Looks at the items of one import, in their order.
+/// Looks at the items of one import, in their order. Entries follow their segment, so it remembers one segment.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
-    segments: HashMap<SegmentId, Walked>,
+    /// The segment that came last.
+    walked: Option<Walked>,
     /// Threads whose own segments came with gaps: enough for the forks that see a part of them, not for the threads
     /// themselves.
     gapped: HashSet<ThreadId>,
@@ -24,61 +25,78 @@ pub(crate) struct Incoming {
 /// How far a segment was read.
 #[derive(Debug)]
 struct Walked {
+    segment: SegmentId,
     thread: ThreadId,
     next: Position,
     tally: Tally,
 }
 
 impl Incoming {
-    /// Whether the segment came with this import.
-    pub(crate) fn brought(&self, segment: SegmentId) -> bool {
-        self.segments.contains_key(&segment)
-    }
-
     /// Checks a segment; the segment it grew from is known already.
     pub(crate) fn segment(&mut self, row: &SegmentRow) -> Result<(), String> {
-        let segment = &row.segment;
-        let begins = segment.link.map_or(Position::START, |link| link.bounds.highest());
-        if segment.first <= begins {
-            return Err(format!("segment {} begins at {}, not after {begins}", segment.id, segment.first));
+        let Segment { id, thread, first, link, birth, .. } = &row.segment;
+        let begins = link.map_or(Position::START, |link| link.bounds.highest());
+        if *first <= begins {
+            return Err(format!("segment {id} begins at {first}, not after {begins}"));
         }
-        let walked = Walked { thread: segment.thread, next: segment.first, tally: segment.birth };
-        if self.segments.insert(segment.id, walked).is_some() {
-            return Err(format!("segment {} comes twice", segment.id));
+        if self.walked.as_ref().is_some_and(|walked| walked.segment == *id) {
+            return Err(format!("segment {id} comes twice"));
         }
+        self.walked = Some(Walked { segment: *id, thread: *thread, next: *first, tally: *birth });
         Ok(())
     }
 
     /// An entry comes in, with its body of `bytes` bytes.
     pub(crate) fn entry(&mut self, stored: &StoredEntry, entry: &Entry, bytes: usize) -> Result<(), String> {
-        let place = format!("entry {} of segment {}", stored.position, stored.segment);
-        let Some(walked) = self.segments.get_mut(&stored.segment) else {
-            return Err(format!("segment {} is missing", stored.segment));
-        };
-        if stored.position < walked.next {
-            return Err(format!("{place} is out of order"));
-        }
+        let place = place(stored);
         check_body(entry, stored.position).map_err(|invalid| format!("{place} cannot be: {invalid}"))?;
         let derived = entry.derived();
-        let is_next = stored.position == walked.next;
-        let expected = walked.tally.after(&derived, stored.position, stored.time, bytes as u64);
+        let (is_next, tally) = self.step(stored)?;
+        let expected = tally.after(&derived, stored.position, stored.time, bytes as u64);
         // After a gap the count cannot be checked, only that it is one.
         let counts = derived.message().is_none() || stored.tally.ordinals > 0;
         if (is_next && stored.tally != expected) || !counts {
             return Err(format!("{place} carries a wrong tally"));
         }
+        Ok(())
+    }
+
+    /// An entry comes in whose body is damaged: what follows from it cannot be counted.
+    pub(crate) fn damaged(&mut self, stored: &StoredEntry) -> Result<Derived, String> {
+        let derived = stored.derived_if_damaged().unwrap_or(Derived::Nothing);
+        self.step(stored)?;
+        if derived.message().is_some() && stored.tally.ordinals == 0 {
+            return Err(format!("{} carries a wrong tally", place(stored)));
+        }
+        Ok(derived)
+    }
+
+    /// Goes on to an entry of the segment that came last. Says whether there is none between, and the tally before it.
+    fn step(&mut self, stored: &StoredEntry) -> Result<(bool, Tally), String> {
+        let Some(walked) = self.walked.as_mut().filter(|walked| walked.segment == stored.segment) else {
+            return Err(format!("segment {} is missing before {}", stored.segment, place(stored)));
+        };
+        if stored.position < walked.next {
+            return Err(format!("{} is out of order", place(stored)));
+        }
+        let before = walked.tally;
+        let is_next = stored.position == walked.next;
         if !is_next {
             self.gapped.insert(walked.thread);
         }
         walked.next = stored.position.next();
         walked.tally = stored.tally;
-        Ok(())
+        Ok((is_next, before))
     }
 
     /// A thread comes in, after all its segments.
     pub(crate) fn thread(&self, id: ThreadId) -> Result<(), String> {
         if self.gapped.contains(&id) { Err(format!("entries of thread {id} are missing")) } else { Ok(()) }
     }
+}
+
+fn place(stored: &StoredEntry) -> String {
+    format!("entry {} of segment {}", stored.position, stored.segment)
 }
 
 /// Whether a body could have been written here, at `position`.
@@ -192,6 +210,7 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         | Entry::ExecutionStepped(_)
         | Entry::ExecutionEnded(_)
         | Entry::ChildRemoved(_)
+        | Entry::EnvChanged(_)
         | Entry::Referenced(_) => Ok(()),
     }
 }

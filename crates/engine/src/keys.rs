@@ -18,9 +18,9 @@ pub struct Key {
     pub id: String,
     /// The account it speaks for.
     pub account: Account,
-    /// Who uses it.
+    /// The person or agent that acts with the key.
     pub actor: Actor,
-    /// Its rights.
+    /// Whether it may read, write or administer.
     pub scope: Scope,
     /// When it was made.
     pub created: Timestamp,
@@ -53,9 +53,9 @@ impl Key {
 pub struct NewKey {
     /// The account it speaks for.
     pub account: Account,
-    /// Who uses it.
+    /// The person or agent that acts with the key.
     pub actor: Actor,
-    /// Its rights.
+    /// Whether it may read, write or administer.
     pub scope: Scope,
     /// When it ends by itself.
     pub expires: Option<Timestamp>,

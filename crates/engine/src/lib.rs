@@ -10,6 +10,7 @@ mod copy;
 mod delegations;
 mod digest;
 mod doctor;
+mod env;
 mod events;
 mod export;
 mod family;
@@ -43,8 +44,9 @@ mod writer;
 pub use copy::CopyReport;
 pub use digest::ContentHash;
 pub use doctor::DoctorReport;
+pub use env::{KeyKeeper, KeyProblem, WayOut};
 pub use events::Logged;
-pub use export::{ExportItem, Exporter, Selection};
+pub use export::{ExportItem, Exporter, Lost, Selection};
 pub use feed::{Fed, FeedReader};
 pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage, Values};
 pub use ground::carry::Carry;
@@ -75,6 +77,7 @@ pub use ops::upload::{FileContent, Upload, Uploaded};
 pub use search::{Hit, HitMessage, IndexStatus, Search};
 pub use shown::{AppendedMessages, Seen, ShownHistory, ShownMessages, ShownValues, gc_shown};
 pub use threadkeep_tree::{Case, Match, Mode};
+pub use threadkeep_vault::{KeyFile, KeyFileWrong, Redacting, Redactor, Searching};
 pub use verbs::{CARRIERS, Carrier};
 
 /// The result type of the engine.

@@ -88,7 +88,7 @@ impl Page {
         self
     }
 
-    /// Silent messages too.
+    /// Includes silent messages in the page.
     #[must_use]
     pub fn include_silent(mut self) -> Self {
         self.filter.include_silent = true;
@@ -126,7 +126,7 @@ impl Page {
 /// Some messages, and how to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessagePage {
-    /// The messages.
+    /// The messages of this page, in order.
     pub items: Vec<Message>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
@@ -187,7 +187,7 @@ impl Engine {
             return Err(Invalid::parameter("limit", rule).into());
         }
         if page.cursor.is_some() && page.offset > 0 {
-            let rule = "cannot stand beside a cursor: both say where the page begins";
+            let rule = "cannot be combined with a cursor";
             return Err(Invalid::parameter("offset", rule).into());
         }
         // A place among all messages: it holds for every filter.

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use crate::ground::engine::Shared;
 use crate::search::BEHIND_COUNTED_MAX;
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, WayOut};
 
 /// Entries read at once.
 const READ_AT_ONCE: usize = 200;
@@ -46,19 +46,19 @@ const CURSOR: &str = "observers";
 pub struct Delivery {
     /// The same for each try: who has seen it before drops it.
     pub id: String,
-    /// The observer.
+    /// The id of the observer.
     pub observer: Uuid,
     /// The thread that observes.
     pub thread: ThreadId,
     /// The thread it happened to.
     pub target: ThreadId,
-    /// The event.
+    /// The event that it reports.
     pub event: ThreadEvent,
-    /// At which version.
+    /// The version of the observed thread.
     pub version: Version,
-    /// When.
+    /// When the event was committed.
     pub time: Timestamp,
-    /// The entry, as the log keeps it.
+    /// The entry, as the log keeps it; for a webhook without secrets.
     pub data: Json,
 }
 
@@ -223,6 +223,7 @@ fn system(shared: &Weak<Shared>) -> Option<Engine> {
         writes_to: None,
         envelope: None,
         validator: None,
+        guarded: false,
         embedder: None,
     })
 }
@@ -333,12 +334,20 @@ impl Follower {
         let Some(fact) = engine.read_if_whole(entry).await? else { return Ok(()) };
         let events = ThreadEvent::of(&fact);
         let those = self.observers.get(&item.thread).map(Vec::as_slice).unwrap_or_default();
+        let body = String::from_utf8_lossy(&fact.encode()).into_owned();
+        let goes_out = |observer: &Observing| matches!(observer.added.deliver, Deliver::Webhook(_));
+        let body = if !events.is_empty() && those.iter().any(goes_out) {
+            // Without its data if the secrets cannot be opened: other observers must not wait for that.
+            let redactor = engine.redactor(WayOut::Webhook, Some(item.thread)).await.ok();
+            redactor.map_or_else(|| "null".to_owned(), |redactor| redactor.json(&body).into_owned())
+        } else {
+            body
+        };
         for observer in those.iter().filter(|observer| !events.is_empty() && observer.at <= entry.time) {
             if !engine.still_observes(observer).await? {
                 continue;
             }
             for event in events.iter().filter(|event| observer.added.events.iter().any(|it| it == event.as_str())) {
-                let body = String::from_utf8_lossy(&fact.encode()).into_owned();
                 let delivery = Delivery {
                     id: format!(
                         "observe-{}-{}-{}-{}",

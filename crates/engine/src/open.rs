@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_store::Stores;
 
+use crate::env::{Config, Vault};
 use crate::feed::SharedFeed;
 use crate::live::{Live, LiveSettings};
 use crate::opened::InUse;
@@ -13,7 +14,7 @@ use crate::{Engine, Limits, World};
 impl Engine {
     /// An engine on `stores`, acting for account `local`.
     pub fn new(stores: Stores, world: Arc<dyn World>, limits: Limits) -> Self {
-        Self::on(stores, world, limits, LiveSettings::default())
+        Self::on(stores, world, limits, LiveSettings::default(), Config::default())
     }
 
     /// An engine on the same stores whose live threads have these settings. It shares nothing else with this one: each
@@ -21,7 +22,8 @@ impl Engine {
     #[must_use]
     pub fn with_live(&self, settings: LiveSettings) -> Self {
         let shared = &self.shared;
-        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, settings);
+        let config = shared.room::<Vault>().config.clone();
+        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, settings, config);
         Self { shared: engine.shared, ..self.clone() }
     }
 
@@ -29,11 +31,18 @@ impl Engine {
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         let shared = &self.shared;
-        let engine = Self::new(shared.stores.clone(), Arc::clone(&shared.world), limits);
+        let (live, config) = (LiveSettings::default(), shared.room::<Vault>().config.clone());
+        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), limits, live, config);
         Self { shared: engine.shared, ..self.clone() }
     }
 
-    fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: LiveSettings) -> Self {
+    pub(crate) fn with_config(&self, config: Config) -> Self {
+        let (shared, live) = (&self.shared, LiveSettings::default());
+        let engine = Self::on(shared.stores.clone(), Arc::clone(&shared.world), shared.limits, live, config);
+        Self { shared: engine.shared, ..self.clone() }
+    }
+
+    fn on(stores: Stores, world: Arc<dyn World>, limits: Limits, live: LiveSettings, config: Config) -> Self {
         Self::with_rooms(
             stores,
             world,
@@ -43,6 +52,7 @@ impl Engine {
                 Box::new(Library::default()),
                 Box::new(InUse::default()),
                 Box::new(SharedFeed::default()),
+                Box::new(Vault::new(config)),
             ],
         )
     }

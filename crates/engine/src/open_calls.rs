@@ -25,7 +25,6 @@ pub(crate) enum Interrupted {
     Cancel,
     /// The executor went away.
     Crash,
-    /// The work rests.
     Suspend,
     Spawn,
 }

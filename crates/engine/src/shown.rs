@@ -15,7 +15,7 @@ use crate::{
 /// Appended messages, shown as one or as a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendedMessages {
-    /// The messages.
+    /// The messages that were added, in order.
     pub messages: Vec<Message>,
     /// Their bodies, where they are at hand; else they are read from the messages.
     pub(crate) bodies: Vec<MessageBody>,
@@ -288,8 +288,19 @@ impl From<DoctorReport> for calls::Doctor {
 
 impl From<CopyReport> for calls::Copied {
     fn from(report: CopyReport) -> Self {
-        let CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished: _, hash } = report;
-        Self { threads, segments, entries, blobs, deleted, already_there, hash: hash.to_string() }
+        let CopyReport { threads, segments, entries, blobs, deleted, already_there, was_finished: _, hash, lost } =
+            report;
+        Self {
+            threads,
+            segments,
+            entries,
+            blobs,
+            deleted,
+            already_there,
+            hash: hash.to_string(),
+            lost: lost.count,
+            damage: lost.what,
+        }
     }
 }
 

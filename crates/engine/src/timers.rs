@@ -41,6 +41,7 @@ impl Engine {
                 writes_to: None,
                 envelope: None,
                 validator: validator.clone(),
+                guarded: false,
                 embedder: None,
             })
         };

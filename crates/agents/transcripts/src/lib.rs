@@ -7,4 +7,6 @@ mod amp;
 mod export;
 
 pub use amp::{AmpSource, from_amp, to_amp};
-pub use export::{EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportReader, ExportWriter, is_export_end};
+pub use export::{
+    EXPORT_LINE_BYTES_MAX, EXPORT_VERSION, ExportEnd, ExportReader, ExportWriter, HeldItems, export_end, is_export_end,
+};

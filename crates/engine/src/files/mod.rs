@@ -28,7 +28,7 @@ use crate::{Engine, Error, Result, Verb};
 /// A file or a directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileRecord {
-    /// Where it is.
+    /// The path from the root of the thread.
     pub path: FilePath,
     /// Whether it is a file or a directory.
     pub is: FileIs,
@@ -43,9 +43,9 @@ pub struct FileRecord {
 /// A file or a directory, with its details.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileIs {
-    /// A file.
+    /// A file with its content.
     File(FileCell),
-    /// A directory.
+    /// A directory, which has no content.
     Directory,
 }
 
@@ -68,7 +68,7 @@ impl FileRecord {
         self.file().map_or(0, |file| file.size)
     }
 
-    /// The writer's metadata.
+    /// The metadata that the writer gave, if any.
     pub fn metadata(&self) -> Option<&Json> {
         self.file().and_then(|file| file.metadata.as_ref())
     }

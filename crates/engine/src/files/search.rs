@@ -30,7 +30,7 @@ const MATCHES_MAX: usize = 100_000;
 /// A search in files: the pattern and its options.
 #[derive(Debug, Clone)]
 pub struct Grep {
-    /// The pattern.
+    /// The text or regular expression to look for.
     pub pattern: String,
     /// Whether the pattern is a regular expression or the text itself.
     pub mode: Mode,

@@ -13,9 +13,9 @@ use crate::{Engine, Result};
 pub struct FileVersion {
     /// The version of the thread that the entry made.
     pub version: Version,
-    /// When.
+    /// When it was written, by the store's clock.
     pub time: Timestamp,
-    /// Who.
+    /// The person or agent who wrote it.
     pub actor: Arc<Actor>,
     /// The file or directory at the path from then on; none if it was deleted.
     pub record: Option<FileRecord>,

@@ -85,7 +85,6 @@ impl Default for Heavy {
 }
 
 impl Heavy {
-    /// Turns for pictures.
     pub(crate) fn pictures() -> Self {
         Self(Arc::new(Semaphore::new(PICTURES_MAX)))
     }

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use threadkeep_calls::{At, Call, Declaration, Honours, Lease};
-use threadkeep_model::{BlobId, Idempotency, Invalid, LeaseToken, ThreadId, ThreadName, Version};
+use threadkeep_calls::{At, Call, Declaration, Honours, Lease, Method, NewMessage};
+use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken, ThreadId, ThreadName, Version};
+use threadkeep_vault::Redactor;
 use tracing::Instrument;
 
+use crate::env::{WayOut, redacted};
 use crate::ground::show::{Show, Shown};
 use crate::{Engine, Error, Result};
 
@@ -23,6 +25,19 @@ pub trait Carry: Call {
     /// The result if the thread does not exist, where that is no error.
     fn without_thread() -> Option<Self::Made> {
         None
+    }
+
+    /// The same call without the secrets that `redactor` knows.
+    ///
+    /// # Errors
+    /// If a secret is in a file, or where its name cannot stand for it.
+    fn redacted(self, redactor: &Redactor) -> Result<Self> {
+        redacted(self, redactor)
+    }
+
+    /// The messages in it that may bring files.
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        Vec::new()
     }
 
     /// The result as the wire shows it.
@@ -50,12 +65,25 @@ impl Engine {
     /// # Errors
     /// Every error of the call; nothing has changed then.
     pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
-        let at = at.into();
+        let mut at = at.into();
         self.caller.actor.checked()?;
         refuse_unhonoured(&at, &C::DECLARATION)?;
         let thread = match (self.resolve(at.thread).await, C::without_thread()) {
             (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
             (resolved, _) => resolved?,
+        };
+        // Invariant: secrets leave the call before anything is decided, hashed or kept.
+        let call = match C::DECLARATION.method {
+            Method::Get => call,
+            Method::Post | Method::Put | Method::Patch | Method::Delete => {
+                match self.guard(WayOut::Call, thread).await? {
+                    Some(redactor) => {
+                        at.key = redacted_key(at.key, &redactor)?;
+                        call.redacted(&redactor)?
+                    }
+                    None => call,
+                }
+            }
         };
         let idempotency = match at.key.clone() {
             Some(key) => Some(Idempotency { key, hash: hash_of(&call)? }),
@@ -71,9 +99,14 @@ impl Engine {
     }
 
     /// The same engine for one call that is no struct of its own: `request` is hashed for its idempotency key.
-    pub(crate) async fn enter(&self, at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
+    pub(crate) async fn enter(&self, mut at: At, name: &str, request: &[&[u8]]) -> Result<(Self, ThreadId)> {
         self.caller.actor.checked()?;
         let thread = self.resolve(at.thread).await?;
+        if at.key.is_some()
+            && let Some(redactor) = self.guard(WayOut::Call, thread).await?
+        {
+            at.key = redacted_key(at.key, &redactor)?;
+        }
         let idempotency = at.key.clone().map(|key| {
             let mut all = name.as_bytes().to_vec();
             for part in request {
@@ -95,7 +128,10 @@ impl Engine {
 
     /// The id of the thread with this name. A full id is not looked up: the later read of the thread reports if it
     /// does not exist.
-    pub(crate) async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`] if no thread has this short id.
+    pub async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
         match name {
             None => Ok(None),
             Some(ThreadName::Full(id)) => Ok(Some(id)),
@@ -148,6 +184,11 @@ impl Engine {
 
 /// The id used for calls without a thread.
 const NO_THREAD: ThreadId = ThreadId::from_bits(0);
+
+/// A key is kept with what it did, so it must not hold a secret.
+fn redacted_key(key: Option<IdempotencyKey>, redactor: &Redactor) -> Result<Option<IdempotencyKey>> {
+    Ok(key.map(|key| IdempotencyKey::new(redactor.text(key.as_str()).into_owned())).transpose()?)
+}
 
 /// Refuses a condition that the call would pass over.
 fn refuse_unhonoured(at: &At, declaration: &Declaration) -> Result<()> {

@@ -17,15 +17,15 @@ pub struct Draft {
 /// One thing that an update changes.
 #[derive(Debug, Clone)]
 pub enum DraftStep {
-    /// Appends messages.
+    /// Adds messages at the end.
     Append(Append),
     /// Logs an event that is not a message.
     AppendEvent(Event),
     /// Puts a message before another one.
     Insert {
-        /// The other one.
+        /// The message that it precedes.
         before: MessageId,
-        /// The message.
+        /// The message to be inserted.
         message: NewMessage,
     },
     /// New content or metadata for a message.
@@ -67,7 +67,7 @@ impl Draft {
         self.steps.push(DraftStep::Insert { before, message: message.into() });
     }
 
-    /// Edits a message.
+    /// Gives a message new content or metadata.
     pub fn edit(&mut self, edit: EditMessage) {
         self.steps.push(DraftStep::EditMessage(edit));
     }
@@ -86,7 +86,7 @@ impl Draft {
         }
     }
 
-    /// Sets the title.
+    /// Sets the title of the thread.
     pub fn title(&mut self, title: &str) {
         self.set("title", Json::string(title));
     }

@@ -38,6 +38,8 @@ pub struct Engine {
     pub(crate) envelope: Option<Arc<Envelope>>,
     /// Checks the results of merges.
     pub(crate) validator: Option<Arc<dyn Validate>>,
+    /// Whether secrets are kept out of its calls, whoever acts.
+    pub(crate) guarded: bool,
     /// Makes vectors, if not the built-in embedder.
     pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
@@ -52,6 +54,7 @@ pub(crate) struct Shared {
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
     pub(crate) read_turns: Turns,
+    pub(crate) export_turns: Turns,
     pub(crate) pictures: Heavy,
     /// State of the rooms above, shared by all clones of an engine.
     rooms: Rooms,
@@ -138,7 +141,8 @@ impl Engine {
             shapes: Shapes::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
-            read_turns: Turns::default(),
+            read_turns: Turns::of_reads(),
+            export_turns: Turns::of_exports(),
             pictures: Heavy::pictures(),
             rooms,
             turns: std::array::from_fn(|_| Mutex::new(())),
@@ -149,6 +153,7 @@ impl Engine {
             writes_to: None,
             envelope: None,
             validator: None,
+            guarded: false,
             embedder: None,
         }
     }

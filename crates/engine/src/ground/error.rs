@@ -1,11 +1,16 @@
 //! Why an operation was refused: stable codes, and messages a user can act on.
 
+use std::time::Duration;
+
 use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
-    ApprovalState, Damaged, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName, QueuedId,
-    ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
+    ApprovalState, Damaged, EnvName, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName,
+    QueuedId, ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
+
+/// How long one waits who found too many expensive reads at once: about as long as the next of them takes.
+const NO_TURN_RETRY: Duration = threadkeep_store::EXPENSIVE_MAX;
 
 /// Why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -101,13 +106,13 @@ pub enum Error {
     WriteBehindFull {
         /// How many updates wait, or were refused and not taken back.
         updates: usize,
-        /// Their bytes.
+        /// The bytes of the waiting updates.
         bytes: usize,
     },
     /// The thread's content may not change any more.
     #[error("the thread is {}: its content cannot change; fork it to go on", state.as_str())]
     ThreadClosed {
-        /// Its state.
+        /// The state that closed it.
         state: Lifecycle,
     },
     /// The thread rests: nothing begins on it, and it is not moved back.
@@ -123,7 +128,7 @@ pub enum Error {
     #[error("the thread's lifecycle is archived, which is final: it cannot be brought back; fork it to go on")]
     ArchivedForGood,
     /// As many messages wait as may.
-    #[error("{max} {}messages wait already, which is as many as may; remove one, or let an execution take them up",
+    #[error("the queue is full ({max} {}messages): remove one, or let an execution take them up",
         if *silent { "silent " } else { "" })]
     QueueFull {
         /// How many may wait.
@@ -132,9 +137,7 @@ pub enum Error {
         silent: bool,
     },
     /// As many injections wait as may.
-    #[error(
-        "{max} injections wait already, which is as many as may; acknowledge one, or let an execution take them up"
-    )]
+    #[error("{max} injections wait, which is the maximum: acknowledge one, or let an execution take them up")]
     InjectionsFull {
         /// How many may wait.
         max: usize,
@@ -146,7 +149,7 @@ pub enum Error {
         injection: Uuid,
     },
     /// The thread records as many decisions as may be.
-    #[error("the thread records {max} decisions already, which is as many as may be; go on in a fork")]
+    #[error("the thread has {max} decisions, which is the maximum: go on in a fork")]
     DecisionsFull {
         /// How many may be.
         max: usize,
@@ -188,11 +191,11 @@ pub enum Error {
         delegation: Uuid,
     },
     /// The approval was answered before.
-    #[error("approval {approval} is {} since {at}, by {by}: it is answered once", state.as_str())]
+    #[error("approval {approval} was answered already: {} at {at} by {by}", state.as_str())]
     ApprovalAnswered {
         /// The id of the answered approval.
         approval: Uuid,
-        /// Its present state.
+        /// The state after the first answer.
         state: ApprovalState,
         /// The name of the actor that answered.
         by: String,
@@ -200,7 +203,9 @@ pub enum Error {
         at: threadkeep_model::Timestamp,
     },
     /// The entry that asked for the approval was undone by a rollback.
-    #[error("approval {approval} does not hold: what asked for it was rolled back; it holds again once that is undone")]
+    #[error(
+        "approval {approval} does not count: its request was rolled back; it counts again once the rollback is undone"
+    )]
     ApprovalUndone {
         /// The id of the undone approval.
         approval: Uuid,
@@ -284,7 +289,7 @@ pub enum Error {
         path: FilePath,
     },
     /// There is no small picture of the file.
-    #[error("there is no small picture of {path}: {why}")]
+    #[error("there is no thumbnail of {path}: {why}")]
     NoThumbnail {
         /// The path in the call.
         path: FilePath,
@@ -320,7 +325,7 @@ pub enum Error {
         merge: Uuid,
     },
     /// No command checks merges like that.
-    #[error("no command is configured for validation '{}'; whoever runs the server names one: threadkeep serve --merge-{}", validation.as_str(), validation.as_str())]
+    #[error("no command is configured for validation '{}'; start the server with --merge-{} COMMAND", validation.as_str(), validation.as_str())]
     ValidationNotConfigured {
         /// The check that is not configured.
         validation: Validation,
@@ -337,12 +342,38 @@ pub enum Error {
     /// The embedder failed to make vectors.
     #[error("no vectors can be made: {what}")]
     Embedder {
-        /// The embedder's message.
+        /// The reason that the embedder gave.
+        what: String,
+    },
+    /// The thread or the account sees no variable of that name.
+    #[error("there is no variable {name}")]
+    EnvNotFound {
+        /// The name that was not found.
+        name: EnvName,
+    },
+    /// A file that an agent, the system or sandboxed code writes holds a secret.
+    #[error("{file} holds the secret {name}: nothing was written")]
+    SecretInFile {
+        /// The file.
+        file: String,
+        /// The name of the secret.
+        name: String,
+    },
+    /// The key of the secrets is missing, wrong, or open to others.
+    #[error("the secrets of this store cannot be opened: {what}")]
+    SecretsUnavailable {
+        /// What is wrong with the key.
         what: String,
     },
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
+    /// As many expensive reads run and wait already as may.
+    #[error("too many expensive reads run at once, and {waiting} more wait: try again in {} s", NO_TURN_RETRY.as_secs())]
+    NoTurn {
+        /// How many wait.
+        waiting: usize,
+    },
     /// The account has no such project.
     #[error("there is no project '{project}'")]
     ProjectNotFound {
@@ -356,7 +387,7 @@ pub enum Error {
         project: String,
     },
     /// An invariant of the program does not hold.
-    #[error("something went wrong here: {what}")]
+    #[error("internal error: {what}")]
     Broken {
         /// The invariant that was broken.
         what: String,
@@ -431,7 +462,10 @@ impl Error {
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::CopyDiffers { .. } => ErrorCode::CopyDiffers,
             Self::Embedder { .. } => ErrorCode::EmbedderFailed,
-            Self::Busy => ErrorCode::Busy,
+            Self::EnvNotFound { .. } => ErrorCode::EnvNotFound,
+            Self::SecretInFile { .. } => ErrorCode::SecretInFile,
+            Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
+            Self::Busy | Self::NoTurn { .. } => ErrorCode::Busy,
             Self::Broken { .. } => ErrorCode::Internal,
             Self::ProjectNotFound { .. } => ErrorCode::ProjectNotFound,
             Self::ProjectExists { .. } => ErrorCode::ProjectExists,
@@ -447,6 +481,11 @@ impl Error {
     /// The same, with the error that shows it.
     pub(crate) fn broken_because(what: &str, error: &dyn std::error::Error) -> Self {
         Self::Broken { what: format!("{what}: {error}") }
+    }
+
+    /// How long to wait before the call is made again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        matches!(self, Self::NoTurn { .. }).then_some(NO_TURN_RETRY)
     }
 
     /// The state of the thread's life, where that is the reason.
@@ -469,6 +508,13 @@ impl Error {
             }
             Self::CopyDiffers { .. } => Some(
                 "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
+            ),
+            Self::SecretInFile { .. } => {
+                Some("leave the secret out of the file, and read it from the variable where it is needed")
+            }
+            Self::SecretsUnavailable { .. } => Some(
+                "put the key file back (`secrets.key` in the data folder, or --key-file); if it is lost, \
+                 `threadkeep serve --forget-secrets` deletes the secrets and opens the store",
             ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
             Self::Store(StoreError::TooExpensive) => Some(
@@ -660,11 +706,11 @@ mod tests {
     }
 
     #[test]
-    fn a_move_that_leads_nowhere_says_where_the_thread_is_and_what_it_allows() {
+    fn a_move_that_is_refused_says_where_the_thread_is_and_what_it_allows() {
         let refused = Lifecycle::Suspended.after(LifecycleAction::Done).expect_err("it rests");
         let problem = serde_json::to_value(Problem::from(Error::from(refused))).expect("json");
         assert_eq!(problem["code"], "invalid_transition");
-        assert_eq!(problem["detail"], "the thread is suspended, where 'done' leads nowhere: it allows resume");
+        assert_eq!(problem["detail"], "a thread that is suspended does not take 'done': it allows resume");
         assert_eq!((&problem["lifecycle"], &problem["allowed"]), (&"suspended".into(), &serde_json::json!(["resume"])));
     }
 

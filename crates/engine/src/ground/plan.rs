@@ -72,7 +72,6 @@ pub(crate) struct Told {
     pub(crate) thread: Thread,
     /// Where the entries lie.
     pub(crate) place: ThreadCommitted,
-    /// The entries.
     pub(crate) entries: Vec<Entry>,
     /// The actor of the entries.
     pub(crate) by: Arc<Actor>,
@@ -333,17 +332,14 @@ pub(crate) mod testing {
         with_id(7)
     }
 
-    /// Another one.
     pub(crate) fn other() -> Thread {
         with_id(8)
     }
 
-    /// A human.
     pub(crate) fn human() -> Actor {
         Actor { kind: ActorKind::Human, name: "ann".into() }
     }
 
-    /// An agent.
     pub(crate) fn agent() -> Actor {
         Actor { kind: ActorKind::Agent, name: "helper".into() }
     }

@@ -22,7 +22,7 @@ pub enum Verb {
     Fork,
     /// Refer to it from a thread of their own.
     Reference,
-    /// Read its files.
+    /// Read the files of a thread.
     ReadFile,
     /// See it in a list.
     List,
@@ -35,7 +35,7 @@ pub enum Verb {
 /// The caller's relation to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is theirs.
+    /// The account owns the thread.
     Owner,
     /// It belongs to another account, and is public.
     Visitor,

@@ -14,7 +14,7 @@ pub struct Shown {
     pub version: Option<Version>,
     /// Whether it is the other one of the answers that a call declares.
     pub also: bool,
-    /// The answer.
+    /// The answer as JSON text.
     pub json: Vec<u8>,
 }
 
@@ -25,7 +25,6 @@ impl Shown {
         Ok(Self { version: None, also: false, json: serde_json::to_vec(answer).map_err(unwritable)? })
     }
 
-    /// `answer`, at `version`.
     pub(crate) fn at(version: Version, answer: &impl Serialize) -> Result<Self> {
         Ok(Self { version: Some(version), ..Self::plain(answer)? })
     }
@@ -57,11 +56,12 @@ macro_rules! plain {
 
 plain! {
     calls::Approval, calls::Backfilled, calls::Checkpoint, calls::CreatedKey, calls::Decision, calls::Delegation,
-    calls::Deleted, calls::Doctor, calls::EmitTold, calls::Family, calls::Gc, calls::Injection, calls::Notified,
+    calls::Deleted, calls::Doctor, calls::EmitTold, calls::EnvVariable, calls::Family, calls::Gc, calls::Injection, calls::Notified,
     calls::Observer, calls::Project, calls::Queued, calls::Reference, calls::References, calls::Relationship,
     calls::Released, calls::Revoked, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
     calls::Writer, Option<calls::Writer>, Vec<calls::ModelMessage>,
     Page<calls::Approval>, Page<calls::Checkpoint>, Page<calls::Child>, Page<calls::Decision>, Page<calls::Delegation>,
+    Page<calls::EnvVariable>,
     Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::MergeTold>, Page<calls::Observer>,
     Page<calls::Project>, Page<calls::Queued>, Page<calls::Relationship>,
 }

@@ -27,7 +27,7 @@ pub struct MergedTree {
 }
 
 impl MergedTree {
-    /// Their paths.
+    /// The paths of all files, in order.
     pub fn paths(&self) -> impl Iterator<Item = &FilePath> {
         self.files.iter().map(|(path, _)| path)
     }

@@ -46,7 +46,6 @@ pub(crate) fn holds(lineage: &Lineage, bounds: Bounds, made: MessageId) -> bool 
 pub(crate) struct Located {
     /// The ordinal of the appended message that anchors it.
     pub(crate) root: u64,
-    /// That appended message.
     pub(crate) base: StoredEntry,
     /// The items that the slot shows.
     pub(crate) items: Vec<SlotItem>,

@@ -7,6 +7,6 @@ pub trait World: Send + Sync {
     /// The time of this machine. What is due or expires goes by [`Engine::now`](crate::Engine::now).
     fn now(&self) -> Timestamp;
 
-    /// 128 random bits.
+    /// Gives 128 random bits.
     fn chance(&self) -> u128;
 }

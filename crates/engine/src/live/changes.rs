@@ -33,14 +33,14 @@ pub struct ThreadStep {
 pub enum MessageChange {
     /// A message was inserted at `index`; the messages from there on moved on by one.
     Added {
-        /// Its index.
+        /// The index that the message has now.
         index: u64,
-        /// The message.
+        /// The message that was added.
         message: Message,
     },
     /// The message at `index` got new content, new metadata, or both.
     Edited {
-        /// Its index.
+        /// The index of the message.
         index: u64,
         /// The message as it is now.
         message: Message,
@@ -53,7 +53,7 @@ pub enum MessageChange {
     Removed {
         /// The index of the first of them.
         index: u64,
-        /// How many.
+        /// The number of removed messages.
         count: u64,
     },
 }

@@ -3,18 +3,22 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use threadkeep_calls::{Append, AppendEvent};
 use threadkeep_model::{
-    BlobId, Commit, Entry, Inserted, MessageBody, MessageId, MessagesDeleted, NewEntry, Thread, ThreadChanged, ThreadId,
+    BlobId, Commit, Entry, Inserted, MessageBody, MessageId, NewEntry, Thread, ThreadChanged, ThreadId,
 };
+use threadkeep_vault::Redactor;
 
 use crate::ground::draft::{Draft, DraftStep};
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::write;
 use crate::ground::view::View;
 use crate::ops::append::Prepared;
+use crate::ops::delete::{deleted, without_results};
 use crate::ops::edit;
+use crate::ops::rollback::calls_of;
 use crate::ops::update::{changes, merged};
-use crate::{Engine, Error, Result};
+use crate::{Carry, Engine, Error, Result, WayOut};
 
 /// A commit that is being put together.
 struct Deciding<'a> {
@@ -47,8 +51,12 @@ impl Engine {
             edited: HashMap::new(),
             record_changed: false,
         };
+        let redactor = self.guard(WayOut::Call, Some(deciding.thread.id)).await?;
         for step in drafts.iter().flat_map(|draft| draft.steps()) {
-            deciding.step(step).await?;
+            match &redactor {
+                Some(redactor) => deciding.step(&redacted(step.clone(), redactor)?).await?,
+                None => deciding.step(step).await?,
+            }
         }
         let Deciding { thread, entries, blobs, record_changed, .. } = deciding;
         let record = record_changed.then(|| thread.record.clone());
@@ -56,6 +64,25 @@ impl Engine {
         commit.blobs.extend(blobs);
         Ok((commit, thread))
     }
+}
+
+/// A step without secrets.
+fn redacted(step: DraftStep, redactor: &Redactor) -> Result<DraftStep> {
+    Ok(match step {
+        DraftStep::Update(update) => DraftStep::Update(update.redacted(redactor)?),
+        DraftStep::Append(append) => DraftStep::Append(append.redacted(redactor)?),
+        DraftStep::AppendEvent(event) => match AppendEvent::Event(event).redacted(redactor)? {
+            AppendEvent::Event(event) => DraftStep::AppendEvent(event),
+            AppendEvent::Message(_) => return Err(Error::broken("a redacted event is an event")),
+        },
+        DraftStep::Insert { before, message } => {
+            let mut one = Append::from(message).redacted(redactor)?;
+            let message = one.messages.pop().ok_or(Error::broken("a redacted message is a message"))?;
+            DraftStep::Insert { before, message }
+        }
+        DraftStep::EditMessage(edit) => DraftStep::EditMessage(edit.redacted(redactor)?),
+        step @ DraftStep::DeleteMessage(_) => step,
+    })
 }
 
 impl Deciding<'_> {
@@ -104,11 +131,31 @@ impl Deciding<'_> {
                 self.edited.insert(message, body);
             }
             DraftStep::DeleteMessage(message) => {
-                let (root, _) = self.find(*message).await?;
-                let targets = vec![*message];
-                self.entries.push(NewEntry::new(&Entry::MessagesDeleted(MessagesDeleted { targets, root })));
+                let (root, body) = self.find(*message).await?;
+                self.entries.push(NewEntry::new(&deleted(*message, root)));
                 self.deleted.insert(*message);
+                self.delete_results(*message, &calls_of(&body)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// The results of the calls of a message go with it.
+    async fn delete_results(&mut self, message: MessageId, calls: &[String]) -> Result<()> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let located = self.engine.locate(view, message).await?;
+        for result in self.engine.results_after(view, &located, calls).await? {
+            if self.deleted.contains(&result.id) {
+                continue;
+            }
+            let (root, mut body) = self.find(result.id).await?;
+            let entry = without_results(result.id, root, &mut body, calls)?;
+            if matches!(entry, Entry::MessagesDeleted(_)) {
+                self.deleted.insert(result.id);
+            } else {
+                self.edited.insert(result.id, body);
+            }
+            self.entries.push(NewEntry::new(&entry));
         }
         Ok(())
     }

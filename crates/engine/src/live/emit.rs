@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::ground::policy::Verb;
-use crate::{Engine, HistoryEntry, Result, Subscription};
+use crate::{Engine, HistoryEntry, Result, Subscription, WayOut};
 
 /// Longest name of an event, in bytes.
 const NAME_BYTES_MAX: usize = 100;
@@ -32,7 +32,7 @@ pub struct EmittedEvent {
 /// An event, or a gap, as a subscriber receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emitted {
-    /// An event.
+    /// An event that was emitted.
     Event(Arc<EmittedEvent>),
     /// This many events were dropped because the subscriber was slow. They cannot be read later: custom events are
     /// not logged.
@@ -116,7 +116,7 @@ impl Emitter {
 impl Engine {
     /// Sends an event to all subscribers of the thread's events ([`Engine::emitted`]), and returns their
     /// number. It is not logged and has no version. It reaches subscribers of this engine and its clones; other
-    /// processes need a server between them.
+    /// processes need a server between them. Secrets in its name and data are replaced by their names.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
@@ -131,6 +131,12 @@ impl Engine {
             return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
         }
         self.head(thread, Verb::Change).await?;
+        let redactor = self.redactor(WayOut::Event, Some(thread)).await?;
+        let event = redactor.text(&event).into_owned();
+        let data = match redactor.json(data.as_str()) {
+            std::borrow::Cow::Borrowed(_) => data,
+            std::borrow::Cow::Owned(json) => Json::parse("data", &json)?,
+        };
         Ok(self.tell_listeners(thread, event, data))
     }
 

@@ -252,6 +252,7 @@ impl Watch {
                 writes_to: None,
                 envelope: None,
                 validator: None,
+                guarded: false,
                 embedder: None,
             };
             let next = match self.look(&engine, &mut looking).await {

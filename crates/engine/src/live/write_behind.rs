@@ -27,7 +27,6 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 /// Called with the unflushed updates when a handle is dropped without being disposed.
 pub type Unflushed = Arc<dyn Fn(ThreadId, Vec<Refused>) + Send + Sync>;
 
-/// A live thread.
 pub(crate) struct WriteBehind {
     /// Writes under the lease.
     pub(crate) engine: Engine,
@@ -37,7 +36,6 @@ pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Moves whenever something is settled, or the lease is lost.
     progress: watch::Sender<u64>,
-    /// Held while flushing.
     flushing: tokio::sync::Mutex<Flushing>,
     released: watch::Sender<bool>,
 }

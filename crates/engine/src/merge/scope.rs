@@ -32,7 +32,6 @@ impl Scope {
         Ok(Self { files: Some(files), values: Some(values) })
     }
 
-    /// All there is.
     pub(crate) fn everything() -> Self {
         Self { files: None, values: None }
     }

@@ -41,6 +41,10 @@ impl Carry for Append {
             }
         }
     }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
+    }
 }
 
 impl Carry for AppendEvent {

@@ -164,7 +164,6 @@ impl Engine {
 enum Place {
     /// The same content is there already.
     Same(FilePath),
-    /// Nothing is there.
     Free(FilePath),
 }
 

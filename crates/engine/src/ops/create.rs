@@ -1,6 +1,6 @@
 //! `create`: a new thread, with its first messages if there are any.
 
-use threadkeep_calls::{At, Create};
+use threadkeep_calls::{At, Create, NewMessage};
 use threadkeep_model::{NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId};
 
 use crate::ground::carry::Carry;
@@ -33,6 +33,10 @@ impl Carry for Create {
             }
             Settled { kept: None, .. } => engine.thread(place.thread).await,
         }
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
     }
 }
 

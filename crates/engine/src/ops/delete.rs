@@ -1,8 +1,11 @@
 //! `delete`, `delete-message`.
 
 use threadkeep_calls::{At, Delete, DeleteMessage, Deleted};
-use threadkeep_model::{Content, Entry, Expect, MessageEdited, MessagesDeleted, Part, ThreadCommit, ThreadId};
+use threadkeep_model::{
+    Content, Entry, Expect, MessageBody, MessageEdited, MessageId, MessagesDeleted, Part, ThreadCommit, ThreadId,
+};
 
+use crate::env::sealed_of;
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
@@ -24,11 +27,16 @@ impl Carry for Delete {
                 };
                 let mut threads: Vec<ThreadCommit> = going.iter().map(gone).collect();
                 threads.extend(engine.unregister(&going[0], &ids).await?);
-                Ok((Some(engine.commit(threads)), ()))
+                Ok((Some(engine.commit(threads)), going))
             })
             .await;
         match deleted {
-            Ok(_) => Ok(Deleted { deleted: true }),
+            Ok(settled) => {
+                for thread in settled.kept.into_iter().flatten() {
+                    engine.drop_sealed(thread.id, sealed_of(&thread, false)).await;
+                }
+                Ok(Deleted { deleted: true })
+            }
             Err(Error::ThreadNotFound { .. }) => Ok(Deleted { deleted: false }),
             Err(error) => Err(error),
         }
@@ -37,6 +45,29 @@ impl Carry for Delete {
     fn without_thread() -> Option<Deleted> {
         Some(Deleted { deleted: false })
     }
+}
+
+/// The entry that deletes one message, whose slot is `root`.
+pub(crate) fn deleted(message: MessageId, root: u64) -> Entry {
+    Entry::MessagesDeleted(MessagesDeleted { targets: vec![message], root })
+}
+
+/// The entry that takes the results of `calls` out of a message. A message that says more keeps the rest; `body` is then
+/// what it says.
+pub(crate) fn without_results(
+    message: MessageId,
+    root: u64,
+    body: &mut MessageBody,
+    calls: &[String],
+) -> Result<Entry> {
+    let is_result = |part: &Part| matches!(part, Part::ToolResult { tool_use_id, .. } if calls.contains(tool_use_id));
+    let rest: Vec<Part> = body.content.to_parts().into_iter().filter(|part| !is_result(part)).collect();
+    if rest.is_empty() {
+        return Ok(deleted(message, root));
+    }
+    body.content = Content::parts(&rest)?;
+    let content = Some(body.content.clone());
+    Ok(Entry::MessageEdited(MessageEdited { target: message, root, content, metadata: None }))
 }
 
 impl Carry for DeleteMessage {
@@ -62,24 +93,13 @@ impl Carry for DeleteMessage {
 }
 
 impl Engine {
-    /// The entries that delete a message and the results of its calls. A message that says more than these results
-    /// keeps the rest.
+    /// The entries that delete a message and the results of its calls.
     async fn deleted_with_results(&self, view: &View, located: &Located) -> Result<Vec<Entry>> {
-        let deleted = |message, root| Entry::MessagesDeleted(MessagesDeleted { targets: vec![message], root });
         let calls = calls_of(&self.assemble(&located.base, located.item()).await?.body()?);
         let mut entries = vec![deleted(located.id_of(located.item()), located.root)];
         for result in self.results_after(view, located, &calls).await? {
             let root = self.locate(view, result.id).await?.root;
-            let is_result =
-                |part: &Part| matches!(part, Part::ToolResult { tool_use_id, .. } if calls.contains(tool_use_id));
-            let rest: Vec<Part> =
-                result.body()?.content.to_parts().into_iter().filter(|part| !is_result(part)).collect();
-            entries.push(if rest.is_empty() {
-                deleted(result.id, root)
-            } else {
-                let content = Some(Content::parts(&rest)?);
-                Entry::MessageEdited(MessageEdited { target: result.id, root, content, metadata: None })
-            });
+            entries.push(without_results(result.id, root, &mut result.body()?, &calls)?);
         }
         Ok(entries)
     }

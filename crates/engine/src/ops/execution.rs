@@ -24,16 +24,16 @@ use crate::{Engine, Error, Result, Show, Shown};
 /// The result of a begin, a step or an end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progressed {
-    /// The thread.
+    /// The id of the thread.
     pub thread: ThreadId,
-    /// The execution.
+    /// The id of the execution.
     pub execution: Uuid,
     /// The messages appended to the conversation, in order: those of the executor, a message that closes open calls,
     /// queued messages, the draft.
     pub messages: Vec<Message>,
     /// The injections delivered with it, immediate ones first. They are not part of the conversation.
     pub injections: Vec<Injection>,
-    /// The thread's version.
+    /// The version of the thread afterwards.
     pub version: Version,
 }
 
@@ -86,6 +86,10 @@ impl Carry for Step {
             })
             .await
     }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
+    }
 }
 
 impl Carry for End {
@@ -93,6 +97,10 @@ impl Carry for End {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Progressed> {
         engine.end_execution(thread, Some(self.execution), self.status, self.messages).await
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
     }
 }
 

@@ -49,14 +49,14 @@ pub struct List {
     pub cursor: Option<String>,
     /// Skips this many instead, and counts all.
     pub offset: Option<usize>,
-    /// Counts all.
+    /// Counts all threads that match.
     pub total: bool,
 }
 
 /// A thread in a list: its head and record, never its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadSummary {
-    /// The thread.
+    /// The thread and its settings.
     pub thread: Thread,
     /// The relations that hold in which it is the child, in the order they were made.
     pub parent_relationships: Vec<Relationship>,
@@ -85,7 +85,7 @@ fn diff_stats(stats: threadkeep_model::DiffStats) -> DiffStats {
 /// Some threads, and how to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadPage {
-    /// The threads.
+    /// The threads of this page, in order.
     pub items: Vec<ThreadSummary>,
     /// Goes on where this page ends; none at the end.
     pub next: Option<String>,
@@ -105,9 +105,7 @@ impl Engine {
     pub async fn list(&self, list: List) -> Result<ThreadPage> {
         let limit = self.page_limit(list.limit)?;
         if list.cursor.is_some() && list.offset.is_some() {
-            return Err(
-                Invalid::parameter("offset", "cannot stand beside a cursor: both say where the page begins").into()
-            );
+            return Err(Invalid::parameter("offset", "cannot be combined with a cursor").into());
         }
         let counts = list.total || list.offset.is_some();
         let cursor = list.cursor.clone();
@@ -122,7 +120,7 @@ impl Engine {
         query.after = cursor.map(|cursor| decode(&query, &cursor)).transpose()?;
         let store = &self.shared.stores.store;
         let is_expensive = counts || query.is_expensive();
-        let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await) } else { None };
+        let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await?) } else { None };
         let total = if counts { Some(store.count(query.clone()).await?) } else { None };
         let mut threads = store.list(query.clone()).await?;
         let more = threads.len() > limit;

@@ -11,6 +11,7 @@ pub(crate) mod cut;
 pub(crate) mod decide;
 pub(crate) mod delete;
 pub(crate) mod edit;
+pub(crate) mod env;
 pub(crate) mod execution;
 pub(crate) mod files;
 pub(crate) mod fork;

@@ -2,9 +2,11 @@
 
 use threadkeep_calls::ChangeOwner;
 use threadkeep_model::{
-    Account, Entry, FieldChanges, Invalid, Json, NewEntry, OwnerChanged, Thread, ThreadChanged, ThreadCommit, ThreadId,
+    Account, Entry, EnvChange, EnvChanged, FieldChanges, Invalid, Json, NewEntry, OwnerChanged, Thread, ThreadChanged,
+    ThreadCommit, ThreadId,
 };
 
+use crate::env::sealed_of;
 use crate::ground::carry::Carry;
 use crate::ground::plan::{Settled, record_after, write};
 use crate::{Engine, Error, Result};
@@ -24,16 +26,20 @@ impl Carry for ChangeOwner {
                     let given = going.into_iter().next();
                     let unchanged = given.as_ref().map(|thread| write(thread, None, None, Vec::new(), None));
                     let commit = unchanged.filter(|_| !engine.carries_nothing());
-                    return Ok((commit.map(|write| engine.commit(vec![write])), given));
+                    return Ok((commit.map(|write| engine.commit(vec![write])), (given, Vec::new())));
                 }
                 let threads = going.iter().map(|thread| give(thread, &self.account)).collect::<Result<Vec<_>>>()?;
                 let (threads, mut given): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
-                Ok((Some(engine.commit(threads)), Some(given.swap_remove(0))))
+                Ok((Some(engine.commit(threads)), (Some(given.swap_remove(0)), going)))
             })
             .await?;
         let place = settled.place()?.clone();
         let Settled { kept, .. } = settled;
-        match kept.flatten() {
+        let (given, before) = kept.unwrap_or_default();
+        for thread in &before {
+            engine.drop_sealed(thread.id, sealed_of(thread, true)).await;
+        }
+        match given {
             Some(given) => Ok(Thread { head: place.head, ..given }),
             // The account that gave it away does not see it any more, but a repeated call gets the first answer.
             None => {
@@ -50,6 +56,12 @@ fn give(thread: &Thread, to: &Account) -> Result<(ThreadCommit, Thread)> {
     if thread.record.project_id.is_some() {
         let fields = FieldChanges([("projectId".to_owned(), Json::null())].into());
         entries.push(Entry::ThreadChanged(ThreadChanged { fields }));
+    }
+    // Secrets are not given away with the thread.
+    let dropped = sealed_of(thread, true).into_iter().map(|(name, _)| EnvChange { name, variable: None });
+    let changes: Vec<EnvChange> = dropped.collect();
+    if !changes.is_empty() {
+        entries.push(Entry::EnvChanged(EnvChanged { changes }));
     }
     let record = record_after(thread, &entries)?;
     let entries = entries.iter().map(NewEntry::new).collect();

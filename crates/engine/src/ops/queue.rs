@@ -1,6 +1,6 @@
 //! `queue`, `edit-queued`, `remove-queued`: messages that wait until an execution takes them up.
 
-use threadkeep_calls::{At, Deleted, EditQueued, ListQueue, Page, Queue, Queued, RemoveQueued};
+use threadkeep_calls::{At, Deleted, EditQueued, ListQueue, NewMessage, Page, Queue, Queued, RemoveQueued};
 use threadkeep_model::{
     Content, Entry, Invalid, ItemKind, MessageBody, MessageDelivered, MessageId, MessageQueued, NewEntry, QueuedEdited,
     QueuedId, QueuedRemoved, Role, Thread, ThreadId,
@@ -34,6 +34,10 @@ impl Carry for Queue {
             })
             .await?;
         queued(told)
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        vec![&mut self.message]
     }
 }
 

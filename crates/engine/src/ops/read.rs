@@ -30,7 +30,11 @@ impl Carry for ListThreads {
     async fn carry(self, engine: &Engine, _: ThreadId) -> Result<ThreadPage> {
         if let Some(prefix) = &self.id_prefix {
             if (Self { id_prefix: None, limit: None, ..self.clone() }) != Self::default() {
-                return Err(Invalid::parameter("idPrefix", "goes alone, but for a limit").into());
+                return Err(Invalid::parameter(
+                    "idPrefix",
+                    "cannot be combined with other filters; only limit may accompany it",
+                )
+                .into());
             }
             let items = engine.threads_by_prefix(prefix, engine.page_limit(self.limit)?).await?;
             return Ok(ThreadPage { items, next: None, total: None });

@@ -19,7 +19,6 @@ use crate::{Engine, Error, MessagePage, Page, Result};
 
 /// The target of a reference.
 pub(crate) struct Referred {
-    /// Which thread.
     pub(crate) target: ThreadId,
     /// At which version; as it is, without one.
     pub(crate) version: Option<Version>,

@@ -32,9 +32,7 @@ impl Carry for Rollback {
 
 /// The way that a thread goes.
 pub(super) enum Way<'a> {
-    /// There.
     To(&'a RollbackTo),
-    /// Forward again.
     Redo,
 }
 
@@ -120,7 +118,7 @@ impl Engine {
     }
 
     /// The messages with results of `calls`, which the message at `located` makes. They come right after it.
-    pub(super) async fn results_after(&self, view: &View, located: &Located, calls: &[String]) -> Result<Vec<Message>> {
+    pub(crate) async fn results_after(&self, view: &View, located: &Located, calls: &[String]) -> Result<Vec<Message>> {
         let first = self.place_of(view, located).await? + 1;
         let last = view.tally.messages().min(first + RESULTS_LOOK_AHEAD);
         let mut results = Vec::new();
@@ -175,7 +173,7 @@ impl Engine {
 }
 
 /// The calls that a message makes.
-pub(super) fn calls_of(body: &MessageBody) -> Vec<String> {
+pub(crate) fn calls_of(body: &MessageBody) -> Vec<String> {
     let call = |part: Part| if let Part::ToolUse { id, .. } = part { Some(id) } else { None };
     body.content.to_parts().into_iter().filter_map(call).collect()
 }

@@ -26,7 +26,6 @@ use crate::{Engine, Error, FileIs, FileRecord, Result};
 
 /// Files that are read at once to be logged again.
 const TOLD_AT_ONCE: usize = 1_000;
-/// Fits every file.
 const ALL_FILES: &str = "**";
 
 fn includes(inherit: &Inherit, item: &InheritItem) -> bool {

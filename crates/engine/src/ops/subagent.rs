@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use threadkeep_calls as calls;
-use threadkeep_calls::{GetParent, ListSubagents, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent};
+use threadkeep_calls::{
+    GetParent, ListSubagents, NewMessage, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent,
+};
 use threadkeep_model::{
     Attachment, Child, Content, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
     Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
@@ -24,7 +26,7 @@ use crate::{Engine, Error, Result, Show, Shown};
 /// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentThread {
-    /// The thread.
+    /// The thread of the subagent.
     pub thread: Thread,
     /// The files it was given, in the order in which they were named, by their paths in that thread.
     pub attachments: Vec<Attachment>,
@@ -66,6 +68,10 @@ impl Carry for Subagent {
             received
         };
         Ok(SubagentThread { thread: told.only_made()?, attachments: given.attachments })
+    }
+
+    fn new_messages(&mut self) -> Vec<&mut NewMessage> {
+        self.messages.iter_mut().collect()
     }
 }
 

@@ -87,7 +87,7 @@ fn checked(transfer: Transfer) -> Result<Transfer, Invalid> {
     }
     match transfer.direction {
         Direction::RequestApproval if transfer.to.is_some() => {
-            return Err(Invalid::body("to", "goes with delegate: whoever may answer an approval does"));
+            return Err(Invalid::body("to", "is for delegations only"));
         }
         Direction::Delegate if transfer.fallback.is_some() => {
             return Err(Invalid::body("fallback", "goes with request_approval: a delegation just ends"));

@@ -20,7 +20,7 @@ const PART_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 /// The content of a new file.
 #[derive(Debug, Clone)]
 pub enum FileContent {
-    /// In memory.
+    /// Bytes that are in memory.
     Whole(Bytes),
     /// In the store, where it came to bit by bit.
     Uploaded(Uploaded),
@@ -55,7 +55,6 @@ pub struct Upload {
     held: Option<Arc<Held>>,
     hasher: BlobHasher,
     text: Text,
-    /// The first part.
     head: Bytes,
     /// Bytes in the store.
     brought: u64,
@@ -124,7 +123,6 @@ impl FileContent {
         }
     }
 
-    /// How it begins.
     pub(crate) fn head(&self) -> &Bytes {
         match self {
             Self::Whole(bytes) => bytes,

@@ -1,20 +1,18 @@
-//! Answers questions: candidates from the index, each looked at as a thread shows it, one hit a thread.
+//! Answers questions: candidates from the index. [`super::answers`] looks at each as a thread shows it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use threadkeep_model::{Account, Message, MessageId, Position, Role, SegmentId, Thread, ThreadId, Timestamp, Value};
-use threadkeep_search::{
-    Form, Matches, Place, Question, Scored, Shelf, Wants, highlights, holds_phrases, thread_score,
-};
-use threadkeep_store::{Archived, ListFilter, ListQuery, Order, StoreError, TimeRange};
+use threadkeep_model::{Account, Message, MessageId, Position, Role, SegmentId, ThreadId, Timestamp, Value};
+use threadkeep_search::{Matches, Question, Shelf, Wants};
+use threadkeep_store::{Archived, ListFilter, ListQuery, TimeRange};
 
+use super::answers::Asking;
 use super::invalid;
-use super::seen::Seen;
+use super::parts::unreadable;
 use super::text::embedded;
-use crate::ground::policy::{Verb, standing};
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// Threads that a search gives: the default, and the maximum.
 const HITS: usize = 5;
@@ -24,20 +22,17 @@ const CONTEXT: usize = 3;
 const CONTEXT_MAX: usize = 50;
 /// Most bytes of a question.
 const QUERY_BYTES_MAX: usize = 256 << 10;
-/// Messages that are looked through on the caller's own thread: that takes less than a millisecond.
-const AT_ONCE_MAX: usize = 16_384;
+/// Messages that are looked through on the caller's own thread: that takes less than a millisecond. Volumes of more are
+/// read in parts, which takes longer.
+pub(super) const AT_ONCE_MAX: usize = 16_384;
 /// Candidates to begin with.
 const CANDIDATES: usize = 1_024;
 /// Threads that pass a filter up to which they are listed before the search, and not looked at after it.
 const LISTED_MAX: usize = 2_000;
 /// Segments that are listed for them.
 const SEGMENTS_MAX: usize = 65_536;
-/// Threads that are looked at beyond those that are asked for, so that the best are among them.
-const SPARE: usize = 5;
-/// Messages of a thread that are looked at: more than count for it, since the exact scores may differ a little.
-const LOOKED_AT: usize = 4;
-/// Threads that share a message of which it is said that they do.
-const SHARED_MAX: usize = 1_000;
+/// How often a search begins again because a volume was merged into another one meanwhile.
+const TRIES_MAX: usize = 8;
 
 /// A search: the question and its filters.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,12 +84,12 @@ impl Search {
     }
 }
 
-/// A thread that answers, opened at the message that does so best.
+/// A thread that matches, opened at its best message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The thread.
+    /// The id of the thread.
     pub thread: ThreadId,
-    /// Its title.
+    /// The title of the thread.
     pub title: Option<String>,
     /// The message that answers best.
     pub message: MessageId,
@@ -117,9 +112,9 @@ pub struct Hit {
 /// A message of a hit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitMessage {
-    /// The message.
+    /// The message as the thread shows it.
     pub message: Message,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Role,
     /// The text of the message.
     pub text: String,
@@ -129,29 +124,8 @@ pub struct HitMessage {
     pub highlights: Vec<Range<usize>>,
 }
 
-/// A thread while it is being looked at.
-struct Answer {
-    thread: ThreadId,
-    /// Its messages that answer, with the thread's view of them, and whether that is past.
-    scored: Vec<(Scored, Arc<Seen>, bool)>,
-}
-
 /// Threads that are asked for, each with the segment in which it is at present, where that is known.
-type Among = HashMap<ThreadId, Option<SegmentId>>;
-
-/// One search under way.
-struct Asking<'a> {
-    engine: &'a Engine,
-    search: &'a Search,
-    filter: Option<ListFilter>,
-    /// The threads that are asked for, if they are few.
-    among: Option<Among>,
-    shelf: &'a Shelf,
-    question: &'a Question,
-    threads: HashMap<ThreadId, Option<Arc<Seen>>>,
-    /// The answers found, by thread.
-    answers: BTreeMap<ThreadId, Answer>,
-}
+pub(super) type Among = HashMap<ThreadId, Option<SegmentId>>;
 
 impl Engine {
     /// The threads of this account that answer a question, the best first, one hit a thread.
@@ -180,14 +154,26 @@ impl Engine {
         if let Some(thread) = search.thread {
             self.thread(thread).await?;
         }
+        for _ in 0..TRIES_MAX {
+            // A volume may be merged into another one while it is being read: then the search begins again.
+            match self.search_once(&search, limit, context).await {
+                Err(Error::Busy) => {}
+                done => return done,
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    async fn search_once(&self, search: &Search, limit: usize, context: usize) -> Result<Vec<Hit>> {
+        let account = &self.caller.account;
         let shelf = self.shelf(account).await?;
         let question = self.question(&search.query, &shelf).await;
         if shelf.is_empty() || question.is_empty() {
             return Ok(Vec::new());
         }
-        let (filter, among) = self.wanted_threads(&search, account, &shelf).await?;
+        let (filter, among) = self.wanted_threads(search, account, &shelf).await?;
         let segments = match &among {
-            Some(threads) => self.segments_seen_by(threads, &search, &shelf).await?,
+            Some(threads) => self.segments_seen_by(threads, search, &shelf).await?,
             None => None,
         };
         let mut wants = Wants {
@@ -206,19 +192,9 @@ impl Engine {
             } else {
                 self.shared.library().ranking.turn().await.work(find).await?
             };
-            let matches = matches.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-            let mut asking = Asking {
-                engine: self,
-                search: &search,
-                filter: filter.clone(),
-                among: among.clone(),
-                shelf: &shelf,
-                question: &question,
-                threads: HashMap::new(),
-                answers: BTreeMap::new(),
-            };
-            asking.look_at(&matches, limit).await?;
-            let found = asking.answers.len();
+            let matches = Arc::new(matches.map_err(unreadable)?);
+            let mut asking = Asking::new(self, search, filter.clone(), among.clone(), &shelf, &question);
+            let found = asking.look_at(&matches, limit).await?;
             if found < limit && !matches.is_complete() && found < threads_at_most(&shelf, among.as_ref()) {
                 wants.candidates *= 16;
                 continue;
@@ -317,201 +293,4 @@ fn family(shelf: &Shelf, thread: ThreadId) -> HashSet<ThreadId> {
         }
     }
     family
-}
-
-impl Asking<'_> {
-    /// Looks at the candidates, thread by thread, the most promising first, until there are enough.
-    async fn look_at(&mut self, matches: &Matches, limit: usize) -> Result<()> {
-        let mut groups: HashMap<ThreadId, Vec<Scored>> = HashMap::new();
-        for scored in matches.candidates() {
-            let writer = self.shelf.strand(self.shelf.carrier(scored.place).segment).map(|strand| strand.thread);
-            if let Some(writer) = writer {
-                groups.entry(writer).or_default().push(*scored);
-            }
-        }
-        let mut order: Vec<(f32, ThreadId)> =
-            groups.iter().map(|(thread, scored)| (thread_score(scored.iter().map(|one| one.score)), *thread)).collect();
-        order.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-        for (_, thread) in order {
-            if self.answers.len() >= limit + SPARE {
-                break;
-            }
-            let mut found = 0;
-            for scored in groups.remove(&thread).unwrap_or_default() {
-                found += usize::from(self.answer(matches, scored.place).await?);
-                if found == LOOKED_AT {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds the threads that show a document, and how well it answers there. False if no thread does, or it does
-    /// not.
-    async fn answer(&mut self, matches: &Matches, place: Place) -> Result<bool> {
-        if self.question.has_phrases() && !self.has_phrases(place).await? {
-            return Ok(false);
-        }
-        for (thread, _) in self.readers(place).into_iter().take(SHARED_MAX) {
-            let Some(seen) = self.seen(thread).await? else { continue };
-            // Invariant: a candidate counts only if a thread of the caller shows it now.
-            if seen.shows(self.shelf, place) {
-                return Ok(self.count(matches, place, seen, false));
-            }
-        }
-        if !self.search.include_superseded {
-            return Ok(false);
-        }
-        let carrier = self.shelf.carrier(place);
-        let writer = self.shelf.strand(carrier.segment).map(|strand| strand.thread);
-        let Some(writer) = writer else { return Ok(false) };
-        let Some(now) = self.seen(writer).await? else { return Ok(false) };
-        let then = self.engine.what_showed(now.thread.clone(), carrier.position).await?;
-        let showed = then.shows(self.shelf, place);
-        Ok(showed && self.count(matches, place, Arc::new(then), true))
-    }
-
-    fn count(&mut self, matches: &Matches, place: Place, seen: Arc<Seen>, superseded: bool) -> bool {
-        let (before, after) = seen.around(self.shelf, place);
-        let Some(scored) = matches.exact(place, &before, &after) else { return false };
-        let thread = seen.thread.id;
-        let answer = self.answers.entry(thread).or_insert_with(|| Answer { thread, scored: Vec::new() });
-        // The same text may lie in two volumes until they are merged.
-        if answer.scored.iter().any(|(known, _, _)| self.shelf.carrier(known.place) == self.shelf.carrier(place)) {
-            return false;
-        }
-        answer.scored.push((scored, seen, superseded));
-        true
-    }
-
-    async fn has_phrases(&self, place: Place) -> Result<bool> {
-        let entry = self.engine.entry_at(self.shelf.carrier(place)).await?;
-        Ok(match entry {
-            Some(entry) => {
-                let said = self.engine.text_in(&entry).await?;
-                said.is_some_and(|said| holds_phrases(self.question, &said.text))
-            }
-            None => false,
-        })
-    }
-
-    /// The threads that may show a document: the one that wrote it, then the others, the oldest first.
-    fn readers(&self, place: Place) -> Vec<(ThreadId, Timestamp)> {
-        let carrier = self.shelf.carrier(place);
-        let Some(origin) = self.shelf.strand(carrier.segment) else { return Vec::new() };
-        let is_message = self.shelf.volume(place).form(self.shelf.doc(place)) == Form::Appended;
-        let mut others: Vec<(Timestamp, ThreadId)> = Vec::new();
-        let mut next = vec![carrier.segment];
-        while let Some(segment) = next.pop() {
-            for child in self.shelf.children(segment) {
-                let last = if is_message { child.messages } else { child.changes };
-                if carrier.position <= last {
-                    others.push((child.created, child.thread));
-                    next.push(child.segment);
-                }
-            }
-        }
-        others.sort_unstable();
-        let mut known = HashSet::from([origin.thread]);
-        let mut readers = vec![(origin.thread, origin.created)];
-        readers.extend(others.into_iter().filter(|(_, id)| known.insert(*id)).map(|(created, id)| (id, created)));
-        readers
-    }
-
-    /// The seen part of a thread; none if it is deleted, of another account, or not asked for.
-    async fn seen(&mut self, id: ThreadId) -> Result<Option<Arc<Seen>>> {
-        if let Some(known) = self.threads.get(&id) {
-            return Ok(known.clone());
-        }
-        let seen = match self.passing(id).await? {
-            Some(thread) => Some(Arc::new(self.engine.what_shows(thread).await?)),
-            None => None,
-        };
-        self.threads.insert(id, seen.clone());
-        Ok(seen)
-    }
-
-    async fn passing(&self, id: ThreadId) -> Result<Option<Thread>> {
-        if self.among.as_ref().is_some_and(|among| !among.contains_key(&id)) {
-            return Ok(None);
-        }
-        let thread = self.engine.shared.stores.store.thread(id.into()).await?;
-        let caller = &self.engine.caller.account;
-        Ok(thread.filter(|thread| {
-            standing(caller, &thread.account, thread.record.visibility, Verb::Search).is_some()
-                && self.filter.as_ref().is_none_or(|filter| filter.matches(thread))
-        }))
-    }
-
-    /// The best answers, opened.
-    async fn finish(mut self, limit: usize, context: usize) -> Result<Vec<Hit>> {
-        let mut answers: Vec<(f32, Answer)> = Vec::new();
-        for mut answer in std::mem::take(&mut self.answers).into_values() {
-            answer.scored.sort_by(|(one, ..), (other, ..)| {
-                let message = |scored: &Scored| self.shelf.message(scored.place);
-                other.score.total_cmp(&one.score).then_with(|| message(one).cmp(&message(other)))
-            });
-            answers.push((thread_score(answer.scored.iter().map(|(scored, ..)| scored.score)), answer));
-        }
-        let time = |answer: &Answer| {
-            let place = answer.scored[0].0.place;
-            self.shelf.volume(place).time(self.shelf.doc(place))
-        };
-        answers.sort_by(|(score, one), (other_score, other)| {
-            let newest = || time(other).cmp(&time(one)).then_with(|| one.thread.cmp(&other.thread));
-            other_score.total_cmp(score).then_with(newest)
-        });
-        let mut hits = Vec::new();
-        for (score, answer) in answers.into_iter().take(limit) {
-            let Some((scored, seen, superseded)) = answer.scored.into_iter().next() else { continue };
-            let messages = self.open(&seen, scored.place, context).await?;
-            let also_in = if superseded { 0 } else { self.also_in(scored.place, seen.thread.id).await? };
-            hits.push(Hit {
-                thread: seen.thread.id,
-                title: seen.thread.record.title.clone(),
-                message: self.shelf.message(scored.place),
-                time: self.shelf.volume(scored.place).time(self.shelf.doc(scored.place)),
-                score,
-                keyword: scored.keyword,
-                vector: scored.vector,
-                messages,
-                also_in,
-                superseded,
-            });
-        }
-        Ok(hits)
-    }
-
-    /// How many other threads show a document.
-    async fn also_in(&mut self, place: Place, under: ThreadId) -> Result<u64> {
-        let mut count = 0;
-        for (thread, _) in self.readers(place).into_iter().take(SHARED_MAX) {
-            if thread != under
-                && let Some(seen) = self.seen(thread).await?
-            {
-                count += u64::from(seen.shows(self.shelf, place));
-            }
-        }
-        Ok(count)
-    }
-
-    /// A message and the messages around it.
-    async fn open(&self, seen: &Seen, place: Place, context: usize) -> Result<Vec<HitMessage>> {
-        let located = self.engine.locate(&seen.view, self.shelf.message(place)).await?;
-        let hit = self.engine.assemble(&located.base, located.item()).await?;
-        let mut messages = self.engine.said_beside(&seen.view, &located, Order::Descending, context).await?;
-        messages.reverse();
-        let at = messages.len();
-        messages.push(hit);
-        messages.extend(self.engine.said_beside(&seen.view, &located, Order::Ascending, context).await?);
-        let shown = messages.into_iter().enumerate().map(|(index, message)| {
-            let body = message.body().map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-            let text = body.content.to_text().into_owned();
-            let is_match = index == at;
-            let highlights = if is_match { highlights(self.question, &text) } else { Vec::new() };
-            Ok(HitMessage { message, role: body.role, text, is_match, highlights })
-        });
-        shown.collect()
-    }
 }

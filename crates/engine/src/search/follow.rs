@@ -35,11 +35,11 @@ pub(crate) const BEHIND_COUNTED_MAX: usize = 1_000;
 /// The state of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStatus {
-    /// Whether everything that happened is in it.
+    /// Whether every entry is indexed.
     pub caught_up: bool,
     /// How many entries of the log were not read yet; 1,000 means that many or more.
     pub behind: u64,
-    /// How many seconds ago the oldest of them happened; 0 if there is none.
+    /// Age of the oldest of them in seconds; 0 if there is none.
     pub lag_seconds: u64,
     /// Messages of this account in the index.
     pub messages: u64,
@@ -49,9 +49,9 @@ pub struct IndexStatus {
     pub bytes: u64,
     /// Bytes of the texts that it was made of.
     pub text_bytes: u64,
-    /// Volumes in which it lies.
+    /// Number of volumes of the index.
     pub volumes: u64,
-    /// The embedder.
+    /// The name of the embedder's model.
     pub model: String,
     /// How long its vectors are.
     pub dimensions: usize,
@@ -101,11 +101,11 @@ impl Follower {
             writes_to: None,
             envelope: None,
             validator: None,
+            guarded: false,
             embedder,
         })
     }
 
-    /// Indexes new entries.
     async fn index(&self, mut signal: Signal, tell: &impl Fn(Option<&Error>)) {
         let (mut trouble, mut pace) = (Trouble::default(), Pace::default());
         while let Some(engine) = self.engine() {
@@ -159,6 +159,10 @@ impl Engine {
     /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
     pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
         let done = self.index_words(agent, Arc::clone(&progress)).await?;
+        {
+            let _turn = self.shared.library().turn.lock().await;
+            while self.modernize_some().await? {}
+        }
         self.embed_all(progress).await?;
         Ok(done)
     }
@@ -281,7 +285,7 @@ impl Engine {
             tokio::time::sleep(began.elapsed() / 2).await;
         }
         if !all_were_seen {
-            while self.merge_some(None).await? {}
+            while self.merge_some(None).await? || self.modernize_some().await? {}
         }
         for account in &changed {
             self.refresh(account).await?;
@@ -339,11 +343,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops documents from the index whose entries the store freed, so that they are gone there too.
-    pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<()> {
+    /// Drops documents from the index whose entries the store freed, so that they are gone there too. Says how many bytes
+    /// were given back.
+    pub(crate) async fn sweep_index(&self, progress: &Progress) -> Result<u64> {
         let (edition, note) = self.edition().await?;
         if edition == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let _turn = self.shared.library().turn.lock().await;
         progress("search index", 0, None);

@@ -11,10 +11,9 @@ use bytes::Bytes;
 use threadkeep_embed::{Embedder, Static};
 use threadkeep_model::{Account, Bounds, Class, Kind, MessageId, Position, Segment, SegmentId, Thread, ThreadId};
 use threadkeep_search::{Builder, Shelf, Strand};
-use threadkeep_store::{
-    EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoreError, StoredEntry,
-};
+use threadkeep_store::{EntryQuery, FeedCursor, FeedItem, FeedNews, NewVolume, Order, Reshelving, StoredEntry};
 
+use super::parts::unreadable;
 use super::text::Text;
 use super::{Note, WAY};
 use crate::ground::beside;
@@ -39,7 +38,6 @@ pub(crate) struct Indexed {
     pub(crate) accounts: Vec<Account>,
     /// Documents of the account, and of the agent, that were asked for.
     pub(crate) counted: u64,
-    /// Documents in all.
     pub(crate) documents: u64,
     /// Whether there is more to read.
     pub(crate) more: bool,
@@ -119,7 +117,6 @@ impl Engine {
         })
     }
 
-    /// Empties the shelves.
     pub(crate) async fn begin_anew(&self, edition: u64) -> Result<Indexed> {
         let rows = self.shared.stores.shelves.volumes(None).await?;
         let remove: Vec<u64> = rows.into_iter().map(|row| row.id).collect();
@@ -310,8 +307,7 @@ impl Reading<'_> {
 /// The summary of a volume that was just made; none if it is empty. A volume with segments alone is not empty:
 /// only they tell that a thread is a fork.
 pub(crate) fn new_volume(account: Account, content: Bytes) -> Result<Option<NewVolume>> {
-    let volume = threadkeep_search::Volume::read(content.clone());
-    let volume = volume.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+    let volume = threadkeep_search::Volume::read(content.clone()).map_err(unreadable)?;
     let (documents, text_bytes, model) = (volume.len() as u64, volume.text_bytes(), volume.model().to_owned());
     let is_empty = volume.is_empty() && volume.strands().is_empty();
     Ok((!is_empty).then_some(NewVolume { account, documents, text_bytes, model, content }))

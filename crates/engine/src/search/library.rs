@@ -1,7 +1,8 @@
 //! The engine's memory of the index: the shelves that were asked last, until they are idle.
 //!
 //! Volumes never change, so nothing here goes stale. All who ask for a shelf at the same moment wait for one load of it,
-//! which runs aside from the threads that answer requests.
+//! which runs aside from the threads that answer requests. Of a large volume that is the part that every question
+//! needs; a question reads the rest that it needs from the store ([`super::parts`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,10 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use threadkeep_model::Account;
-use threadkeep_search::{Shelf, Volume};
-use threadkeep_store::StoreError;
+use threadkeep_search::{Shelf, Unreadable, Volume};
+use threadkeep_store::VolumeRow;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
+use super::ask::AT_ONCE_MAX;
+use super::parts::{Stored, unreadable};
 use crate::ground::beside::{self, Heavy};
 use crate::{Engine, Error, Result};
 
@@ -232,25 +235,24 @@ impl Engine {
     }
 
     /// The volumes of an account's shelf at present, and the shelf if it is in memory.
-    async fn kept_shelf(&self, account: &Account) -> Result<(Vec<u64>, Option<Arc<Shelf>>)> {
+    async fn kept_shelf(&self, account: &Account) -> Result<(Vec<VolumeRow>, Option<Arc<Shelf>>)> {
         let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
-        let ids: Vec<u64> = rows.iter().map(|row| row.id).collect();
-        let kept = self.shared.library().shelves().get(account, &ids);
-        Ok((ids, kept))
+        let kept = self.shared.library().shelves().get(account, &ids(&rows));
+        Ok((rows, kept))
     }
 
     /// Loads the shelf of an account: for one task at a time.
     async fn load(&self, account: &Account, keeps: bool) -> Result<Arc<Shelf>> {
         for _ in 0..TRIES_MAX {
-            let (ids, kept) = self.kept_shelf(account).await?;
+            let (rows, kept) = self.kept_shelf(account).await?;
             if let Some(kept) = kept {
                 return Ok(kept);
             }
             // A volume may be merged into another one while it is being read: then the list is another one, too.
-            if let Some(volumes) = self.volumes(&ids).await? {
+            if let Some(volumes) = self.volumes(&rows).await? {
                 let shelf = Arc::new(Shelf::new(volumes));
                 if keeps {
-                    self.shared.library().keep(account, ids, &shelf);
+                    self.shared.library().keep(account, ids(&rows), &shelf);
                 }
                 return Ok(shelf);
             }
@@ -258,11 +260,11 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// The volumes of these numbers; none if one is gone meanwhile.
-    async fn volumes(&self, ids: &[u64]) -> Result<Option<Vec<Arc<Volume>>>> {
-        let mut volumes = Vec::with_capacity(ids.len());
-        for id in ids {
-            match self.read_volume(*id).await? {
+    /// The volumes of these rows; none if one is gone meanwhile.
+    async fn volumes(&self, rows: &[VolumeRow]) -> Result<Option<Vec<Arc<Volume>>>> {
+        let mut volumes = Vec::with_capacity(rows.len());
+        for row in rows {
+            match self.read_volume(row).await? {
                 Some(volume) => volumes.push(volume),
                 None => return Ok(None),
             }
@@ -270,26 +272,39 @@ impl Engine {
         Ok(Some(volumes))
     }
 
-    /// A volume, read aside from the threads that answer requests.
-    pub(crate) async fn volume(&self, id: u64) -> Result<Option<Arc<Volume>>> {
-        let engine = self.clone();
-        beside::read_aside(async move { engine.read_volume(id).await }).await?
+    /// A volume, read aside from the threads that answer requests; none if it is gone.
+    pub(crate) async fn volume(&self, row: &VolumeRow) -> Result<Option<Arc<Volume>>> {
+        let (engine, row) = (self.clone(), row.clone());
+        beside::read_aside(async move { engine.read_volume(&row).await }).await?
     }
 
-    async fn read_volume(&self, id: u64) -> Result<Option<Arc<Volume>>> {
+    async fn read_volume(&self, row: &VolumeRow) -> Result<Option<Arc<Volume>>> {
         let library = &self.shared.library();
-        let held = library.volumes().get(&id).and_then(Weak::upgrade);
+        let held = library.volumes().get(&row.id).and_then(Weak::upgrade);
         if held.is_some() {
             return Ok(held);
         }
-        let Some(bytes) = self.shared.stores.shelves.volume(id).await? else { return Ok(None) };
-        let volume = Volume::read(bytes).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-        let volume = Arc::new(volume);
+        let shelves = &self.shared.stores.shelves;
+        let opened = if row.documents > AT_ONCE_MAX as u64 {
+            Volume::open(Arc::new(Stored::new(shelves, row)))
+        } else {
+            let Some(bytes) = shelves.volume(row.id).await? else { return Ok(None) };
+            Volume::read(bytes)
+        };
+        let volume = match opened {
+            Ok(volume) => Arc::new(volume),
+            Err(Unreadable::Gone) => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
         let mut held = library.volumes();
         held.retain(|_, volume| volume.strong_count() > 0);
-        held.insert(id, Arc::downgrade(&volume));
+        held.insert(row.id, Arc::downgrade(&volume));
         Ok(Some(volume))
     }
+}
+
+fn ids(rows: &[VolumeRow]) -> Vec<u64> {
+    rows.iter().map(|row| row.id).collect()
 }
 
 #[cfg(test)]

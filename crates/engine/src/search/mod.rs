@@ -4,17 +4,19 @@
 //! - [`tidy`] merges small volumes, and drops documents that no thread shows; [`renew`] gives vectors to volumes
 //!   that have none.
 //! - [`text`] decides which part of an entry is searched.
-//! - [`library`] keeps recently read volumes in memory.
-//! - [`ask`] answers questions; [`seen`] checks that a thread still shows a document before it counts as found.
+//! - [`library`] keeps recently read volumes in memory; [`parts`] reads parts of large ones for a question.
+//! - [`ask`] answers questions with [`answers`]; [`seen`] checks that a thread still shows a document before it counts as found.
 //! - [`follow`] keeps the index up to date while it runs; [`check`] verifies the index.
 //!
 //! The index only says where to look: results are read from the log, as the thread shows them.
 
+mod answers;
 mod ask;
 mod check;
 mod follow;
 mod index;
 mod library;
+mod parts;
 mod renew;
 mod seen;
 mod text;

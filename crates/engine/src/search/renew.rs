@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use threadkeep_search::Volume;
-use threadkeep_store::{NewVolume, Reshelving, StoreError, VolumeRow};
+use threadkeep_search::{Unreadable, Volume};
+use threadkeep_store::{NewVolume, Reshelving, VolumeRow};
 
 use super::index::new_volume;
+use super::parts::unreadable;
 use crate::ground::beside;
 use crate::{Engine, Error, Result};
 
@@ -32,7 +33,7 @@ impl Engine {
         // The smallest first: it holds the newest messages, or was just divided and would be merged again.
         let without = rows.into_iter().filter(|row| row.documents > 0 && row.model != *model);
         let Some(row) = without.min_by_key(|row| (row.documents, row.id)) else { return Ok(false) };
-        let Some(volume) = self.volume(row.id).await? else { return Ok(true) };
+        let Some(volume) = self.volume(&row).await? else { return Ok(true) };
         if volume.len() > DOCUMENTS_MAX {
             self.divide(&row, volume).await?;
             return Ok(true);
@@ -40,8 +41,7 @@ impl Engine {
         let _in_work = library.work_on(row.id);
         drop(turn);
         let vectors = self.vectors_of(&volume).await?;
-        let content =
-            volume.with_vectors(model, &vectors).map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let content = volume.with_vectors(model, &vectors).map_err(unreadable)?;
         let VolumeRow { ref account, documents, text_bytes, .. } = row;
         let renewed = NewVolume { account: account.clone(), documents, text_bytes, model: model.clone(), content };
         let _turn = library.turn.lock().await;
@@ -77,7 +77,10 @@ impl Engine {
             let rest = threadkeep_search::merge(&[&volume], |volume, doc| !first(volume, doc), |_| true);
             first_half.and_then(|(first_half, _)| rest.map(|(rest, _)| [first_half, rest]))
         });
-        let halves = halves.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
+        let halves = match halves.await? {
+            Err(Unreadable::Gone) => return Ok(()),
+            halves => halves.map_err(unreadable)?,
+        };
         let mut add = Vec::new();
         for half in halves {
             add.extend(new_volume(row.account.clone(), half)?);
@@ -86,7 +89,7 @@ impl Engine {
     }
 
     /// Puts others in the place of a volume, if it is still there.
-    async fn replace(&self, row: &VolumeRow, by: Vec<NewVolume>) -> Result<()> {
+    pub(super) async fn replace(&self, row: &VolumeRow, by: Vec<NewVolume>) -> Result<()> {
         let shelves = &self.shared.stores.shelves;
         for _ in 0..TRIES_MAX {
             let (edition, note) = self.edition().await?;

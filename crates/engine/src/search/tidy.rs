@@ -1,13 +1,15 @@
 //! Keeps the shelves in order: few volumes, and no documents that no thread shows.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use threadkeep_model::{Account, Bounds, MessageId, SegmentId, ThreadId};
-use threadkeep_search::{Form, Shelf, Volume};
-use threadkeep_store::{Reshelving, StoreError, VolumeRow};
+use threadkeep_search::{Form, Unreadable, Volume, is_old, modernize};
+use threadkeep_store::{Reshelving, VolumeRow};
 
+use super::ask::AT_ONCE_MAX;
 use super::index::new_volume;
+use super::parts::unreadable;
 use crate::ground::beside;
 use crate::{Engine, Error, Result};
 
@@ -15,6 +17,10 @@ use crate::{Engine, Error, Result};
 const MERGED_AT_ONCE: usize = 6;
 /// Volumes with more documents are not merged any more.
 const DOCUMENTS_MAX: u64 = 65_536;
+/// Segments whose threads are looked up at once.
+const STRANDS_AT_ONCE: usize = 500;
+/// Bytes that show the format of a volume.
+const HEADER_BYTES: usize = 8;
 /// How often the work is tried again after changes by others.
 const TRIES_MAX: usize = 16;
 
@@ -25,22 +31,48 @@ impl Engine {
         let (edition, note) = self.edition().await?;
         let mut rows = self.shared.stores.shelves.volumes(of.cloned()).await?;
         rows.retain(|row| !self.shared.library().is_in_work(row.id));
-        let Some((account, ids)) = to_merge(&rows) else { return Ok(false) };
+        let Some(rows) = to_merge(&rows) else { return Ok(false) };
         let mut volumes: Vec<Arc<Volume>> = Vec::new();
-        for id in &ids {
-            let Some(volume) = self.volume(*id).await? else { return Ok(true) };
+        for row in &rows {
+            let Some(volume) = self.volume(row).await? else { return Ok(true) };
             volumes.push(volume);
         }
         let merged = beside::aside(move || {
             let volumes: Vec<&Volume> = volumes.iter().map(|volume| &**volume).collect();
             threadkeep_search::merge(&volumes, |_, _| true, |_| true)
         });
-        let (content, _) = merged.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-        let add = new_volume(account, content)?.into_iter().collect();
-        let change = Reshelving { edition, note: note.encode(), add, remove: ids };
+        let (content, _) = match merged.await? {
+            Err(Unreadable::Gone) => return Ok(true),
+            merged => merged.map_err(unreadable)?,
+        };
+        let add = new_volume(rows[0].account.clone(), content)?.into_iter().collect();
+        let remove = rows.iter().map(|row| row.id).collect();
+        let change = Reshelving { edition, note: note.encode(), add, remove };
         // If another process was faster, its result is looked at next.
         self.shared.stores.shelves.reshelve(change).await?;
         Ok(true)
+    }
+
+    /// Writes a large volume of an earlier format anew in the present one, so that a question need not read all of it.
+    /// False if there is none.
+    pub(crate) async fn modernize_some(&self) -> Result<bool> {
+        let shelves = &self.shared.stores.shelves;
+        for row in shelves.volumes(None).await? {
+            if row.documents <= AT_ONCE_MAX as u64 || self.shared.library().is_in_work(row.id) {
+                continue;
+            }
+            let beginning = 0..HEADER_BYTES.min(row.bytes as usize);
+            let header = shelves.parts(row.id, vec![beginning]).await?;
+            if !header.is_some_and(|parts| parts.iter().any(|header| is_old(header))) {
+                continue;
+            }
+            let Some(bytes) = shelves.volume(row.id).await? else { continue };
+            let content = beside::aside(move || modernize(&bytes)).await?;
+            let content = content.map_err(|damaged| unreadable(damaged.into()))?;
+            self.replace(&row, new_volume(row.account.clone(), content)?.into_iter().collect()).await?;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Drops documents that no existing thread sees from the shelf of one account, or of all. Returns how many.
@@ -63,75 +95,71 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// The same for one account; none if another process changed the index meanwhile, and nothing was dropped.
+    /// The same for one account, volume by volume; none if another process changed the index meanwhile.
     async fn drop_unseen_of(&self, account: &Account) -> Result<Option<u64>> {
-        let (edition, note) = self.edition().await?;
-        let rows = self.shared.stores.shelves.volumes(Some(account.clone())).await?;
-        let shelf = self.shelf_once(account).await?;
-        let unseen = self.unseen(account, &shelf).await?;
-        if unseen.strands.is_empty() {
-            return Ok(Some(0));
-        }
-        let (mut add, mut remove, mut dropped) = (Vec::new(), Vec::new(), 0);
-        for row in rows {
-            let Some(volume) = self.volume(row.id).await? else { continue };
-            if !volume.strands().iter().any(|strand| unseen.strands.contains_key(&strand.segment)) {
+        let seen = self.seen_of_others(account).await?;
+        let mut dropped = 0;
+        for row in self.shared.stores.shelves.volumes(Some(account.clone())).await? {
+            let (edition, note) = self.edition().await?;
+            let Some(volume) = self.volume(&row).await? else { return Ok(None) };
+            let unseen = self.unseen(account, &volume, &seen).await?;
+            if unseen.strands.is_empty() {
                 continue;
             }
-            let unseen = unseen.clone();
+            let drops = unseen.strands.keys().any(|segment| unseen.is_dead(*segment));
             let cleaned = beside::aside(move || {
                 let keep = |volume: &Volume, doc: u32| unseen.keeps(volume.carrier(doc), volume.form(doc));
                 let keep_strand = |strand: &threadkeep_search::Strand| !unseen.is_dead(strand.segment);
                 threadkeep_search::merge(&[&volume], keep, keep_strand)
             });
-            let (content, gone) = cleaned.await?.map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
-            remove.push(row.id);
-            dropped += gone;
-            add.extend(new_volume(account.clone(), content)?);
-        }
-        if remove.is_empty() {
-            return Ok(Some(0));
-        }
-        let change = Reshelving { edition, note: note.encode(), add, remove };
-        let done = self.shared.stores.shelves.reshelve(change).await?;
-        Ok(done.then_some(dropped))
-    }
-
-    /// The parts still seen of segments whose threads are deleted, or belong to another account.
-    async fn unseen(&self, account: &Account, shelf: &Shelf) -> Result<Unseen> {
-        let mut living: HashMap<ThreadId, bool> = HashMap::new();
-        let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
-        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
-            let lives = match living.get(&strand.thread) {
-                Some(lives) => *lives,
-                None => {
-                    let thread = self.shared.stores.store.thread(strand.thread.into()).await?;
-                    let lives = thread.is_some_and(|thread| thread.account == *account);
-                    living.insert(strand.thread, lives);
-                    lives
-                }
+            let (content, gone) = match cleaned.await? {
+                Err(Unreadable::Gone) => return Ok(None),
+                cleaned => cleaned.map_err(unreadable)?,
             };
-            if !lives {
-                strands.insert(strand.segment, Bounds::all(threadkeep_model::Position::START));
-            }
-        }
-        if strands.is_empty() {
-            return Ok(Unseen::default());
-        }
-        // Documents that any existing thread sees, now or in an abandoned branch, stay.
-        for strand in shelf.volumes().iter().flat_map(|volume| volume.strands()) {
-            if strand.parent.is_none() || strands.contains_key(&strand.segment) {
+            if gone == 0 && !drops {
                 continue;
             }
-            let lineage = self.lineage(strand.segment).await?;
-            let mut bounds = Bounds::all(threadkeep_model::Position::END);
-            for part in lineage.chain() {
-                if let Some(seen) = strands.get_mut(&part.segment.id) {
-                    *seen = seen.max(bounds);
-                }
-                let Some(link) = part.segment.link else { break };
-                bounds = bounds.min(link.bounds);
+            let add = new_volume(account.clone(), content)?.into_iter().collect();
+            let change = Reshelving { edition, note: note.encode(), add, remove: vec![row.id] };
+            let shelves = Arc::clone(&self.shared.stores.shelves);
+            if !beside::read_aside(async move { shelves.reshelve(change).await }).await?? {
+                return Ok(None);
             }
+            dropped += gone;
+        }
+        Ok(Some(dropped))
+    }
+
+    /// How far threads of the account see segments whose own threads are deleted, or belong to another account.
+    async fn seen_of_others(&self, account: &Account) -> Result<BTreeMap<SegmentId, Bounds>> {
+        let mut moment = self.shared.stores.upkeep.snapshot(Some(account.clone())).await?;
+        let mut seen = BTreeMap::new();
+        loop {
+            let page = moment.segments(STRANDS_AT_ONCE).await?;
+            if page.is_empty() {
+                return Ok(seen);
+            }
+            let of_others = page.iter().filter(|part| part.head.is_none());
+            seen.extend(of_others.map(|part| (part.row.segment.id, part.bounds)));
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The segments of a volume whose threads are deleted, or belong to another account, and how far they are still
+    /// seen. Documents that any existing thread sees, now or in an abandoned branch, stay.
+    async fn unseen(&self, account: &Account, volume: &Volume, seen: &BTreeMap<SegmentId, Bounds>) -> Result<Unseen> {
+        let mut strands: BTreeMap<SegmentId, Bounds> = BTreeMap::new();
+        for some in volume.strands().chunks(STRANDS_AT_ONCE) {
+            let threads: HashSet<ThreadId> = some.iter().map(|strand| strand.thread).collect();
+            let living = self.shared.stores.store.threads(threads.into_iter().collect()).await?;
+            let living: HashSet<ThreadId> =
+                living.into_iter().filter(|thread| thread.account == *account).map(|thread| thread.id).collect();
+            let dead = some.iter().filter(|strand| !living.contains(&strand.thread)).map(|strand| {
+                let nothing = Bounds::all(threadkeep_model::Position::START);
+                (strand.segment, seen.get(&strand.segment).copied().unwrap_or(nothing))
+            });
+            strands.extend(dead);
+            tokio::task::yield_now().await;
         }
         Ok(Unseen { strands: Arc::new(strands) })
     }
@@ -160,21 +188,21 @@ impl Unseen {
 }
 
 /// Volumes of one account and one model that are of about one size, and enough of them.
-fn to_merge(rows: &[VolumeRow]) -> Option<(Account, Vec<u64>)> {
+fn to_merge(rows: &[VolumeRow]) -> Option<Vec<VolumeRow>> {
     let mut tiers: BTreeMap<(&Account, &str, u32), Vec<&VolumeRow>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.documents <= DOCUMENTS_MAX / 2) {
         // Half a power of eight and more: volumes between one and eight thousand documents are of one size.
         let tier = (row.documents + 1).ilog2() / 3;
         tiers.entry((&row.account, &row.model, tier)).or_default().push(row);
     }
-    tiers.into_iter().find_map(|((account, _, _), rows)| {
+    tiers.into_values().find_map(|rows| {
         let mut room = DOCUMENTS_MAX;
         let fits = |row: &&&VolumeRow| {
             let fits = row.documents <= room;
             room = room.saturating_sub(row.documents);
             fits
         };
-        let ids: Vec<u64> = rows.iter().take_while(fits).map(|row| row.id).collect();
-        (rows.len() >= MERGED_AT_ONCE && ids.len() > 1).then(|| (account.clone(), ids))
+        let fitting: Vec<VolumeRow> = rows.iter().take_while(fits).map(|row| (*row).clone()).collect();
+        (rows.len() >= MERGED_AT_ONCE && fitting.len() > 1).then_some(fitting)
     })
 }

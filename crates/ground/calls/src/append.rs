@@ -104,7 +104,7 @@ pub struct Append {
 impl Append {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("append", "appendMessages"), "/v1/threads/{thread}/messages", MESSAGES)
-            .about("Adds a message, or several as one; a single one may be put before another by `position`.")
+            .about("Appends a message, or several in one commit. `position` inserts a single one before another.")
             .creates("The message; the messages, if there was a list of them.")
             .versioned()
             .fails(&[ErrorCode::ThreadClosed, ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound])

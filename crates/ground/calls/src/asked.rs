@@ -20,6 +20,37 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// A request whose fields come as one object: those of the path, the query and the body.
+    ///
+    /// # Errors
+    /// Names a field of the path that is missing.
+    pub fn flat(declaration: &Declaration, mut fields: serde_json::Map<String, Value>) -> Result<Self, Invalid> {
+        let mut asked = Self::default();
+        let plain = |value: Value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        for name in declaration.path_fields() {
+            let missing = || Invalid::body(name, format!("missing field `{name}`"));
+            asked.fields.push((name, plain(fields.remove(name).ok_or_else(missing)?)));
+        }
+        if declaration.honours.value_version {
+            let version = fields.remove("ifVersion").filter(|version| !version.is_null());
+            asked.fields.extend(version.map(|version| ("ifVersion", plain(version))));
+        }
+        match declaration.body {
+            _ if !declaration.method.has_body() => {
+                let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+                let pairs: Vec<(String, String)> = given.map(|(name, value)| (name, plain(value))).collect();
+                asked.query = serde_urlencoded::to_string(pairs).unwrap_or_default();
+            }
+            BodyIs::Fields => asked.body = Value::Object(fields).to_string(),
+            // A field that is missing is told by its reader.
+            BodyIs::Field(name) => asked.body = fields.remove(name).map(|value| value.to_string()).unwrap_or_default(),
+        }
+        Ok(asked)
+    }
+
     /// Reads the call.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::group::AUTHORITY;
 use crate::object::{parsed, some_thread};
 use crate::shape::paged;
 
-/// Asks to be allowed something, or lets agents do something without asking.
+/// Requests an approval, or delegates authority to agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transfer {
@@ -77,7 +77,7 @@ fn iso8601<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<
 impl Transfer {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("transfer", "transfer"), "/v1/threads/{thread}/transfer", AUTHORITY)
-            .about("Asks to be allowed something, or lets agents do something without asking.")
+            .about("Requests an approval, or delegates authority to agents.")
             .creates("The approval that waits, or the delegation that holds.")
             .fails(&[ErrorCode::ThreadClosed])
             .identities(&["to", "scope"])
@@ -152,32 +152,32 @@ macro_rules! answers {
 }
 
 answers! {
-    /// Says yes to an approval.
+    /// Approves a request.
     Approve names approval = Declaration::post(("approve", "approve"), "/v1/approvals/{approval}/approve", AUTHORITY)
-        .about("Says yes to an approval.")
+        .about("Approves a request.")
         .gives("The approval as it is now.")
         .fails(&[ErrorCode::ApprovalAnswered, ErrorCode::ApprovalUndone])
         .example(r#"{"reason":"go ahead"}"#);
-    /// Says no to an approval.
+    /// Denies a request.
     Deny names approval = Declaration::post(("deny", "deny"), "/v1/approvals/{approval}/deny", AUTHORITY)
-        .about("Says no to an approval.")
+        .about("Denies a request.")
         .gives("The approval as it is now.")
         .fails(&[ErrorCode::ApprovalAnswered, ErrorCode::ApprovalUndone])
         .example(r#"{"reason":"not today"}"#);
-    /// Withdraws an approval that waits, or takes back what was approved.
+    /// Withdraws a pending approval, or revokes an approved one.
     RevokeApproval names approval =
         Declaration::post(("revoke", "revokeApproval"), "/v1/approvals/{approval}/revoke", AUTHORITY)
-            .about("Withdraws an approval that waits, or takes back what was approved.")
+            .about("Withdraws a pending approval, or revokes an approved one.")
             .gives("The approval as it is now.")
             .fails(&[ErrorCode::ApprovalAnswered, ErrorCode::ApprovalUndone])
             .example(r#"{"reason":"it is done"}"#);
-    /// Takes a delegation back: agents have to ask again.
+    /// Revokes a delegation; agents have to ask again.
     RevokeDelegation names delegation = Declaration::post(
         ("revoke-delegation", "revokeDelegation"),
         "/v1/delegations/{delegation}/revoke",
         AUTHORITY,
     )
-    .about("Takes a delegation back: agents have to ask again.")
+    .about("Revokes a delegation; agents have to ask again.")
     .gives("The delegation that holds no more.")
     // The delegation is gone afterwards, so a repetition could not find its thread.
     .honours(Honours::DELETION)
@@ -204,17 +204,11 @@ pub struct ListApprovals {
 }
 
 impl ListApprovals {
-    pub(crate) const DECLARATION: Declaration = Declaration::get(
-        ("approvals", "listApprovals"),
-        "/v1/approvals",
-        AUTHORITY,
-    )
-    .about(
-        "Lists approvals of all threads, in the order in which they were asked: those that wait, unless something \
-                 is said.",
-    )
-    .gives("A page of approvals.")
-    .fails(&[ErrorCode::InvalidCursor, ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound]);
+    pub(crate) const DECLARATION: Declaration =
+        Declaration::get(("approvals", "listApprovals"), "/v1/approvals", AUTHORITY)
+            .about("Lists approvals of all threads, oldest first. Default: pending ones.")
+            .gives("A page of approvals.")
+            .fails(&[ErrorCode::InvalidCursor, ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound]);
 }
 
 /// The state of approvals that are listed.
@@ -223,7 +217,7 @@ impl ListApprovals {
 pub enum ListedState {
     /// Waits for an answer.
     Pending,
-    /// Answered with yes.
+    /// Approvals that were approved.
     Approved,
     /// Denied, or not answered in time.
     Denied,
@@ -276,7 +270,7 @@ pub struct Approval {
     /// Why it was asked for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether it waits, and how it was answered.
+    /// The state: pending, or the answer.
     pub state: ApprovalState,
     /// The actor that asked.
     pub asked_by: Actor,
@@ -332,7 +326,7 @@ pub struct Delegation {
     /// The reason, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Until when it holds; absent if it holds until it is revoked.
+    /// When it expires. Absent if it is valid until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Whether it can be revoked before that.

@@ -99,6 +99,8 @@ impl Honours {
     pub const CHANGE: Self = Self { expected: true, lease: Lease::Yes, key: true, value_version: false };
     /// A change that takes away what leads to its thread, so that no key is found again.
     pub const DELETION: Self = Self { key: false, ..Self::CHANGE };
+    /// A change of a secret: nothing that follows from the value is kept, not even a hash.
+    pub const SECRET: Self = Self { key: false, ..Self::CHANGE };
     /// A change of one value, whose version is the one that is expected.
     pub const VALUE: Self = Self { expected: false, value_version: true, ..Self::CHANGE };
     /// A lease, by its token.

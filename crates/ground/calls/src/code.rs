@@ -108,6 +108,8 @@ codes! {
     ReferenceNotFound = "reference_not_found": NotFound;
     /// The thread has no such observer.
     ObserverNotFound = "observer_not_found": NotFound;
+    /// The thread or the account sees no variable of that name.
+    EnvNotFound = "env_not_found": NotFound;
     /// The reference shows nothing any more.
     ReferenceGone = "reference_gone": Gone;
     /// The path does not take that method.
@@ -178,6 +180,8 @@ codes! {
     ServerRunning = "server_running": Conflict;
     /// The thread is not at the version that was expected.
     VersionConflict = "version_conflict": PreconditionFailed;
+    /// A file that an agent writes holds a secret.
+    SecretInFile = "secret_in_file": Unprocessable;
     /// The idempotency key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused": Unprocessable;
     /// The caller sends too many requests.
@@ -188,8 +192,14 @@ codes! {
     StoreDamaged = "store_damaged": Internal;
     /// Others changed the thread faster than this could be decided.
     Busy = "busy": Unavailable;
+    /// The key of the secrets is missing, wrong, or open to others.
+    SecretsUnavailable = "secrets_unavailable": Unavailable;
     /// The embedder of the search does not answer, or refuses.
     EmbedderFailed = "embedder_failed": Unavailable;
+    /// No code runs here: the program or its kernel cannot cage it.
+    SandboxUnavailable = "sandbox_unavailable": Unavailable;
+    /// As many runs of code are open, and wait, as may.
+    SandboxBusy = "sandbox_busy": Unavailable;
     /// The store cannot be reached at this moment, or the server stops.
     Unavailable = "unavailable": Unavailable;
     /// The disk failed to confirm a write.

@@ -15,7 +15,7 @@ pub struct LoggedEvent {
     /// `message`, `tool_use`, `assistant_text` or `result`.
     #[serde(rename = "type")]
     pub kind: Cow<'static, str>,
-    /// Where it stands in the log.
+    /// Its version in the log.
     pub version: Version,
     /// When it was logged.
     pub created_at: Timestamp,

@@ -11,7 +11,7 @@ use crate::group::MESSAGES;
 use crate::shape::shaped;
 use crate::{ErrorCode, asked};
 
-/// Logs an event: a message, a use of a tool, a fragment of what the assistant says, a result.
+/// Logs an event: a message, a tool call, a fragment of an answer, or a result.
 #[derive(Debug, Clone)]
 pub enum AppendEvent {
     /// Something a user or an assistant said.
@@ -33,7 +33,7 @@ pub struct SaidMessage {
 impl AppendEvent {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("append-event", "appendEvent"), "/v1/threads/{thread}/events", MESSAGES)
-            .about("Logs an event: a message, a use of a tool, a fragment of what the assistant says, a result.")
+            .about("Logs an event: a message, a tool call, a fragment of an answer, or a result.")
             .creates("Where it was logged.")
             .versioned()
             .fails(&[ErrorCode::ThreadClosed])

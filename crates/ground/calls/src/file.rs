@@ -37,7 +37,7 @@ pub struct FileRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<threadkeep_model::schema::Object>")]
     pub metadata: Option<Json>,
-    /// When it came to be.
+    /// When it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
@@ -56,7 +56,7 @@ pub struct FileVersion {
     pub version: Version,
     /// When the entry was committed.
     pub created_at: Timestamp,
-    /// Who; visitors are told no names.
+    /// The actor. Visitors of a public thread see no names.
     pub actor: Actor,
     /// Whether the file was removed.
     pub deleted: bool,
@@ -78,11 +78,11 @@ pub struct Directory {
     pub entries: Vec<FileRecord>,
 }
 
-/// How much there is.
+/// The size of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileStats {
-    /// Number of files.
+    /// How many files the thread has.
     pub file_count: u64,
     /// Directories, those included that are there because of what is below them.
     pub directory_count: u64,
@@ -133,7 +133,7 @@ pub struct LineMatch {
 pub struct Moved {
     /// Where it is now.
     pub path: FilePath,
-    /// How many files that were.
+    /// Number of moved files.
     pub files: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::shape::paged;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// May only read.
+    /// May read, and change nothing.
     Read,
     /// May read and write.
     Write,
@@ -38,7 +38,7 @@ impl std::str::FromStr for Scope {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let all = [Self::Read, Self::Write, Self::Admin];
         let found = all.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or_else(|| Invalid::parameter("scope", "is one of read, write and admin"))
+        found.ok_or_else(|| Invalid::parameter("scope", format!("'{text}' is not a scope: read, write or admin")))
     }
 }
 
@@ -103,7 +103,7 @@ pub struct CreateKey {
 
 impl CreateKey {
     pub(crate) const DECLARATION: Declaration = Declaration::post(("create-key", "createKey"), "/v1/keys", KEYS)
-        .about("Makes a key; its secret is told this once.")
+        .about("Makes a key. Only this answer has its secret.")
         .creates("The key, with its secret.")
         .needs(Needs::Admin)
         .honours(Honours::NOTHING)
@@ -140,7 +140,7 @@ impl RevokeKey {
 /// Whether a key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
-    /// False if there was none that held.
+    /// False if there was no such key, or it was revoked already.
     pub revoked: bool,
 }
 
@@ -150,7 +150,7 @@ pub struct Revoked {
 pub struct SignIn {
     /// The address that signs a browser in, once.
     pub url: String,
-    /// Until when it is good.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -171,6 +171,6 @@ pub struct Ticket {
     pub ticket: String,
     /// The path it opens.
     pub path: String,
-    /// Until when it is good.
+    /// When it expires.
     pub expires_at: Timestamp,
 }

@@ -96,6 +96,16 @@ macro_rules! for_each_call {
             SetValue => Value;
             DeleteValue => Deleted;
 
+            ListEnv => Page<EnvVariable>;
+            GetEnv => EnvVariable;
+            SetEnv => EnvVariable;
+            DeleteEnv => Deleted;
+            ListAccountEnv => Page<EnvVariable>;
+            GetAccountEnv => EnvVariable;
+            SetAccountEnv => EnvVariable;
+            DeleteAccountEnv => Deleted;
+            ListInstanceEnv => Page<EnvVariable>;
+
             SearchThreads => SearchFound;
             RunBackfill => Backfilled;
 

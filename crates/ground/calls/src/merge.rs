@@ -38,7 +38,7 @@ pub struct Merge {
     /// Whether it needs an approval before it happens.
     #[serde(default)]
     pub requires_approval: bool,
-    /// Whether to say only what would happen.
+    /// Only show what would happen.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -51,12 +51,12 @@ impl Merge {
 
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("merge", "merge"), "/v1/threads/{thread}/merge", MERGES)
-            .about("Merges what other threads made into a thread, whole or not at all.")
+            .about("Merges other threads into a thread, in one commit or not at all.")
             .creates(
                 "The merge as it was recorded, and its status. One that is conflicted, failed its check or waits for an \
                  approval is recorded too, and changed nothing else.",
             )
-            .also(200, "What would happen: a dry run, of which nothing is kept.")
+            .also(200, "The result of a dry run. Nothing is recorded.")
             .versioned()
             .fails(&[
                 ErrorCode::ApprovalRequired,
@@ -90,14 +90,14 @@ impl Merge {
     }
 }
 
-/// A merge, as far as it came.
+/// A merge and its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeTold {
     /// Its identity; absent for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_id: Option<Uuid>,
-    /// How far it came. Nothing changed unless it is `merged`.
+    /// The state of the merge. Nothing changed unless it is `merged`.
     pub status: MergeStatus,
     /// The merged threads, each with its version and the base of the comparison.
     pub sources: Vec<MergeSource>,
@@ -126,12 +126,12 @@ pub struct MergeTold {
 paged! {
     /// Lists the merges into a thread.
     ListMerges = Declaration::get(("merges", "listMerges"), "/v1/threads/{thread}/merges", MERGES)
-        .about("Lists the merges into a thread, those that changed nothing too.")
+        .about("Lists the merges into a thread, including those that changed nothing.")
         .gives("All of them, in the order in which they were asked for; with `limit`, a page.")
         .fails(&[ErrorCode::InvalidCursor]);
 }
 
-/// Shows a merge, as far as it came.
+/// Shows a merge and its state.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetMerge {
@@ -144,6 +144,6 @@ pub struct GetMerge {
 impl GetMerge {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("merge-record", "getMerge"), "/v1/threads/{thread}/merges/{merge}", MERGES)
-            .about("Shows a merge, as far as it came.")
+            .about("Shows a merge and its state.")
             .gives("The merge.");
 }

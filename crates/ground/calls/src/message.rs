@@ -119,7 +119,6 @@ impl<'a> Message<'a> {
     }
 }
 
-/// `{}`.
 fn no_metadata() -> &'static RawValue {
     serde_json::from_str("{}").expect("an empty object is JSON")
 }

@@ -167,7 +167,7 @@ pub struct DeleteMessage {
 impl DeleteMessage {
     pub(crate) const DECLARATION: Declaration =
         Declaration::delete(("delete-message", "deleteMessage"), "/v1/threads/{thread}/messages/{message}", MESSAGES)
-            .about("Takes a message out of the conversation; the history keeps it.")
+            .about("Removes a message from the conversation; the history keeps it.")
             .gives("Whether there was one.")
             .never(ErrorCode::MessageNotFound)
             .fails(&[ErrorCode::ThreadClosed]);
@@ -189,7 +189,7 @@ pub struct GetHistory {
 impl GetHistory {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("history", "getHistory"), "/v1/threads/{thread}/history", MESSAGES)
-            .about("Lists the entries of the log, each a fact that holds for good.")
+            .about("Lists the entries of the log.")
             .gives("A page of entries.")
             .needs(Needs::Public)
             .fails(&[ErrorCode::VersionInFuture]);
@@ -207,7 +207,7 @@ pub struct GetModelMessages {
 impl GetModelMessages {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("model-messages", "getModelMessages"), "/v1/threads/{thread}/model-messages", MESSAGES)
-            .about("Shows the conversation as a model is given it: every call of a tool with one result.")
+            .about("Shows the conversation as input for a model: every tool call has one result.")
             .gives("The messages.")
             .needs(Needs::Public)
             .fails(&[ErrorCode::VersionInFuture]);

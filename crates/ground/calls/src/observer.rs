@@ -24,11 +24,11 @@ use crate::shape::paged;
 pub enum ThreadEvent {
     /// The thread's lifecycle or its status changed.
     StatusChanged,
-    /// A file came into being.
+    /// A file was created.
     ArtifactCreated,
     /// A file got new content.
     ArtifactUpdated,
-    /// An execution failed.
+    /// An execution of the thread failed.
     ErrorOccurred,
     /// An approval was asked for.
     ApprovalRequested,

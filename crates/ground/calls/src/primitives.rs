@@ -51,7 +51,7 @@ pub struct Inject {
     pub kind: InjectionType,
     /// The content: any JSON.
     pub content: Json,
-    /// How soon it is taken up.
+    /// How soon it is delivered.
     #[serde(default)]
     pub urgency: Urgency,
 }
@@ -59,7 +59,7 @@ pub struct Inject {
 impl Inject {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("inject", "inject"), "/v1/threads/{thread}/inject", PRIMITIVES)
-            .about("Injects context into a thread; the next begin or step of an execution takes it up.")
+            .about("Injects context into a thread; the next begin or step of an execution delivers it.")
             .creates("What was injected.")
             .fails(&[ErrorCode::InjectionsFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"type":"constraint","content":"Only the standard library","urgency":"immediate"}"#);
@@ -76,7 +76,7 @@ impl Inject {
     }
 }
 
-/// A new injection.
+/// The injection that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Injected {
@@ -84,7 +84,7 @@ pub struct Injected {
     pub injection_id: Uuid,
 }
 
-/// Whether an injection was taken up.
+/// Whether an injection was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionState {
@@ -108,7 +108,7 @@ pub struct Injection {
     pub kind: InjectionType,
     /// The content: any JSON.
     pub content: Json,
-    /// How soon it is taken up.
+    /// How soon it is delivered.
     pub urgency: Urgency,
     /// Whether it was taken up: `waiting` or `taken`.
     pub state: InjectionState,
@@ -118,10 +118,10 @@ pub struct Injection {
     pub created_at: Timestamp,
     /// The version of the thread after it.
     pub version: Version,
-    /// Who took it up.
+    /// The executor that received it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<Actor>,
-    /// When it was taken up.
+    /// When it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_at: Option<Timestamp>,
     /// The execution that took it up; absent if it was acknowledged by hand.
@@ -147,7 +147,7 @@ pub struct ListInjections {
 impl ListInjections {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("injections", "listInjections"), "/v1/threads/{thread}/injections", PRIMITIVES)
-            .about("Lists what was injected and waits, or was taken up.")
+            .about("Lists injections: waiting, delivered, or all.")
             .gives("All of them, in the order they were made; with `limit`, a page.")
             .fails(&[ErrorCode::InvalidCursor]);
 }
@@ -168,7 +168,7 @@ impl Acknowledge {
         "/v1/threads/{thread}/injections/{injection}/ack",
         PRIMITIVES,
     )
-    .about("Takes up an injection by hand; once more changes nothing.")
+    .about("Acknowledges an injection by hand. Repeating it changes nothing.")
     .gives("The injection, and who took it up.")
     .repeats()
     .fails(&[ErrorCode::InjectionNotFound]);
@@ -230,7 +230,7 @@ impl Decision {
     }
 }
 
-/// Lists the answers that count on a thread.
+/// Lists the decisions that count on a thread.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListDecisions {
@@ -249,7 +249,7 @@ pub struct ListDecisions {
 impl ListDecisions {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("decisions", "listDecisions"), "/v1/threads/{thread}/decisions", PRIMITIVES)
-            .about("Lists the answers that count on a thread.")
+            .about("Lists the decisions that count on a thread.")
             .gives("All of them, in the order they were given; with `limit`, a page.")
             .fails(&[ErrorCode::VersionInFuture, ErrorCode::InvalidCursor]);
 }
@@ -272,7 +272,7 @@ impl Spawn {
 
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("spawn", "spawnThread"), "/v1/threads/{thread}/spawn", PRIMITIVES)
-            .about("Makes a thread for an intent of its own, with all, some or nothing of what this one holds.")
+            .about("Makes a thread for a task of its own, which inherits all, some or nothing from this one.")
             .creates("The new thread, and where it came from.")
             .example(
                 r#"{"intent":"Fix the flaky test","inherit":"partial","inheritScope":["messages:last=20","skills"]}"#,

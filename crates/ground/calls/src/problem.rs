@@ -18,7 +18,7 @@ pub struct Problem {
     /// The stable code of the error.
     #[schemars(with = "ErrorCode")]
     pub code: Cow<'static, str>,
-    /// What happened, to what, in a sentence.
+    /// The error in one sentence.
     pub detail: Box<str>,
     /// The next step for the caller, if the detail does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Problem {
     /// The field of the request that breaks a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Box<str>>,
-    /// Where the thread is, for a conflict.
+    /// The present version of the thread, for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<Version>,
     /// The approval that has to be given first, where that is the reason.

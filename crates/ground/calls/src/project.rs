@@ -30,7 +30,7 @@ pub struct Project {
     /// The sandbox that its threads work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// When it came into being.
+    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -84,7 +84,7 @@ details! {
         .honours(Honours::NOTHING)
         .fails(&[ErrorCode::ProjectExists])
         .identities(&["id"])
-        .example(r#"{"id":"website","name":"Website","iconName":"globe"}"#);
+        .example(r#"{"name":"Website","iconName":"globe"}"#);
     /// Makes a project of this id, or replaces what it says of itself.
     PutProject {
         /// The id, as the path names it.

@@ -74,9 +74,9 @@ pub struct References {
 }
 
 reads! {
-    /// Lists what a thread reads, and what reads it.
+    /// Lists the references of a thread, and the references to it.
     ListReferences = Declaration::get(("references", "listReferences"), "/v1/threads/{thread}/references", REFERENCES)
-        .about("Lists what a thread reads, and what reads it.")
+        .about("Lists the references of a thread, and the references to it.")
         .gives("The references that hold.");
 }
 

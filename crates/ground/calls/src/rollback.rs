@@ -81,9 +81,7 @@ impl Rollback {
         "/v1/threads/{thread}/rollback",
         TREE,
     )
-    .about(
-        "Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last time.",
-    )
+    .about("Rolls back to a checkpoint, a step, a time or a version, or one file only; or undoes the last rollback.")
     .gives("The thread as it is now.")
     .versioned()
     .fails(&[
@@ -226,7 +224,7 @@ pub enum TruncateFrom {
 reads! {
     /// Takes back the last undo. Each further redo goes one step further forward, until something else is written.
     Redo = Declaration::post(("redo", "redoRollback"), "/v1/threads/{thread}/redo", TREE)
-        .about("Takes back the last undo, as long as nothing else was written since.")
+        .about("Redoes what the last undo undid, if nothing else was written since.")
         .gives("The thread as it is now.")
         .versioned()
         .fails(&[
@@ -248,7 +246,7 @@ pub struct Truncate {
 impl Truncate {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("truncate", "truncateThread"), "/v1/threads/{thread}/truncate", MESSAGES)
-            .about("Drops messages from a place on; a rollback brings them back.")
+            .about("Drops all messages from an index or a message on; `rollback` with `undo` brings them back.")
             .gives("The thread as it is now.")
             .versioned()
             .fails(&[

@@ -44,7 +44,7 @@ pub struct SearchThreads {
     /// Only threads with this tag, in `metadata.tags` or `env.initial.tags`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// At most so many threads; 5 if nothing is said.
+    /// Number of threads (default 5, maximum 100).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<usize>,
@@ -52,22 +52,20 @@ pub struct SearchThreads {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 50))]
     pub context_window: Option<usize>,
-    /// Also what threads do not show any more: rolled back, edited away, deleted.
+    /// Also messages that were rolled back, edited or deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_superseded: bool,
 }
 
 impl SearchThreads {
     pub(crate) const DECLARATION: Declaration = Declaration::post(("search", "search"), "/v1/search", SEARCH)
-        .about("Finds the account's threads that answer a question, the best first, each opened at its best message.")
+        .about("Finds the account's threads that match a question, the best first, each opened at its best message.")
         .gives("What was found; no results if nothing matches.")
         .needs(Needs::Read)
         .honours(Honours::NOTHING)
         .repeats()
         .fails(&[ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound])
-        .example(
-            r#"{"query":"how do we rotate the \"signing keys\"","agentId":"writer","after":"2026-01-01T00:00:00Z","limit":5,"contextWindow":3}"#,
-        );
+        .example(r#"{"query":"where to stay","after":"2026-01-01T00:00:00Z","limit":5,"contextWindow":3}"#);
 
     /// A question about everything.
     pub fn new(query: impl Into<String>) -> Self {
@@ -85,7 +83,7 @@ pub struct SearchFound {
     pub took_ms: f64,
 }
 
-/// A thread that answers, opened at the message that does so best.
+/// A thread that matches, opened at its best message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchResult {
@@ -99,7 +97,7 @@ pub struct SearchResult {
     pub message_id: MessageId,
     /// When that was said.
     pub timestamp: Timestamp,
-    /// How well the thread answers, compared with the others that were found: at most 1.
+    /// How well the thread matches, compared with the other results: at most 1.
     pub score: f32,
     /// The two parts of the score of the message.
     pub why: SearchWhy,
@@ -114,9 +112,9 @@ pub struct SearchResult {
 /// The two parts of the score of a message. Each is 1 for the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchWhy {
-    /// How well its words answer.
+    /// How well the words match.
     pub keyword: f32,
-    /// How well its meaning answers.
+    /// How well the meaning matches.
     pub vector: f32,
 }
 
@@ -132,7 +130,7 @@ pub struct SearchMessage {
     pub text: String,
     /// When it was said.
     pub timestamp: Timestamp,
-    /// Whether it is the one that answers; the others are around it.
+    /// Whether this message is the hit. The others surround it.
     #[serde(rename = "match")]
     pub is_match: bool,
     /// The parts of the text that say what was asked, each from where to where (exclusive), in UTF-16 code units, as
@@ -191,7 +189,7 @@ pub struct RunBackfill {
 impl RunBackfill {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("backfill", "backfillSearch"), "/v1/search/backfill", SEARCH)
-            .about("Brings everything into the index that is not in it, and drops what no thread shows any more.")
+            .about("Indexes missing messages, and drops messages that no thread shows any more.")
             .gives("What was done, counted for the account.")
             .honours(Honours::NOTHING)
             .repeats()
@@ -208,15 +206,15 @@ pub struct Backfilled {
     pub cleaned: u64,
 }
 
-/// How the index stands.
+/// The state of the search index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchStatus {
-    /// Whether everything that happened is in it.
+    /// Whether every entry is indexed.
     pub caught_up: bool,
-    /// How many entries of the log were not looked at yet; 1,000 stands for that many or more.
+    /// Entries of the log that are not indexed yet. 1,000 means 1,000 or more.
     pub behind: u64,
-    /// How many seconds ago the oldest of them happened; 0 if there is none.
+    /// Age of the oldest of them in seconds; 0 if there is none.
     pub lag_seconds: u64,
     /// Whether it follows the log by itself; if not, it is brought up to date by a backfill.
     pub following: bool,
@@ -228,7 +226,7 @@ pub struct SearchStatus {
     pub bytes: u64,
     /// Bytes of the texts that it was made of.
     pub text_bytes: u64,
-    /// Volumes in which it lies.
+    /// Number of volumes of the index.
     pub volumes: u64,
     /// The id of the model that makes vectors.
     pub model: String,

@@ -73,7 +73,6 @@ macro_rules! shaped {
 }
 pub(crate) use shaped;
 
-/// Calls without parameters.
 macro_rules! reads {
     ($($(#[$doc:meta])* $name:ident = $declaration:expr;)*) => {$(
         $(#[$doc])*

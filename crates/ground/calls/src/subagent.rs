@@ -95,7 +95,7 @@ impl Subagent {
 /// The thread of a new subagent, and the files it was given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubagentThread {
-    /// The new thread.
+    /// The thread that was made.
     #[serde(flatten)]
     pub thread: Thread,
     /// The files it was given, in the order in which they were named, by their paths in that thread.
@@ -145,7 +145,7 @@ pub struct Notified {
     pub queued: Option<Queued>,
 }
 
-/// Says what a subagent is doing, in its own words.
+/// Sets the status of a subagent, in free words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetStatus {
@@ -157,7 +157,7 @@ pub struct SetStatus {
 impl SetStatus {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("status", "setStatus"), "/v1/threads/{thread}/status", WORK)
-            .about("Says what a subagent is doing, in its own words.")
+            .about("Sets the status of a subagent, in free words.")
             .gives("Whether there was a parent to tell.")
             .repeats()
             .fails(&[ErrorCode::ThreadClosed])

@@ -17,7 +17,7 @@ pub struct ThreadSummary {
     pub account_id: Account,
     /// The version of the thread.
     pub v: Version,
-    /// When it came into being.
+    /// When it was made.
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
@@ -31,9 +31,9 @@ pub struct ThreadSummary {
     pub next_message_id: u64,
     /// When the user last said something, or null.
     pub last_user_interaction_at: Option<Timestamp>,
-    /// Where it is in its life.
+    /// The state of its lifecycle.
     pub lifecycle: Lifecycle,
-    /// Who may read it beside its account.
+    /// Who may read it, apart from its account.
     pub visibility: Visibility,
     /// When it was terminated, or null.
     pub terminated: Option<Timestamp>,

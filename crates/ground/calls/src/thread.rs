@@ -18,7 +18,7 @@ pub struct Thread {
     pub account_id: Option<Account>,
     /// The version of the thread.
     pub v: Version,
-    /// When it came into being.
+    /// When it was made.
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
@@ -32,9 +32,9 @@ pub struct Thread {
     pub next_message_id: u64,
     /// When the user last said something, or null.
     pub last_user_interaction_at: Option<Timestamp>,
-    /// Where it is in its life.
+    /// The state of its lifecycle.
     pub lifecycle: Lifecycle,
-    /// Who may read it beside its account.
+    /// Who may read it, apart from its account.
     pub visibility: Visibility,
     /// When it was terminated, or null.
     pub terminated: Option<Timestamp>,

@@ -215,7 +215,7 @@ impl ChangeOwner {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListThreads {
-    /// Threads whose id begins with this, in either spelling. It goes alone, but for a limit.
+    /// Threads whose id begins with this, in either spelling. Only `limit` may accompany it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_prefix: Option<String>,
     /// Whether archived threads are listed. Default: false.
@@ -227,7 +227,7 @@ pub struct ListThreads {
     /// Threads of this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
-    /// Threads in this state of their life.
+    /// Threads in this state of their lifecycle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
     /// Private or public threads.

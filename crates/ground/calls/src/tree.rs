@@ -168,7 +168,7 @@ pub struct Handoff {
 impl Handoff {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("handoff", "handOff"), "/v1/threads/{thread}/handoff", TREE)
-            .about("Goes on in a new thread, from a summary of this one.")
+            .about("Hands off to a new thread that begins with a summary of this one.")
             .creates("The new thread.")
             .versioned()
             .example(r#"{"goal":"Write the tests"}"#);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Declaration, Honours, Needs};
 use crate::group::UPKEEP;
 
-/// Frees what no thread reaches any more.
+/// Frees data that no thread reaches any more.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunGc {
@@ -17,7 +17,7 @@ pub struct RunGc {
 
 impl RunGc {
     pub(crate) const DECLARATION: Declaration = Declaration::post(("gc", "collectGarbage"), "/v1/admin/gc", UPKEEP)
-        .about("Frees what no thread reaches any more.")
+        .about("Frees data that no thread reaches any more.")
         .gives("What was freed.")
         .needs(Needs::Admin)
         .honours(Honours::NOTHING)
@@ -36,7 +36,7 @@ pub struct RunDoctor {
 
 impl RunDoctor {
     pub(crate) const DECLARATION: Declaration = Declaration::post(("doctor", "runDoctor"), "/v1/admin/doctor", UPKEEP)
-        .about("Compares everything derived with the log, and rebuilds it if `repair` is set.")
+        .about("Compares all derived data with the log, and rebuilds it if `repair` is set.")
         .gives("What was found.")
         .needs(Needs::Admin)
         .honours(Honours::NOTHING)
@@ -48,9 +48,9 @@ impl RunDoctor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Doctor {
-    /// Whether nothing is wrong, or nothing is wrong any more.
+    /// Whether no problem was found, or all were repaired.
     pub healthy: bool,
-    /// Whether what is derived was built anew.
+    /// Whether derived data was rebuilt.
     pub repaired: bool,
     /// Threads that were looked at.
     pub threads: u64,
@@ -71,11 +71,11 @@ pub struct Doctor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gc {
-    /// Freed segments.
+    /// Number of freed segments.
     pub segments: u64,
-    /// Freed entries.
+    /// Number of freed entries.
     pub entries: u64,
-    /// Freed blobs.
+    /// Number of freed blobs.
     pub blobs: u64,
     /// Bytes given back to the file system.
     pub bytes: u64,
@@ -96,11 +96,11 @@ pub struct Imported {
 pub struct Copied {
     /// Threads, of all accounts.
     pub threads: u64,
-    /// Number of segments.
+    /// Number of copied segments.
     pub segments: u64,
-    /// Number of entries.
+    /// Number of copied entries.
     pub entries: u64,
-    /// Number of blobs.
+    /// Number of copied blobs.
     pub blobs: u64,
     /// Deleted threads, whose ids stay refused.
     pub deleted: u64,
@@ -108,4 +108,14 @@ pub struct Copied {
     pub already_there: u64,
     /// The BLAKE3 hash of everything, which both stores have: 64 hex digits.
     pub hash: String,
+    /// Entries, records and large values of the source that are damaged and could not be copied.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+    /// The first of them, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -82,7 +82,7 @@ pub struct GetValue {
 
 impl GetValue {
     pub(crate) const DECLARATION: Declaration = Declaration::get(("value", "getValue"), ONE, FILES)
-        .about("Shows the value under a key. Where there is none, it is null, with version 0.")
+        .about("Shows the value under a key. A missing key has the value null and version 0.")
         .gives("The value; `ETag` is its own version.")
         .versioned()
         .needs(Needs::Public)

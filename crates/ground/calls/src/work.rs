@@ -17,9 +17,9 @@ use crate::shape::{paged, reads, shaped};
 use crate::{ErrorCode, Injection, Message};
 
 paged! {
-    /// Lists the messages that wait.
+    /// Lists the queued messages.
     ListQueue = Declaration::get(("queued", "listQueue"), "/v1/threads/{thread}/queue", WORK)
-        .about("Lists the messages that wait.")
+        .about("Lists the queued messages.")
         .gives("All of them, in order; with `limit`, a page.")
         .fails(&[ErrorCode::InvalidCursor]);
 }
@@ -33,7 +33,7 @@ reads! {
         .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
     /// Ends the work on a thread for good: nothing is queued or begun on it any more.
     Terminate = Declaration::post(("terminate", "terminateThread"), "/v1/threads/{thread}/terminate", WORK)
-        .about("Ends the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it any more.")
+        .about("Ends the work on a thread for good: ends its execution, empties its queue, and allows no new ones.")
         .gives("The thread as it is now.")
         .versioned()
         .repeats();
@@ -50,7 +50,7 @@ pub struct Queue {
 impl Queue {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("queue", "queueMessage"), "/v1/threads/{thread}/queue", WORK)
-            .about("Puts a message in the queue; the next begin or step of an execution takes it up.")
+            .about("Queues a message; the next begin or step of an execution delivers it.")
             .creates("The message that waits.")
             .fails(&[ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"role":"user","content":"And the weather?"}"#);
@@ -86,7 +86,7 @@ pub struct Queued {
     pub id: QueuedId,
     /// Its number, which it keeps too.
     pub number: u64,
-    /// The waiting message.
+    /// The message that waits.
     pub queued_message: MessageBody,
     /// The actor that queued it.
     pub actor: Actor,
@@ -112,14 +112,14 @@ pub struct EditQueued {
 impl EditQueued {
     pub(crate) const DECLARATION: Declaration =
         Declaration::patch(("edit-queued", "editQueued"), "/v1/threads/{thread}/queue/{item}", WORK)
-            .about("Changes a message that waits.")
+            .about("Edits a queued message.")
             .gives("The message as it is now.")
             .repeats()
             .fails(&[ErrorCode::ThreadClosed])
             .example(r#"{"content":"And the weather in May?"}"#);
 }
 
-/// Takes a message out of the queue.
+/// Removes a message from the queue.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveQueued {
@@ -132,7 +132,7 @@ pub struct RemoveQueued {
 impl RemoveQueued {
     pub(crate) const DECLARATION: Declaration =
         Declaration::delete(("remove-queued", "removeQueued"), "/v1/threads/{thread}/queue/{item}", WORK)
-            .about("Takes a message out of the queue.")
+            .about("Removes a message from the queue.")
             .gives("Whether there was one.")
             .fails(&[ErrorCode::ThreadClosed])
             .never(ErrorCode::QueuedNotFound);
@@ -142,7 +142,7 @@ impl RemoveQueued {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Begin {
-    /// How long it may rest between two steps, in milliseconds. Default: ten minutes.
+    /// Longest time between two steps, in milliseconds. Default: ten minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000, max = 86_400_000))]
     pub ttl: Option<u64>,
@@ -174,7 +174,7 @@ pub struct Step {
     #[serde(deserialize_with = "parsed")]
     #[schemars(skip)]
     pub execution: Uuid,
-    /// How long it may rest until the next one, in milliseconds. Default: ten minutes.
+    /// Longest time until the next step, in milliseconds. Default: ten minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000, max = 86_400_000))]
     pub ttl: Option<u64>,
@@ -187,7 +187,7 @@ pub struct Step {
 impl Step {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("step", "stepExecution"), "/v1/threads/{thread}/executions/{execution}/step", WORK)
-            .about("Goes a step further, and takes up what waits.")
+            .about("Takes a step: appends messages, and returns queued messages and injections.")
             .gives("What was appended.")
             .versioned()
             .fails(&[ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
@@ -248,9 +248,9 @@ pub struct Execution {
     pub by: String,
     /// When the execution began.
     pub began_at: Timestamp,
-    /// From when on others may take over, unless it goes a step further.
+    /// When another executor may take over, unless a step renews it.
     pub expires_at: Timestamp,
-    /// How many steps it went.
+    /// Number of steps.
     pub steps: u64,
 }
 

@@ -40,9 +40,9 @@ reads! {
     GetWriter = Declaration::get(("writer", "getWriter"), "/v1/threads/{thread}/writer", TREE)
         .about("Shows who is the exclusive writer of a thread.")
         .gives("The lease, without its token; null if there is none.");
-    /// Gives a lease back.
+    /// Releases a lease.
     ReleaseWriter = Declaration::delete(("release-writer", "releaseWriter"), "/v1/threads/{thread}/writer", TREE)
-        .about("Gives a lease back.")
+        .about("Releases a lease.")
         .gives("Whether the lease was still held.")
         .honours(Honours::LEASE)
         .never(ErrorCode::WriterLost);
@@ -73,7 +73,7 @@ impl TakeWriter {
             .example(r#"{"ttl":30000,"holder":"build 12"}"#);
 }
 
-/// Keeps a lease for longer.
+/// Renews a lease.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RenewWriter {
@@ -89,7 +89,7 @@ pub struct RenewWriter {
 impl RenewWriter {
     pub(crate) const DECLARATION: Declaration =
         Declaration::put(("renew-writer", "renewWriter"), "/v1/threads/{thread}/writer", TREE)
-            .about("Keeps a lease for longer.")
+            .about("Renews a lease.")
             .gives("The lease as it is now.")
             .honours(Honours::LEASE)
             .example(r#"{"ttl":30000}"#);

@@ -56,11 +56,11 @@ impl Account {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ActorKind {
-    /// A person.
+    /// A person, who may do everything.
     Human,
     /// A program that acts for a goal.
     Agent,
-    /// Threadkeep itself.
+    /// Threadkeep itself, for example a timeout.
     System,
 }
 

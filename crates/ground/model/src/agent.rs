@@ -60,7 +60,7 @@ pub struct Execution {
     pub by: String,
     /// The fence at which it began. A rollback or a truncation raises the fence, and the execution is lost.
     pub fence: u64,
-    /// When it began.
+    /// When the execution began.
     pub began: Timestamp,
     /// When others may take over, unless it makes another step before.
     pub until: Timestamp,
@@ -86,7 +86,7 @@ pub enum ExecutionStatus {
     /// The work is done.
     #[default]
     Completed,
-    /// The work failed.
+    /// The work ended with an error.
     Failed,
     /// The execution was cancelled.
     Cancelled,

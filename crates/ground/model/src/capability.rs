@@ -19,7 +19,7 @@ pub enum Capability {
     ExecuteCommand,
     ApproveMerge,
     Deploy,
-    /// Deleting a thread.
+    /// May delete a thread.
     DeleteThread,
     /// Changing the visibility or the owner of a thread.
     Publish,

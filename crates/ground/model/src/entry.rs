@@ -8,10 +8,11 @@ use bytes::Bytes;
 use crate::fact::Fact;
 use crate::{
     AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, CheckpointSet, Child, ChildRemoved, Class, Decided,
-    Delegation, DelegationRevoked, Derived, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged,
-    Forked, Injected, InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody, MessageDelivered,
-    MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited,
-    QueuedRemoved, Record, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated, ValuesChanged,
+    Delegation, DelegationRevoked, Derived, EnvChanged, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped,
+    FilesChanged, Forked, Injected, InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody,
+    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged,
+    QueuedEdited, QueuedRemoved, Record, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
+    ValuesChanged,
 };
 
 /// The change that an entry makes to the list of messages.
@@ -222,6 +223,7 @@ entries! {
     35 "observed"           Observed(ObserverAdded)              Record   Moves Free    Nothing   Hidden;
     36 "observer_removed"   ObserverRemoved(ObserverRemoved)     Record   Moves Free    Nothing   Hidden;
     37 "merged"             Merged(Box<Merged>)                  Record   Moves Free    Nothing   Hidden;
+    38 "env_changed"        EnvChanged(EnvChanged)               Record   Moves Free    Nothing   Hidden;
 }
 
 impl Kind {
@@ -272,8 +274,8 @@ impl Kind {
 
 impl Record {
     /// The kinds of entries that change a record.
-    pub const CHANGED_BY: [Kind; 7] = {
-        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 7], 0, 0);
+    pub const CHANGED_BY: [Kind; 8] = {
+        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 8], 0, 0);
         while at < Kind::ALL.len() {
             if Kind::ALL[at].changes_record() {
                 kinds[found] = Kind::ALL[at];

@@ -51,7 +51,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// All codes.
+    /// Every code, in the order of declaration.
     pub const ALL: [Code; 8] = [
         Self::InvalidThreadId,
         Self::InvalidMessageId,

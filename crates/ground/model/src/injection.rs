@@ -9,7 +9,7 @@ use crate::text::{from_words, words};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionType {
-    /// Information to consider.
+    /// Information for the executor to consider.
     Data,
     /// A rule that the work has to follow.
     Constraint,
@@ -22,7 +22,7 @@ pub enum InjectionType {
 words!(InjectionType: Data "data", Constraint "constraint", Feedback "feedback", Priority "priority");
 from_words!(InjectionType, "type");
 
-/// How soon an injection shall be taken up.
+/// How soon an injection is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -246,7 +246,7 @@ impl<'de> Visitor<'de> for WellFormed {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if keys.contains(&key) {
-                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
+                return Err(A::Error::custom(format!("the key {key:?} appears twice in one object")));
             }
             keys.insert(key);
             map.next_value_seed(WellFormed)?;

@@ -24,6 +24,7 @@ mod identity;
 mod actor;
 mod capability;
 mod content;
+mod env;
 mod injection;
 mod lifecycle;
 mod path;
@@ -75,14 +76,15 @@ pub use contain::Value;
 pub use content::{Content, Part};
 pub use derived::{Change, ChangeOp, Derived, ItemIs, ItemKind, Target};
 pub use entry::{Body, Entry, Kind, ViewChange};
+pub use env::{EnvName, EnvType, Variable};
 pub use error::{Code, Invalid};
 pub use facts::{
     AgentAssigned, ApprovalAnswered, ApprovalAsked, ApprovalState, CheckpointSet, ChildRemoved, Decided, Delegation,
-    DelegationRevoked, Deliver, Event, EventKind, ExecutionBegan, ExecutionEnded, ExecutionStepped, Fallback,
-    FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged, Merged, MessageDelivered,
-    MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited,
-    QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
-    ValueChange, ValuesChanged, Walk, checked_agent, checked_reason,
+    DelegationRevoked, Deliver, EnvChange, EnvChanged, Event, EventKind, ExecutionBegan, ExecutionEnded,
+    ExecutionStepped, Fallback, FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged,
+    Merged, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved,
+    OwnerChanged, QueuedEdited, QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, SkillActivated,
+    ThreadChanged, Truncated, ValueChange, ValuesChanged, Walk, checked_agent, checked_reason,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};

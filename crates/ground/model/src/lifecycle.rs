@@ -39,14 +39,13 @@ pub enum LifecycleAction {
     Cancel,
     /// The work is paused.
     Suspend,
-    /// The work continues.
+    /// The work goes on.
     Resume,
 }
 
 /// A transition that the table does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the thread is {}, where '{}' leads nowhere: it allows {}",
-    from.as_str(), action.as_str(), from.allowed_in_words())]
+#[error("a thread that is {} does not take '{}': it allows {}", from.as_str(), action.as_str(), from.allowed_in_words())]
 pub struct InvalidTransition {
     /// The state the thread is in.
     pub from: Lifecycle,

@@ -199,9 +199,9 @@ pub struct Choice {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Take {
-    /// The target's side.
+    /// Takes the side of the target.
     Ours,
-    /// The source's side.
+    /// Takes the side of the source.
     Theirs,
     /// Both sides, line by line.
     Union,
@@ -228,7 +228,7 @@ pub struct MergedFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileOrigin {
-    /// The source thread.
+    /// The id of the source.
     pub thread_id: ThreadId,
     /// The version that wrote the file there; none if the file was removed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -69,7 +69,7 @@ impl FromStr for Role {
 pub enum MessageStatus {
     /// It is queued or still being written.
     Pending,
-    /// It is complete.
+    /// The message is complete.
     #[default]
     Completed,
     /// It was given up before it was complete.

@@ -55,11 +55,11 @@ impl FromStr for Position {
 /// The bound that applies to an entry when it is seen through a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Messages and events.
+    /// Messages and other events.
     Messages,
     /// Edits, deletions and insertions.
     Changes,
-    /// Files and directories.
+    /// Files and directories of the tree.
     Files,
     /// Values, and with them the agent and its skills.
     Values,

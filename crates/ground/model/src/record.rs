@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::json::is_default;
-use crate::{AgentState, Code, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Timestamp, Version, strip_nulls};
+use crate::{
+    AgentState, Code, EnvName, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Timestamp, Variable, Version,
+    strip_nulls,
+};
 
 /// Who may read a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -96,6 +99,9 @@ pub struct Record {
     /// The execution that is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
+    /// The variables that are set on it, without their values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<EnvName, Variable>,
 }
 
 /// Fields of a record by their names on the wire, with their new values; null clears one.

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Account, BlobId, Capability, Content, FieldChanges, FilePath, Json, MessageId, MessageName, Position, QueuedId,
-    ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
+    Account, BlobId, Capability, Content, EnvName, FieldChanges, FilePath, Json, MessageId, MessageName, Position,
+    QueuedId, ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
 pub use crate::identity::IDENTITY;
@@ -43,6 +43,13 @@ schema! {
         "minLength": 1,
         "maxLength": 512,
         "examples": ["user/name"]
+    };
+    EnvName, "EnvName", {
+        "description": "The name of a variable.",
+        "type": "string",
+        "maxLength": 128,
+        "pattern": "^[A-Za-z_][A-Za-z0-9_.-]*$",
+        "examples": ["API_KEY"]
     };
     ThreadId, "ThreadId", {
         "description": "The identity of a thread: `T-` and a uuid.",

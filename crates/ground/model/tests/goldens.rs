@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use threadkeep_model::{
     Account, Actor, ActorKind, AgentAssigned, AgentState, ApprovalAnswered, ApprovalAsked, ApprovalState, Attachment,
     Binding, BlobId, Capability, CheckpointSet, Child, ChildRemoved, Choice, ConflictStrategy, ConflictType, Content,
-    Decided, DecisionStrategy, Delegation, DelegationRevoked, Deliver, DiffStats, Entry, Event, EventKind, Execution,
-    ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, Fallback, FieldChanges, FileCell, FileChange,
-    FileConflict, FileOrigin, FileStrategy, FilesChanged, Forked, Injected, InjectionTaken, InjectionType, Inserted,
-    Json, Kind, Lifecycle, LifecycleChanged, MergeAction, MergeBase, MergeConflict, MergePlan, MergeSource,
-    MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered, MessageEdited, MessageId,
-    MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, ParentCommunication,
-    Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced, Related, RelationKind, Resolved, Role,
-    RolledBack, SegmentId, Skill, SkillActivated, StateStrategy, Take, ThreadChanged, ThreadId, Timestamp, Truncated,
-    Urgency, Uuid, Validation, ValidationResult, ValueChange, ValuesChanged,
+    Decided, DecisionStrategy, Delegation, DelegationRevoked, Deliver, DiffStats, Entry, EnvChange, EnvChanged,
+    EnvName, EnvType, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
+    Fallback, FieldChanges, FileCell, FileChange, FileConflict, FileOrigin, FileStrategy, FilesChanged, Forked,
+    Injected, InjectionTaken, InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged, MergeAction, MergeBase,
+    MergeConflict, MergePlan, MergeSource, MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered,
+    MessageEdited, MessageId, MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved,
+    OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced,
+    Related, RelationKind, Resolved, Role, RolledBack, SegmentId, Skill, SkillActivated, StateStrategy, Take,
+    ThreadChanged, ThreadId, Timestamp, Truncated, Urgency, Uuid, Validation, ValidationResult, ValueChange,
+    ValuesChanged, Variable,
 };
 
 fn json(text: &str) -> Json {
@@ -188,6 +189,12 @@ fn full(kind: Kind) -> Entry {
         }),
         Kind::ObserverRemoved => {
             Entry::ObserverRemoved(ObserverRemoved { id: uuid, reason: Some("nobody answers there".into()) })
+        }
+        Kind::EnvChanged => {
+            let name = |name: &str| -> EnvName { name.parse().expect("a name") };
+            let variable = Variable { kind: EnvType::Secret, generation: uuid };
+            let set = EnvChange { name: name("API_KEY"), variable: Some(variable) };
+            Entry::EnvChanged(EnvChanged { changes: vec![set, EnvChange { name: name("OLD"), variable: None }] })
         }
     }
 }

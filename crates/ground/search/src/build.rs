@@ -8,8 +8,9 @@ use rust_stemmers::Stemmer;
 use threadkeep_model::{MessageId, Role, SegmentId, Timestamp};
 
 use crate::bytes::{put, put_bytes, put_signed};
+use crate::format::Sections;
 use crate::postings::{Posting, encode};
-use crate::volume::{MAGIC, Strand, TERMS_A_BLOCK};
+use crate::volume::{Strand, TERMS_A_BLOCK};
 use crate::words::{each_word, stem, stemmer};
 
 /// How many characters of a message count for its neighbours.
@@ -195,8 +196,9 @@ impl Builder {
             encoder.term(name.as_bytes(), postings);
         }
         let dimensions = self.vectors.first().map_or(0, |vector| vector.len());
-        let vectors = order.iter().map(|at| &*self.vectors[*at as usize]);
-        encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, vectors)
+        let mut vectors = Vec::with_capacity(order.len() * dimensions);
+        order.iter().for_each(|at| vectors.extend_from_slice(&self.vectors[*at as usize]));
+        encoder.finish(if dimensions == 0 { "" } else { model }, dimensions, &vectors)
     }
 }
 
@@ -253,8 +255,10 @@ fn date_words(time: Timestamp) -> String {
 
 /// Writes a volume: first the documents, then term by term.
 pub(crate) struct Encoder {
-    front: Vec<u8>,
-    documents: usize,
+    columns: Vec<u8>,
+    text_bytes: u64,
+    /// The strand of each document.
+    strand: Vec<u32>,
     blocks: Vec<u32>,
     terms: Vec<u8>,
     postings: Vec<u8>,
@@ -265,51 +269,52 @@ pub(crate) struct Encoder {
 impl Encoder {
     /// Rows have to be in their order, strands in that of their segments.
     pub(crate) fn new(strands: &[Strand], rows: &[Row], text_bytes: u64) -> Self {
-        let mut front = MAGIC.to_vec();
-        put(&mut front, rows.len() as u64);
-        put(&mut front, text_bytes);
-        put(&mut front, strands.len() as u64);
+        let mut columns = Vec::new();
+        put(&mut columns, strands.len() as u64);
         for strand in strands {
-            put(&mut front, strand.segment.bits());
-            front.extend_from_slice(&strand.thread.bits().to_be_bytes());
-            put_signed(&mut front, strand.created.as_micros());
-            put(&mut front, strand.parent.map_or(0, SegmentId::bits));
+            put(&mut columns, strand.segment.bits());
+            columns.extend_from_slice(&strand.thread.bits().to_be_bytes());
+            put_signed(&mut columns, strand.created.as_micros());
+            put(&mut columns, strand.parent.map_or(0, SegmentId::bits));
             if strand.parent.is_some() {
-                put(&mut front, strand.messages.0);
-                put(&mut front, strand.changes.0);
+                put(&mut columns, strand.messages.0);
+                put(&mut columns, strand.changes.0);
             }
         }
         let strand_at = |segment: SegmentId| strands.partition_point(|strand| strand.segment < segment) as u64;
+        let mut strand = Vec::with_capacity(rows.len());
         for run in rows.chunk_by(|one, next| one.message.segment == next.message.segment) {
-            put(&mut front, strand_at(run[0].message.segment));
-            put(&mut front, run.len() as u64);
+            let at = strand_at(run[0].message.segment);
+            put(&mut columns, at);
+            put(&mut columns, run.len() as u64);
+            strand.extend(std::iter::repeat_n(at as u32, run.len()));
         }
         for run in rows.chunk_by(|one, next| one.message.segment == next.message.segment) {
             let mut before = 0;
             for row in run {
-                put(&mut front, row.message.position.0 - before);
+                put(&mut columns, row.message.position.0 - before);
                 before = row.message.position.0;
             }
         }
         let carried: Vec<_> = rows.iter().enumerate().filter(|(_, row)| row.carrier != row.message).collect();
-        put(&mut front, carried.len() as u64);
+        put(&mut columns, carried.len() as u64);
         for (doc, row) in carried {
-            put(&mut front, doc as u64);
-            put(&mut front, strand_at(row.carrier.segment));
-            put(&mut front, row.carrier.position.0);
+            put(&mut columns, doc as u64);
+            put(&mut columns, strand_at(row.carrier.segment));
+            put(&mut columns, row.carrier.position.0);
         }
-        front.extend(rows.iter().map(|row| row.form));
+        columns.extend(rows.iter().map(|row| row.form));
         let mut before = 0;
         for row in rows {
-            put_signed(&mut front, row.time.wrapping_sub(before));
+            put_signed(&mut columns, row.time.wrapping_sub(before));
             before = row.time;
         }
         for row in rows {
-            put(&mut front, u64::from(row.length));
-            put(&mut front, u64::from(row.head));
+            put(&mut columns, u64::from(row.length));
+            put(&mut columns, u64::from(row.head));
         }
         let (blocks, terms, postings, last) = Default::default();
-        Self { front, documents: rows.len(), blocks, terms, postings, count: 0, last }
+        Self { columns, text_bytes, strand, blocks, terms, postings, count: 0, last }
     }
 
     /// Adds a term; terms have to come in their order.
@@ -337,24 +342,17 @@ impl Encoder {
         self.last.extend_from_slice(name);
     }
 
-    pub(crate) fn finish<'a>(self, model: &str, dimensions: usize, vectors: impl Iterator<Item = &'a [u8]>) -> Bytes {
-        let mut bytes = self.front;
-        put(&mut bytes, self.blocks.len() as u64);
+    /// The volume with these vectors, which lie one after the other.
+    pub(crate) fn finish(self, model: &str, dimensions: usize, vectors: &[u8]) -> Bytes {
+        let mut blocks = Vec::new();
+        put(&mut blocks, self.blocks.len() as u64);
         let mut before = 0;
         for block in self.blocks {
-            put(&mut bytes, u64::from(block - before));
+            put(&mut blocks, u64::from(block - before));
             before = block;
         }
-        put(&mut bytes, self.terms.len() as u64);
-        put(&mut bytes, self.postings.len() as u64);
-        bytes.reserve(self.terms.len() + self.postings.len() + self.documents * dimensions + model.len() + 8);
-        bytes.extend_from_slice(&self.terms);
-        bytes.extend_from_slice(&self.postings);
-        put_bytes(&mut bytes, model.as_bytes());
-        put(&mut bytes, dimensions as u64);
-        for vector in vectors {
-            bytes.extend_from_slice(vector);
-        }
-        bytes.into()
+        let (text_bytes, strand, columns) = (self.text_bytes, &self.strand[..], &self.columns[..]);
+        let (terms, postings) = ([&blocks[..], &self.terms], &self.postings[..]);
+        Sections { text_bytes, strand, columns, terms, postings, model, dimensions, vectors }.write()
     }
 }

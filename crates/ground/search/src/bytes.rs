@@ -39,7 +39,19 @@ impl<'a> Reader<'a> {
         self.at
     }
 
+    #[inline]
     pub(crate) fn number(&mut self) -> Result<u64, Damaged> {
+        // Most numbers are small.
+        if let Some(byte) = self.bytes.get(self.at)
+            && *byte < 0x80
+        {
+            self.at += 1;
+            return Ok(u64::from(*byte));
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Result<u64, Damaged> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = *self.bytes.get(self.at).ok_or_else(cut)?;
@@ -52,6 +64,16 @@ impl<'a> Reader<'a> {
         Err(Damaged("a number is too long".to_owned()))
     }
 
+    /// Two numbers, if both are of one byte.
+    #[inline]
+    pub(crate) fn pair_of_bytes(&mut self) -> Option<(u32, u32)> {
+        let [one, other] = *self.bytes.get(self.at..)?.first_chunk::<2>()?;
+        ((one | other) < 0x80).then(|| {
+            self.at += 2;
+            (u32::from(one), u32::from(other))
+        })
+    }
+
     pub(crate) fn small(&mut self) -> Result<u32, Damaged> {
         u32::try_from(self.number()?).map_err(|_| Damaged("a number is too large".to_owned()))
     }
@@ -59,6 +81,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn signed(&mut self) -> Result<i64, Damaged> {
         let number = self.number()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], Damaged> {
+        self.take(N)?.try_into().map_err(|_| cut())
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {

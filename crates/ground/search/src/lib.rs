@@ -3,26 +3,36 @@
 //!
 //! - [`words`](mod@words): from text to words and terms.
 //! - [`Builder`] makes a volume of messages, [`merge`] one of several, [`Volume`] reads it.
+//! - A [`Source`] holds the bytes of a volume, which is read in parts.
 //! - A [`Shelf`] is the volumes of one account; a [`Question`] is the parsed query; [`Matches`] are the candidates. The
 //!   reader, who knows what a thread shows, computes the final scores with them.
 
 mod build;
+mod by_direction;
+mod by_words;
 mod bytes;
+mod columns;
+mod filter;
+mod format;
 mod merge;
 mod postings;
 mod question;
 mod rank;
 mod shelf;
+mod source;
 mod spans;
 mod vectors;
 mod volume;
 pub mod words;
 
 pub use build::{Builder, Document, Form};
+pub use filter::Wants;
+pub use format::{is_old, modernize};
 pub use merge::merge;
 pub use question::{Phrase, Question};
-pub use rank::{Matches, Scored, Wants, thread_score};
+pub use rank::{Matches, Scored, thread_score};
 pub use shelf::{Place, Shelf};
+pub use source::{Source, Unreadable};
 pub use spans::{highlights, holds_phrases};
 pub use volume::{Strand, Volume};
 

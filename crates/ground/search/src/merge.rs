@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use ::bytes::Bytes;
 use threadkeep_model::SegmentId;
 
-use crate::Damaged;
+use crate::Unreadable;
 use crate::build::{Encoder, Row};
 use crate::postings::Posting;
-use crate::volume::{Strand, Volume};
+use crate::volume::{Strand, Term, Volume};
 
 /// A document, the volume that it comes from, and where it was there.
 type Origin = (Row, usize, u32);
-/// The postings of a term: in which volume, of how many documents.
-type Found<'a> = (usize, usize, &'a [u8]);
+/// A term of a volume: the number of the volume, and the postings there.
+type Found = (usize, Term);
 
 /// No document: one that was left out.
 const GONE: u32 = u32::MAX;
@@ -22,12 +22,12 @@ const GONE: u32 = u32::MAX;
 /// were not. A document that is in several volumes is kept once.
 ///
 /// # Errors
-/// If one of them is damaged.
+/// If one of them cannot be read.
 pub fn merge(
     volumes: &[&Volume],
     keep: impl Fn(&Volume, u32) -> bool,
     keep_strand: impl Fn(&Strand) -> bool,
-) -> Result<(Bytes, u64), Damaged> {
+) -> Result<(Bytes, u64), Unreadable> {
     let mut rows: Vec<Origin> = Vec::new();
     let mut strands: BTreeMap<SegmentId, Strand> = BTreeMap::new();
     let mut left_out = 0;
@@ -63,16 +63,19 @@ pub fn merge(
     let mut encoder = Encoder::new(&strands, &only_rows, text_bytes);
     merge_terms(volumes, &new_of, &mut encoder)?;
     let model = volumes.first().map_or("", |volume| volume.model());
-    let dimensions = volumes.first().map_or(0, |volume| volume.dimensions);
-    let same = volumes.iter().all(|volume| volume.model() == model && volume.dimensions == dimensions);
+    let dimensions = volumes.first().map_or(0, |volume| volume.dimensions());
+    let same = volumes.iter().all(|volume| volume.model() == model && volume.dimensions() == dimensions);
     let (model, dimensions) = if same { (model, dimensions) } else { ("", 0) };
     let mut vectors: Vec<u8> = Vec::with_capacity(rows.len() * dimensions);
     if dimensions > 0 {
+        let all = volumes.iter().map(|volume| volume.all_vectors());
+        let all: Vec<Bytes> = all.collect::<Result<_, _>>()?;
         for (_, at, doc) in &rows {
-            vectors.extend_from_slice(volumes[*at].vector(*doc));
+            let begin = *doc as usize * dimensions;
+            vectors.extend_from_slice(&all[*at][begin..begin + dimensions]);
         }
     }
-    Ok((encoder.finish(model, dimensions, vectors.chunks(dimensions.max(1))), left_out))
+    Ok((encoder.finish(model, dimensions, &vectors), left_out))
 }
 
 /// Each volume's bytes of text, by the share of its words that are left.
@@ -82,31 +85,28 @@ fn share_of_text(volumes: &[&Volume], rows: &[Origin]) -> u64 {
         kept[*at] += u64::from(row.length);
     }
     let share = |(volume, kept): (&&Volume, u64)| {
-        let all: u64 = volume.length.iter().map(|length| u64::from(*length)).sum();
+        let all: u64 = volume.columns.length.iter().map(|length| u64::from(*length)).sum();
         if all == 0 { 0 } else { (u128::from(volume.text_bytes()) * u128::from(kept) / u128::from(all)) as u64 }
     };
     volumes.iter().zip(kept).map(share).sum()
 }
 
-fn merge_terms(volumes: &[&Volume], new_of: &[Vec<u32>], encoder: &mut Encoder) -> Result<(), Damaged> {
-    // The names first: few beside the postings, which are read one term at a time.
-    let mut names: BTreeMap<Vec<u8>, Vec<Found<'_>>> = BTreeMap::new();
+fn merge_terms(volumes: &[&Volume], new_of: &[Vec<u32>], encoder: &mut Encoder) -> Result<(), Unreadable> {
+    // The names first: few beside the postings, which are decoded one term at a time.
+    let mut names: BTreeMap<Vec<u8>, Vec<Found>> = BTreeMap::new();
     for (at, volume) in volumes.iter().enumerate() {
-        volume.each_term(|name, term| {
-            let found = (at, term.documents, term.postings);
-            match names.get_mut(name) {
-                Some(of_name) => of_name.push(found),
-                None => drop(names.insert(name.to_vec(), vec![found])),
-            }
+        volume.each_term(|name, term| match names.get_mut(name) {
+            Some(of_name) => of_name.push((at, term)),
+            None => drop(names.insert(name.to_vec(), vec![(at, term)])),
         })?;
     }
+    let postings: Vec<Bytes> = volumes.iter().map(|volume| volume.all_postings()).collect::<Result<_, _>>()?;
     let mut merged: Vec<Posting> = Vec::new();
     for (name, found) in names {
         merged.clear();
-        for (at, documents, bytes) in found {
-            let postings = crate::postings::decode(bytes, documents, volumes[at].len())?;
-            let moved =
-                postings.into_iter().map(|posting| Posting { doc: new_of[at][posting.doc as usize], ..posting });
+        for (at, Term { documents, postings: range }) in found {
+            let of_term = crate::postings::decode(&postings[at][range], documents, volumes[at].len())?;
+            let moved = of_term.into_iter().map(|posting| Posting { doc: new_of[at][posting.doc as usize], ..posting });
             merged.extend(moved.filter(|posting| posting.doc != GONE));
         }
         merged.sort_unstable_by_key(|posting| posting.doc);

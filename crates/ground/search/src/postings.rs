@@ -35,25 +35,38 @@ pub(crate) fn decode(bytes: &[u8], count: usize, documents: usize) -> Result<Vec
     let mut postings = Vec::with_capacity(count.min(documents));
     let mut next = 0u32;
     for _ in 0..count {
-        let doc = reader.small()?.checked_add(next).filter(|doc| (*doc as usize) < documents);
+        // Most pairs of numbers are a byte each.
+        let (apart, code) = match reader.pair_of_bytes() {
+            Some(pair) => pair,
+            None => (reader.small()?, reader.small()?),
+        };
+        let doc = apart.checked_add(next).filter(|doc| (*doc as usize) < documents);
         let doc = doc.ok_or_else(|| Damaged("a term names a message that is not there".to_owned()))?;
-        let (count, head) = counts(reader.small()?);
+        let (count, head) = match USUAL.get(code as usize) {
+            Some((count, head)) => (u32::from(*count), u32::from(*head)),
+            None => counts(code),
+        };
         postings.push(Posting { doc, count, head });
         next = doc + 1;
     }
     Ok(postings)
 }
 
-/// The two counts of one number.
-fn counts(code: u32) -> (u32, u32) {
-    // The usual ones by hand: the search for the others costs more than all the rest.
-    match code {
-        0 => return (1, 1),
-        1 => return (1, 0),
-        2..=4 => return (2, 4 - code),
-        _ => {}
+/// The two counts of each number of one byte.
+static USUAL: [(u8, u8); 0x80] = {
+    let mut usual = [(0, 0); 0x80];
+    let mut code = 0;
+    while code < usual.len() {
+        let (count, head) = counts(code as u32);
+        usual[code] = (count as u8, head as u8);
+        code += 1;
     }
-    let mut count = 3u32;
+    usual
+};
+
+/// The two counts of one number.
+const fn counts(code: u32) -> (u32, u32) {
+    let mut count = 1u32;
     while count < COUNT_MAX && (count + 1) * (count + 2) / 2 - 1 <= code {
         count += 1;
     }

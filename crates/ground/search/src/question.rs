@@ -8,7 +8,7 @@ use crate::words::{Word, is_stop, stem, stemmer, words};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase(pub(crate) Vec<String>);
 
-/// A parsed query.
+/// A query, split into its words and phrases.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
     /// The terms that count.

@@ -71,6 +71,11 @@ impl Shelf {
         self.volume(at).carrier(at.doc)
     }
 
+    /// The segment that holds the text of a document.
+    pub fn origin(&self, at: Place) -> &Strand {
+        self.volume(at).origin(at.doc)
+    }
+
     /// What is known of a segment.
     pub fn strand(&self, segment: SegmentId) -> Option<&Strand> {
         self.volumes.iter().find_map(|volume| volume.strand_of(segment))
@@ -111,7 +116,7 @@ impl Shelf {
             let docs = volume.of_segment(message.segment);
             let begin = first_at(volume, docs.clone(), message.position);
             (begin..docs.end)
-                .take_while(|doc| volume.position[*doc as usize] == message.position.0)
+                .take_while(|doc| volume.columns.position[*doc as usize] == message.position.0)
                 .any(|doc| volume.carrier(doc) == carrier)
         })
     }
@@ -156,7 +161,9 @@ impl Shelf {
             let docs = volume.of_segment(segment);
             let end = first_at(volume, docs.clone(), below);
             let begin = docs.start.max(end.saturating_sub(PASSED_OVER_MAX as u32));
-            found.extend((begin..end).map(|doc| (volume.position[doc as usize], Place { volume: at as u32, doc })));
+            found.extend(
+                (begin..end).map(|doc| (volume.columns.position[doc as usize], Place { volume: at as u32, doc })),
+            );
         }
         found.sort_by(|one, other| other.cmp(one));
         found.into_iter().map(|(_, place)| place).collect()
@@ -169,8 +176,8 @@ impl Shelf {
             let docs = volume.of_segment(segment);
             let begin = first_at(volume, docs.clone(), above.next());
             let end = docs.end.min(begin.saturating_add(PASSED_OVER_MAX as u32));
-            let near = (begin..end).take_while(|doc| volume.position[*doc as usize] <= last.0);
-            found.extend(near.map(|doc| (volume.position[doc as usize], Place { volume: at as u32, doc })));
+            let near = (begin..end).take_while(|doc| volume.columns.position[*doc as usize] <= last.0);
+            found.extend(near.map(|doc| (volume.columns.position[doc as usize], Place { volume: at as u32, doc })));
         }
         found.sort();
         found.into_iter().map(|(_, place)| place).collect()
@@ -179,6 +186,6 @@ impl Shelf {
 
 /// The first of some documents of one segment at or above a position.
 fn first_at(volume: &Volume, docs: std::ops::Range<u32>, position: Position) -> u32 {
-    let positions = &volume.position[docs.start as usize..docs.end as usize];
+    let positions = &volume.columns.position[docs.start as usize..docs.end as usize];
     docs.start + positions.partition_point(|at| *at < position.0) as u32
 }

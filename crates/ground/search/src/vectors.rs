@@ -1,5 +1,8 @@
 //! Vectors as small numbers: a byte a dimension for the comparison, a bit a dimension to find whom to compare.
 
+use crate::by_words::Dense;
+use crate::volume::REACH;
+
 /// The signs of a vector, 64 in a number.
 pub(crate) fn sketch(signs: impl Iterator<Item = bool>, into: &mut Vec<u64>) {
     let (mut bits, mut count) = (0u64, 0);
@@ -34,13 +37,14 @@ pub(crate) fn byte_sketch(vector: &[u8], into: &mut Vec<u64>) {
     sketch(rest.iter().map(|byte| (*byte as i8) > 0), into);
 }
 
-/// In how many signs each of `others`, which lie one after the other, differs from `one`.
-pub(crate) fn distances(one: &[u64], others: &[u64]) -> Vec<u32> {
+/// In how many signs each of `others`, which lie one after the other as bytes, differs from `one`.
+pub(crate) fn distances(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
+    into.clear();
     #[cfg(target_arch = "x86_64")]
     if processor::is_modern() {
-        return processor::distances(one, others);
+        return processor::distances(one, others, into);
     }
-    counted(one, others)
+    counted(one, others, into);
 }
 
 /// The product of two vectors of signed bytes, of which one has been made wider: processors multiply 16 bits and add the
@@ -53,14 +57,79 @@ pub(crate) fn product(one: &[i16], other: &[u8]) -> i32 {
     multiplied(one, other)
 }
 
+/// Adds the scores of a term to `into`, several at a time.
+pub(crate) fn with_wide_registers(dense: Dense<'_>, into: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if processor::is_modern() {
+        return processor::add_scores(dense, into);
+    }
+    dense.add_to_middle(into);
+}
+
 #[inline(always)]
-fn counted(one: &[u64], others: &[u64]) -> Vec<u32> {
-    let differing = |one: &[u64], other: &[u64]| one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
+fn counted(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
+    let differing = |one: &[u64], other: &[[u8; 8]]| {
+        one.iter().zip(other).map(|(a, b)| (a ^ u64::from_le_bytes(*b)).count_ones()).sum::<u32>()
+    };
+    let others = others.as_chunks::<8>().0;
     // As many as the built-in table has: the inner loop goes where its length is known.
     if let Ok(one) = <&[u64; 4]>::try_from(one) {
-        return others.as_chunks::<4>().0.iter().map(|other| differing(one, other)).collect();
+        return into.extend(others.as_chunks::<4>().0.iter().map(|other| differing(one, other)));
     }
-    others.chunks_exact(one.len().max(1)).map(|other| differing(one, other)).collect()
+    into.extend(others.chunks_exact(one.len().max(1)).map(|other| differing(one, other)));
+}
+
+/// One over the length of a vector; nothing for one without a length, so that it is like nothing else.
+pub(crate) fn inverse(vector: &[u8]) -> f32 {
+    over(vector.iter().map(|byte| i32::from(*byte as i8).pow(2)).sum::<i32>() as f32)
+}
+
+fn over(square: f32) -> f32 {
+    if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
+}
+
+/// How much of the direction of a document so far away is added.
+pub(crate) fn near_weight(distance: usize) -> f32 {
+    match distance {
+        0 => 1.0,
+        1 => 0.5,
+        _ => 0.25,
+    }
+}
+
+/// One over the length of each vector with those of its neighbours in the same strand added.
+pub(crate) fn smoothed(vectors: &[u8], dimensions: usize, strand: &[u32]) -> Vec<f32> {
+    /// Neighbours of one document are so far from each other.
+    const APART: usize = 2 * REACH;
+    if dimensions == 0 {
+        return Vec::new();
+    }
+    let (vectors, count) = (|at: usize| &vectors[at * dimensions..(at + 1) * dimensions], strand.len());
+    // The length of a sum is known by the products of its parts, which are integers and shared by several sums.
+    let mut wide = vec![0i16; dimensions];
+    let mut products = vec![[0f32; APART + 1]; count];
+    for at in 0..count {
+        wide.iter_mut().zip(vectors(at)).for_each(|(wide, byte)| *wide = i16::from(*byte as i8));
+        for (apart, into) in products[at].iter_mut().enumerate() {
+            if strand.get(at + apart) == Some(&strand[at]) {
+                *into = product(&wide, vectors(at + apart)) as f32;
+            }
+        }
+    }
+    let inverse: Vec<f32> = products.iter().map(|products| over(products[0])).collect();
+    let smoothed = (0..count).map(|at| {
+        let near = at.saturating_sub(REACH)..(at + REACH + 1).min(count);
+        let weight = |near: usize| near_weight(near.abs_diff(at)) * inverse[near];
+        let mut square = 0.0;
+        for one in near.clone().filter(|one| strand[*one] == strand[at]) {
+            square += weight(one) * weight(one) * products[one][0];
+            for other in (one + 1..near.end).filter(|other| strand[*other] == strand[at]) {
+                square += 2.0 * weight(one) * weight(other) * products[one][other - one];
+            }
+        }
+        over(square)
+    });
+    smoothed.collect()
 }
 
 #[inline(always)]
@@ -77,13 +146,22 @@ mod processor {
         std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
     }
 
-    pub(super) fn distances(one: &[u64], others: &[u64]) -> Vec<u32> {
+    pub(super) fn distances(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
         #[target_feature(enable = "popcnt")]
-        fn counted(one: &[u64], others: &[u64]) -> Vec<u32> {
-            super::counted(one, others)
+        fn counted(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
+            super::counted(one, others, into);
         }
         // SAFETY: the instruction is there, as the caller found out.
-        unsafe { counted(one, others) }
+        unsafe { counted(one, others, into) }
+    }
+
+    pub(super) fn add_scores(dense: super::Dense<'_>, into: &mut [f32]) {
+        #[target_feature(enable = "avx2")]
+        fn added(dense: super::Dense<'_>, into: &mut [f32]) {
+            dense.add_to_middle(into);
+        }
+        // SAFETY: the instructions are there, as the caller found out.
+        unsafe { added(dense, into) }
     }
 
     pub(super) fn product(one: &[i16], other: &[u8]) -> i32 {
@@ -109,10 +187,18 @@ mod tests {
         };
         let (one, other) = (signs("+-"), signs("++"));
         assert_eq!(one.len(), 2);
-        assert_eq!(distances(&one, &[one.clone(), other.clone()].concat()), [0, 50]);
-        assert_eq!(counted(&other, &one), [50]);
+        let apart = |one: &[u64], others: &[u64]| {
+            let others: Vec<u8> = others.iter().flat_map(|signs| signs.to_le_bytes()).collect();
+            let (mut quick, mut plain) = (vec![7], Vec::new());
+            distances(one, &others, &mut quick);
+            counted(one, &others, &mut plain);
+            assert_eq!(quick, plain);
+            quick
+        };
+        assert_eq!(apart(&one, &[one.clone(), other.clone()].concat()), [0, 50]);
+        assert_eq!(apart(&other, &one), [50]);
         let long = |text: &str| [signs(text), signs(text)].concat();
-        assert_eq!(distances(&long("+-"), &[long("+-"), long("++")].concat()), [0, 100]);
+        assert_eq!(apart(&long("+-"), &[long("+-"), long("++")].concat()), [0, 100]);
     }
 
     #[test]
@@ -135,5 +221,7 @@ mod tests {
         assert_eq!(multiplied(&one, &other), by_hand);
         assert_eq!(product(&[i16::from(i8::MIN); 4_096], &[0x80; 4_096]), 128 * 128 * 4_096);
         assert_eq!(product(&[], &[]), 0);
+        let wide: Vec<i16> = other.iter().map(|byte| i16::from(*byte as i8)).collect();
+        assert_eq!(inverse(&other), 1.0 / (product(&wide, &other) as f32).sqrt());
     }
 }

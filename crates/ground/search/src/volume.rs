@@ -1,29 +1,27 @@
 //! A volume: some messages of one account, ready to be searched. It never changes; volumes are merged into larger ones.
 //!
-//! Documents are in the order of their messages' places, so that neighbours in a conversation are neighbours here. As
-//! bytes a volume is a header, the strands, the columns of the documents, the terms in their order with their postings,
-//! and the vectors.
+//! Documents are in the order of their messages' places, so that neighbours in a conversation are neighbours here. The
+//! columns of the documents, the terms and the signs of the vectors are in memory. Postings and vectors are most of a
+//! volume, and a question needs few of them: they are read when they are asked for.
 
-use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ::bytes::Bytes;
 use threadkeep_model::{MessageId, Position, Role, SegmentId, ThreadId, Timestamp};
 
 use crate::build::Row;
-use crate::bytes::{Reader, put, put_bytes};
+use crate::bytes::Reader;
+use crate::columns::{Columns, read_strands};
+use crate::format::{HEADER, Layout, Sections, is_old, modernize};
 use crate::postings::{Posting, decode};
-use crate::vectors::{byte_sketch, product};
+use crate::source::{Source, Unreadable};
 use crate::{Damaged, Form};
 
-/// The first bytes of every volume: a mark, and the number of the format.
-pub(crate) const MAGIC: &[u8] = b"TKvol\x01";
 /// Terms that share the space of their common beginnings.
 pub(crate) const TERMS_A_BLOCK: usize = 32;
 /// How far a message counts for those around it.
 pub(crate) const REACH: usize = 2;
-/// Most dimensions of a vector: products of longer ones may not fit in their numbers.
-const DIMENSIONS_MAX: usize = 65_536;
 
 /// A segment as the index knows it: the thread that wrote it, and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub struct Strand {
     pub segment: SegmentId,
     /// The thread that wrote it.
     pub thread: ThreadId,
-    /// When it came into being.
+    /// When it was made.
     pub created: Timestamp,
     /// The segment that it grew from.
     pub parent: Option<SegmentId>,
@@ -45,123 +43,82 @@ pub struct Strand {
 /// Some messages, ready to be searched.
 #[derive(Debug)]
 pub struct Volume {
-    bytes: Bytes,
+    source: Arc<dyn Source>,
+    layout: Layout,
     pub(crate) strands: Vec<Strand>,
-    /// The strand of each document's message.
-    pub(crate) strand: Vec<u32>,
-    pub(crate) position: Vec<u64>,
-    /// Where the text is, if not in the message's first entry.
-    pub(crate) carriers: HashMap<u32, (u32, u64)>,
-    pub(crate) form: Vec<u8>,
-    pub(crate) time: Vec<i64>,
-    /// How many words each document has.
-    pub(crate) length: Vec<u32>,
-    /// How many of them are near its beginning.
-    pub(crate) head: Vec<u32>,
-    /// The length of each document with the heads of its neighbours here.
-    pub(crate) around: Vec<u32>,
-    /// Bytes of the text of all documents.
-    pub(crate) text_bytes: u64,
-    /// Where each block of terms begins.
+    pub(crate) columns: Columns,
+    /// Where each block of terms begins in `terms`.
     blocks: Vec<u32>,
-    terms: Range<usize>,
-    postings: Range<usize>,
-    pub(crate) model: String,
-    pub(crate) dimensions: usize,
-    vectors: Range<usize>,
-    pub(crate) inverse: Vec<f32>,
-    pub(crate) sketches: Vec<u64>,
-    /// One over the length of each vector with those of its neighbours here added.
-    pub(crate) smoothed: Vec<f32>,
-    /// Words of all documents, each counted for its neighbours too.
-    pub(crate) words: u64,
+    terms: Bytes,
+    model: String,
+    signs: Bytes,
+    lengths: Bytes,
 }
 
-/// A term in a volume.
-pub(crate) struct Term<'a> {
+/// A term in a volume, and where its postings are in their section.
+pub(crate) struct Term {
     pub(crate) documents: usize,
-    pub(crate) postings: &'a [u8],
+    pub(crate) postings: Range<usize>,
 }
 
 impl Volume {
-    /// Reads a volume.
+    /// Reads a volume that is in memory.
     ///
     /// # Errors
     /// If the bytes are not one.
-    pub fn read(bytes: Bytes) -> Result<Self, Damaged> {
-        let mut reader = Reader::new(&bytes);
-        if reader.take(MAGIC.len())? != MAGIC {
-            return Err(Damaged("it is of a format that this program does not know".to_owned()));
+    pub fn read(bytes: Bytes) -> Result<Self, Unreadable> {
+        Self::open(Arc::new(bytes))
+    }
+
+    /// Reads the part of a volume that every question needs. The rest is read from the source when it is asked for; of
+    /// a volume of the first format all is read now.
+    ///
+    /// # Errors
+    /// If the source fails, or its bytes are not a volume.
+    pub fn open(source: Arc<dyn Source>) -> Result<Self, Unreadable> {
+        let size = source.size();
+        let header = one(&*source, 0..HEADER.min(size))?;
+        if is_old(&header) {
+            return Self::open(Arc::new(modernize(&one(&*source, 0..size)?)?));
         }
-        let count = reader.small()? as usize;
-        // Every document has more than one byte: a wrong number asks for no memory.
-        if count > bytes.len() {
-            return Err(Damaged("it has fewer messages than it says".to_owned()));
-        }
-        let text_bytes = reader.number()?;
-        let strands = read_strands(&mut reader, bytes.len())?;
-        let mut columns = Columns::read(&mut reader, count, strands.len())?;
-        let blocks = read_blocks(&mut reader, bytes.len())?;
-        let terms = reader.small()? as usize;
-        let postings = reader.small()? as usize;
-        let terms = section(&mut reader, terms)?;
-        let postings = section(&mut reader, postings)?;
-        let model = String::from_utf8_lossy(reader.bytes()?).into_owned();
-        let dimensions = reader.small()? as usize;
-        let too_long = || Damaged("its vectors are too long".to_owned());
-        let vectors = count.checked_mul(dimensions).filter(|_| dimensions <= DIMENSIONS_MAX).ok_or_else(too_long)?;
-        let vectors = section(&mut reader, vectors)?;
-        let mut sketches = Vec::with_capacity(vectors.len().div_ceil(64));
-        for vector in bytes[vectors.clone()].chunks_exact(dimensions.max(1)) {
-            byte_sketch(vector, &mut sketches);
-        }
-        let (inverse, smoothed) = lengths(&bytes[vectors.clone()], dimensions, &columns.strand);
-        let both = columns.length.iter().zip(&columns.head);
-        let words = both.map(|(length, head)| u64::from(*length) + 2 * REACH as u64 * u64::from(*head)).sum();
-        let around = windows(&columns.strand, &columns.length, &columns.head);
-        Ok(Self {
-            strands,
-            strand: std::mem::take(&mut columns.strand),
-            position: columns.position,
-            carriers: columns.carriers,
-            form: columns.form,
-            time: columns.time,
-            length: columns.length,
-            head: columns.head,
-            around,
-            text_bytes,
-            blocks,
-            terms,
-            postings,
-            model,
-            dimensions,
-            vectors,
-            inverse,
-            sketches,
-            smoothed,
-            words,
-            bytes,
-        })
+        let layout = Layout::read(&header, size)?;
+        let Layout { columns, terms, model, signs, lengths, .. } = layout.clone();
+        let [columns, terms, model, signs, lengths] = several(&*source, [columns, terms, model, signs, lengths])?;
+        let mut reader = Reader::new(&columns);
+        let strands = read_strands(&mut reader, columns.len())?;
+        let columns = Columns::read(&mut reader, layout.documents, &strands, columns.len())?;
+        let mut reader = Reader::new(&terms);
+        let blocks = read_blocks(&mut reader, terms.len())?;
+        let terms = terms.slice(reader.at()..);
+        let model = String::from_utf8_lossy(&model).into_owned();
+        Ok(Self { source, layout, strands, columns, blocks, terms, model, signs, lengths })
     }
 
     /// How many documents it has.
     pub fn len(&self) -> usize {
-        self.strand.len()
+        self.columns.strand.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.strand.is_empty()
+        self.columns.strand.is_empty()
     }
 
     /// Bytes of the texts that it was made of.
     pub fn text_bytes(&self) -> u64 {
-        self.text_bytes
+        self.layout.text_bytes
     }
 
     /// About how much memory it takes.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + self.len() * 52 + self.sketches.len() * 8 + self.strands.len() * size_of::<Strand>()
+        let kept = if self.source.is_in_memory() { self.source.size() } else { 0 };
+        let read = self.terms.len() + self.signs.len() + self.lengths.len() + self.blocks.len() * 4;
+        kept + read + self.len() * 33 + self.strands.len() * size_of::<Strand>()
+    }
+
+    /// Whether all of it is in memory, so that no question blocks its thread.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.source.is_in_memory()
     }
 
     /// The id of the model that made its vectors; empty without vectors.
@@ -176,13 +133,13 @@ impl Volume {
 
     /// The message that a document is about.
     pub fn message(&self, doc: u32) -> MessageId {
-        let segment = self.strands[self.strand[doc as usize] as usize].segment;
-        MessageId { segment, position: Position(self.position[doc as usize]) }
+        let segment = self.strands[self.columns.strand[doc as usize] as usize].segment;
+        MessageId { segment, position: Position(self.columns.position[doc as usize]) }
     }
 
     /// The entry that says what the document says.
     pub fn carrier(&self, doc: u32) -> MessageId {
-        match self.carriers.get(&doc) {
+        match self.columns.carriers.get(&doc) {
             Some((strand, position)) => {
                 MessageId { segment: self.strands[*strand as usize].segment, position: Position(*position) }
             }
@@ -190,9 +147,15 @@ impl Volume {
         }
     }
 
+    /// The segment that holds the text of a document.
+    pub fn origin(&self, doc: u32) -> &Strand {
+        let carrier = self.columns.carriers.get(&doc).map(|(strand, _)| *strand);
+        &self.strands[carrier.unwrap_or(self.columns.strand[doc as usize]) as usize]
+    }
+
     /// How the text came into the log.
     pub fn form(&self, doc: u32) -> Form {
-        match (self.carriers.contains_key(&doc), self.form[doc as usize] & 2 != 0) {
+        match (self.columns.carriers.contains_key(&doc), self.columns.form[doc as usize] & 2 != 0) {
             (true, _) => Form::Edited,
             (false, true) => Form::Inserted,
             (false, false) => Form::Appended,
@@ -201,25 +164,42 @@ impl Volume {
 
     /// The role of the speaker.
     pub fn role(&self, doc: u32) -> Role {
-        if self.form[doc as usize] & 1 == 0 { Role::User } else { Role::Assistant }
+        if self.columns.form[doc as usize] & 1 == 0 { Role::User } else { Role::Assistant }
     }
 
     /// When the message was written.
     pub fn time(&self, doc: u32) -> Timestamp {
-        Timestamp::from_micros(self.time[doc as usize])
+        Timestamp::from_micros(self.columns.time[doc as usize])
     }
 
-    /// The vector of a document; empty where there is none.
-    pub(crate) fn vector(&self, doc: u32) -> &[u8] {
-        let begin = self.vectors.start + doc as usize * self.dimensions;
-        self.bytes.get(begin..begin + self.dimensions).unwrap_or_default()
+    /// How long its vectors are; 0 without vectors.
+    pub(crate) fn dimensions(&self) -> usize {
+        self.layout.dimensions
+    }
+
+    /// The signs of the vectors of all documents.
+    pub(crate) fn signs(&self) -> &[u8] {
+        &self.signs
+    }
+
+    /// One over the length of a document's vector with those of its neighbours here added.
+    pub(crate) fn smoothed(&self, doc: u32) -> f32 {
+        self.lengths.as_chunks::<4>().0.get(doc as usize).map_or(0.0, |bytes| f32::from_le_bytes(*bytes))
+    }
+
+    /// The vectors of some runs of documents.
+    pub(crate) fn vectors(&self, runs: &[Range<u32>]) -> Result<Vec<Bytes>, Unreadable> {
+        let Layout { dimensions, vectors, .. } = &self.layout;
+        let place = |doc: u32| vectors.start + doc as usize * dimensions;
+        let ranges: Vec<Range<usize>> = runs.iter().map(|run| place(run.start)..place(run.end)).collect();
+        if ranges.is_empty() { Ok(Vec::new()) } else { self.source.read(&ranges) }
     }
 
     /// The documents of a segment, by position.
     pub(crate) fn of_segment(&self, segment: SegmentId) -> Range<u32> {
         let Ok(strand) = self.strands.binary_search_by_key(&segment, |strand| strand.segment) else { return 0..0 };
-        let begin = self.strand.partition_point(|at| (*at as usize) < strand);
-        let end = self.strand.partition_point(|at| (*at as usize) <= strand);
+        let begin = self.columns.strand.partition_point(|at| (*at as usize) < strand);
+        let end = self.columns.strand.partition_point(|at| (*at as usize) <= strand);
         begin as u32..end as u32
     }
 
@@ -229,10 +209,9 @@ impl Volume {
     }
 
     /// A term by its stem.
-    pub(crate) fn term(&self, stem: &str) -> Result<Option<Term<'_>>, Damaged> {
-        let terms = &self.bytes[self.terms.clone()];
+    pub(crate) fn term(&self, stem: &str) -> Result<Option<Term>, Damaged> {
         let first_of = |block: &u32| {
-            let mut reader = Reader::new(terms.get(*block as usize..).unwrap_or_default());
+            let mut reader = Reader::new(self.terms.get(*block as usize..).unwrap_or_default());
             reader.number().and_then(|_| reader.bytes()).unwrap_or_default()
         };
         let block = self.blocks.partition_point(|block| first_of(block) <= stem.as_bytes());
@@ -246,19 +225,18 @@ impl Volume {
         Ok(found)
     }
 
-    /// Calls `each` with every term and its postings, in the order of terms.
-    pub(crate) fn each_term<'a>(&'a self, mut each: impl FnMut(&[u8], Term<'a>)) -> Result<(), Damaged> {
+    /// Calls `each` with every term, in the order of terms.
+    pub(crate) fn each_term(&self, mut each: impl FnMut(&[u8], Term)) -> Result<(), Damaged> {
         (0..self.blocks.len()).try_for_each(|block| self.read_block(block, &mut each))
     }
 
-    fn read_block<'a>(&'a self, block: usize, mut each: impl FnMut(&[u8], Term<'a>)) -> Result<(), Damaged> {
-        let terms = &self.bytes[self.terms.clone()];
-        let postings = &self.bytes[self.postings.clone()];
+    fn read_block(&self, block: usize, mut each: impl FnMut(&[u8], Term)) -> Result<(), Damaged> {
         let begin = self.blocks[block] as usize;
-        let end = self.blocks.get(block + 1).map_or(terms.len(), |end| *end as usize);
-        let mut reader = Reader::new(terms.get(begin..end).ok_or_else(|| Damaged("its terms are cut".to_owned()))?);
+        let end = self.blocks.get(block + 1).map_or(self.terms.len(), |end| *end as usize);
+        let block = self.terms.get(begin..end).ok_or_else(|| Damaged("its terms are cut".to_owned()))?;
+        let mut reader = Reader::new(block);
         let (mut name, mut offset): (Vec<u8>, Option<usize>) = (Vec::new(), None);
-        while reader.at() < end - begin {
+        while reader.at() < block.len() {
             let shared = reader.number()? as usize;
             name.truncate(shared);
             name.extend_from_slice(reader.bytes()?);
@@ -268,119 +246,71 @@ impl Volume {
                 Some(offset) => offset,
                 None => reader.number()? as usize,
             };
-            let end = from.saturating_add(length);
-            let postings = postings.get(from..end).ok_or_else(|| Damaged("a term has no postings".to_owned()))?;
+            let end = from.checked_add(length).filter(|end| *end <= self.layout.postings.len());
+            let end = end.ok_or_else(|| Damaged("a term has no postings".to_owned()))?;
             offset = Some(end);
-            each(&name, Term { documents, postings });
+            each(&name, Term { documents, postings: from..end });
         }
         Ok(())
     }
 
+    /// The documents with each of some terms.
+    pub(crate) fn postings(&self, terms: &[&Term]) -> Result<Vec<Vec<Posting>>, Unreadable> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let begin = self.layout.postings.start;
+        let place = |term: &&Term| begin + term.postings.start..begin + term.postings.end;
+        let ranges: Vec<Range<usize>> = terms.iter().map(place).collect();
+        let found = self.source.read(&ranges)?;
+        let decoded = found.iter().zip(terms).map(|(bytes, term)| decode(bytes, term.documents, self.len()));
+        Ok(decoded.collect::<Result<_, _>>()?)
+    }
+
+    /// The section of postings: those of all terms.
+    pub(crate) fn all_postings(&self) -> Result<Bytes, Unreadable> {
+        one(&*self.source, self.layout.postings.clone())
+    }
+
+    /// The vectors of all documents.
+    pub(crate) fn all_vectors(&self) -> Result<Bytes, Unreadable> {
+        one(&*self.source, self.layout.vectors.clone())
+    }
+
     /// A document as it was written.
     pub(crate) fn row(&self, doc: u32) -> Row {
-        let at = doc as usize;
-        let (message, carrier) = (self.message(doc), self.carrier(doc));
-        Row { message, carrier, form: self.form[at], time: self.time[at], length: self.length[at], head: self.head[at] }
+        let (at, columns) = (doc as usize, &self.columns);
+        let (form, time, length, head) = (columns.form[at], columns.time[at], columns.length[at], columns.head[at]);
+        Row { message: self.message(doc), carrier: self.carrier(doc), form, time, length, head }
     }
 
     /// The same volume with the vectors of another model, one a document.
     ///
     /// # Errors
-    /// If it has another number of documents, or the vectors are not all of one length.
-    pub fn with_vectors(&self, model: &str, vectors: &[Box<[u8]>]) -> Result<Bytes, Damaged> {
+    /// If it has another number of documents, the vectors are not all of one length, or it cannot be read.
+    pub fn with_vectors(&self, model: &str, vectors: &[Box<[u8]>]) -> Result<Bytes, Unreadable> {
         let dimensions = vectors.first().map_or(0, |vector| vector.len());
         if vectors.len() != self.len() || vectors.iter().any(|vector| vector.len() != dimensions) {
-            return Err(Damaged("the new vectors do not fit".to_owned()));
+            return Err(Damaged("the new vectors do not fit".to_owned()).into());
         }
-        let mut bytes = self.bytes[..self.postings.end].to_vec();
-        put_bytes(&mut bytes, model.as_bytes());
-        put(&mut bytes, dimensions as u64);
-        vectors.iter().for_each(|vector| bytes.extend_from_slice(vector));
-        Ok(bytes.into())
-    }
-
-    /// The documents with a term.
-    pub(crate) fn postings(&self, term: &Term<'_>) -> Result<Vec<Posting>, Damaged> {
-        decode(term.postings, term.documents, self.len())
+        let Layout { text_bytes, columns, terms, postings, .. } = self.layout.clone();
+        let [columns, terms, postings] = several(&*self.source, [columns, terms, postings])?;
+        let (strand, vectors) = (&self.columns.strand, vectors.concat());
+        let (columns, terms, postings, vectors) = (&columns[..], [&terms[..], &[]], &postings[..], &vectors[..]);
+        Ok(Sections { text_bytes, strand, columns, terms, postings, model, dimensions, vectors }.write())
     }
 }
 
-/// The columns of the documents.
-struct Columns {
-    strand: Vec<u32>,
-    position: Vec<u64>,
-    carriers: HashMap<u32, (u32, u64)>,
-    form: Vec<u8>,
-    time: Vec<i64>,
-    length: Vec<u32>,
-    head: Vec<u32>,
+/// A part of a source.
+fn one(source: &dyn Source, range: Range<usize>) -> Result<Bytes, Unreadable> {
+    let [part] = several(source, [range])?;
+    Ok(part)
 }
 
-impl Columns {
-    fn read(reader: &mut Reader<'_>, count: usize, strands: usize) -> Result<Self, Damaged> {
-        let beyond = || Damaged("a message names a segment that is not there".to_owned());
-        let mut strand = Vec::with_capacity(count);
-        while strand.len() < count {
-            let (at, run) = (reader.small()?, reader.small()? as usize);
-            if at as usize >= strands || run == 0 || run > count - strand.len() {
-                return Err(beyond());
-            }
-            strand.extend(std::iter::repeat_n(at, run));
-        }
-        let mut position = Vec::with_capacity(count);
-        let mut before = 0u64;
-        for at in 0..count {
-            if at > 0 && strand[at] != strand[at - 1] {
-                before = 0;
-            }
-            before = before.wrapping_add(reader.number()?);
-            position.push(before);
-        }
-        let mut carriers = HashMap::new();
-        for _ in 0..reader.small()? {
-            let (doc, at, position) = (reader.small()?, reader.small()?, reader.number()?);
-            if at as usize >= strands || doc as usize >= count {
-                return Err(beyond());
-            }
-            carriers.insert(doc, (at, position));
-        }
-        let form = reader.take(count)?.to_vec();
-        let mut time = Vec::with_capacity(count);
-        let mut before = 0i64;
-        for _ in 0..count {
-            before = before.wrapping_add(reader.signed()?);
-            time.push(before);
-        }
-        let (mut length, mut head) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for _ in 0..count {
-            length.push(reader.small()?);
-            head.push(reader.small()?);
-        }
-        Ok(Self { strand, position, carriers, form, time, length, head })
-    }
-}
-
-fn read_strands(reader: &mut Reader<'_>, bytes: usize) -> Result<Vec<Strand>, Damaged> {
-    let count = reader.small()? as usize;
-    if count > bytes {
-        return Err(Damaged("it has fewer segments than it says".to_owned()));
-    }
-    let mut strands = Vec::with_capacity(count);
-    for _ in 0..count {
-        let segment = SegmentId::from_bits(reader.number()?);
-        let thread: [u8; 16] = reader.take(16)?.try_into().map_err(|_| Damaged("a thread is cut".to_owned()))?;
-        let created = Timestamp::from_micros(reader.signed()?);
-        let parent = reader.number()?;
-        let (mut messages, mut changes) = (Position::START, Position::START);
-        if parent != 0 {
-            messages = Position(reader.number()?);
-            changes = Position(reader.number()?);
-        }
-        let parent = (parent != 0).then(|| SegmentId::from_bits(parent));
-        let thread = ThreadId::from_bits(u128::from_be_bytes(thread));
-        strands.push(Strand { segment, thread, created, parent, messages, changes });
-    }
-    Ok(strands)
+/// Some parts of a source.
+fn several<const N: usize>(source: &dyn Source, ranges: [Range<usize>; N]) -> Result<[Bytes; N], Unreadable> {
+    let parts = source.read(&ranges)?;
+    parts.try_into().map_err(|_| Damaged("it gave other parts than it was asked for".to_owned()).into())
 }
 
 fn read_blocks(reader: &mut Reader<'_>, bytes: usize) -> Result<Vec<u32>, Damaged> {
@@ -394,68 +324,4 @@ fn read_blocks(reader: &mut Reader<'_>, bytes: usize) -> Result<Vec<u32>, Damage
         blocks.push(at);
     }
     Ok(blocks)
-}
-
-fn section(reader: &mut Reader<'_>, length: usize) -> Result<Range<usize>, Damaged> {
-    let begin = reader.at();
-    reader.take(length)?;
-    Ok(begin..begin + length)
-}
-
-/// One over the length of each vector, and of each with its neighbours in the same segment added; nothing for one
-/// without a length, so that it is like nothing else.
-fn lengths(vectors: &[u8], dimensions: usize, strand: &[u32]) -> (Vec<f32>, Vec<f32>) {
-    /// Neighbours of one document are so far from each other.
-    const APART: usize = 2 * REACH;
-    if dimensions == 0 {
-        return (Vec::new(), Vec::new());
-    }
-    let (vectors, count) = (|at: usize| &vectors[at * dimensions..(at + 1) * dimensions], strand.len());
-    // The length of a sum is known by the products of its parts, which are integers and shared by several sums.
-    let mut wide = vec![0i16; dimensions];
-    let mut products = vec![[0f32; APART + 1]; count];
-    for at in 0..count {
-        wide.iter_mut().zip(vectors(at)).for_each(|(wide, byte)| *wide = i16::from(*byte as i8));
-        for (apart, into) in products[at].iter_mut().enumerate() {
-            if strand.get(at + apart) == Some(&strand[at]) {
-                *into = product(&wide, vectors(at + apart)) as f32;
-            }
-        }
-    }
-    let over = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-    let inverse: Vec<f32> = products.iter().map(|products| over(products[0])).collect();
-    let smoothed = (0..count).map(|at| {
-        let near = at.saturating_sub(REACH)..(at + REACH + 1).min(count);
-        let weight = |near: usize| near_weight(near.abs_diff(at)) * inverse[near];
-        let mut square = 0.0;
-        for one in near.clone().filter(|one| strand[*one] == strand[at]) {
-            square += weight(one) * weight(one) * products[one][0];
-            for other in (one + 1..near.end).filter(|other| strand[*other] == strand[at]) {
-                square += 2.0 * weight(one) * weight(other) * products[one][other - one];
-            }
-        }
-        over(square)
-    });
-    let smoothed = smoothed.collect();
-    (inverse, smoothed)
-}
-
-/// How much of the direction of a document so far away is added.
-pub(crate) fn near_weight(distance: usize) -> f32 {
-    match distance {
-        0 => 1.0,
-        1 => 0.5,
-        _ => 0.25,
-    }
-}
-
-/// The length of each document with the heads of its neighbours in the same segment.
-fn windows(strand: &[u32], length: &[u32], head: &[u32]) -> Vec<u32> {
-    (0..strand.len())
-        .map(|at| {
-            let (begin, end) = (at.saturating_sub(REACH), (at + REACH + 1).min(strand.len()));
-            let around = (begin..end).filter(|near| *near != at && strand[*near] == strand[at]);
-            length[at] + around.map(|near| head[near]).sum::<u32>()
-        })
-        .collect()
 }

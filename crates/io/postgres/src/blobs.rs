@@ -111,7 +111,6 @@ async fn finish(client: &Object, upload: UploadId, blob: BlobId, size: u64) -> R
     free_chunks(client, &[upload.0]).await
 }
 
-/// Ends these uploads.
 pub(crate) async fn end(client: &Object, uploads: &[i64]) -> Result<()> {
     rows(client, "DELETE FROM uploads WHERE id = ANY($1)", &[&uploads]).await?;
     free_chunks(client, uploads).await

@@ -54,7 +54,7 @@ impl Shared {
     }
 
     /// Resolves when the server is known to hang.
-    async fn until_silent(&self) {
+    pub(crate) async fn until_silent(&self) {
         // The sender lives as long as `self`.
         drop(self.silent.subscribe().wait_for(|silent| *silent).await);
     }

@@ -59,7 +59,6 @@ impl StoreTime {
         }
     }
 
-    /// The time now.
     pub(crate) fn now(&self) -> Timestamp {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Timestamp::from_micros(last.at(Instant::now()))

@@ -189,15 +189,29 @@ pub(crate) fn segment(row: &Row) -> Result<Segment> {
     })
 }
 
+/// How many columns [`SEGMENT_COLUMNS`] has.
+pub(crate) const SEGMENT_WIDTH: usize = 13;
+
 /// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row) -> Result<SegmentRow> {
+    match segment_row_and_damage(row)? {
+        (found, None) => Ok(found),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// The same with an empty record where it is damaged, and the damage.
+pub(crate) fn segment_row_and_damage(row: &Row) -> Result<(SegmentRow, Option<StoreError>)> {
     let segment = segment(row)?;
-    let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
-    let origin = match (get::<Option<&str>>(row, 11)?, get::<Option<&str>>(row, 12)?) {
-        (Some(owner), Some(json)) => Some((account(owner)?, record(json, segment_key(segment.id), damaged)?)),
-        _ => None,
+    let (Some(owner), Some(json)) = (get::<Option<&str>>(row, 11)?, get::<Option<&str>>(row, 12)?) else {
+        return Ok((SegmentRow { segment, origin: None }, None));
     };
-    Ok(SegmentRow { segment, origin })
+    let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
+    let (record, damage) = match record(json, segment_key(segment.id), damaged) {
+        Ok(record) => (record, None),
+        Err(damage) => (Record::default(), Some(damage)),
+    };
+    Ok((SegmentRow { segment, origin: Some((account(owner)?, record)) }, damage))
 }
 
 /// Columns of `entries` that [`Actors::entries`] reads.

@@ -28,7 +28,6 @@ pub(crate) struct Reach {
     pub(crate) latest: i64,
     /// Everything below this place is decided.
     pub(crate) horizon: i64,
-    /// The server's time.
     pub(crate) now: i64,
 }
 
@@ -120,7 +119,6 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// From `xmin:xmax:running,running`.
     fn read(text: &str) -> Result<Self> {
         let damaged = || StoreError::corrupt(format!("a snapshot cannot be read: {text}"));
         let mut parts = text.split(':').skip(1);

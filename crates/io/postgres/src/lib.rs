@@ -32,6 +32,7 @@ mod rebuild;
 mod registry;
 mod schema;
 mod shelves;
+mod snapshot;
 mod statement;
 mod tables;
 mod terms;

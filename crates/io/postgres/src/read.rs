@@ -272,6 +272,12 @@ pub(crate) async fn all_segments(client: &Object, after: Option<SegmentId>, most
     found.iter().map(codec::segment_row).collect()
 }
 
+pub(crate) async fn segment_rows(client: &Object, segments: &[SegmentId]) -> Result<Vec<SegmentRow>> {
+    let sql = format!("SELECT {SEGMENT_COLUMNS} FROM segments WHERE id = ANY($1)");
+    let keys: Vec<i64> = segments.iter().map(|id| segment_key(*id)).collect();
+    rows(client, &sql, &[&keys]).await?.iter().map(codec::segment_row).collect()
+}
+
 pub(crate) async fn all_blobs(client: &Object, after: Option<BlobId>, most: usize) -> Result<Vec<BlobId>> {
     let after = after.map_or(Vec::new(), |blob| blob.as_bytes().to_vec());
     let read = |row: &Row| -> Result<BlobId> {

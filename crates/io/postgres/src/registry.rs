@@ -34,6 +34,28 @@ impl Registry for PostgresStore {
         })
     }
 
+    fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let client = shared.connections.get().await?;
+            let before = before.map(|json| Registered { json, ..document.clone() }.sealed());
+            let json = document.sealed();
+            let Registered { kind, id, account, created, .. } = document;
+            let written = match before {
+                None => {
+                    let sql = "INSERT INTO registry VALUES ($1, $2, $3, $4, $5)
+                               ON CONFLICT (kind, id) DO NOTHING RETURNING id";
+                    rows(&client, sql, &[&code(kind), &id, &account.as_str(), &json, &created.as_micros()]).await?
+                }
+                Some(before) => {
+                    let sql = "UPDATE registry SET json = $3 WHERE kind = $1 AND id = $2 AND json = $4 RETURNING id";
+                    rows(&client, sql, &[&code(kind), &id, &json, &before]).await?
+                }
+            };
+            Ok(!written.is_empty())
+        })
+    }
+
     fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>> {
         let sql = format!("{COLUMNS} AND id = ANY($2)");
         reading!(self, |client, shared| async {

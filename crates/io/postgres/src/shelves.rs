@@ -1,5 +1,6 @@
 //! The search index in the database, so that all servers see the same one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -37,6 +38,31 @@ impl Shelves for PostgresStore {
         reading!(self, |client, shared| async {
             let found = rows(&client, "SELECT content FROM volumes WHERE id = $1", &[&(id as i64)]).await?;
             found.first().map(|row| get::<Vec<u8>>(row, 0).map(Bytes::from)).transpose()
+        })
+    }
+
+    fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>> {
+        // The column is not compressed, so that a part is read without the rest.
+        const SQL: &str = "SELECT substring(content FROM part.begin + 1 FOR part.length)
+                           FROM volumes LEFT JOIN unnest($2::int4[], $3::int4[]) WITH ORDINALITY AS part (begin, length, at)
+                             ON true
+                           WHERE id = $1 ORDER BY part.at";
+        reading!(self, |client, shared| async {
+            let begins: Vec<i32> = ranges.iter().map(|range| range.start as i32).collect();
+            let lengths: Vec<i32> = ranges.iter().map(|range| range.len() as i32).collect();
+            let found = rows(&client, SQL, &[&(id as i64), &begins, &lengths]).await?;
+            if found.is_empty() {
+                return Ok(None);
+            }
+            let mut parts = Vec::with_capacity(ranges.len());
+            for (row, range) in found.iter().zip(&ranges) {
+                let part: Vec<u8> = get(row, 0)?;
+                if part.len() != range.len() {
+                    return Err(StoreError::corrupt(format!("volume {id} of the search index ends early")));
+                }
+                parts.push(Bytes::from(part));
+            }
+            Ok(Some(parts))
         })
     }
 
@@ -87,11 +113,18 @@ impl Shelves for PostgresStore {
         })
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
         let shared = Arc::clone(&self.shared);
         self.run_long(async move {
             let client = shared.connections.get().await?;
-            unhurried(&client, "VACUUM volumes").await
+            let bytes = async || -> Result<i64> {
+                let sql = "SELECT pg_total_relation_size('volumes'::regclass)";
+                let row = client.query_one(sql, &[]).await.map_err(from_postgres)?;
+                row.try_get(0).map_err(from_postgres)
+            };
+            let before = bytes().await?;
+            unhurried(&client, "VACUUM volumes").await?;
+            Ok((before - bytes().await?).max(0) as u64)
         })
     }
 }

@@ -200,7 +200,7 @@ impl Rows {
         let (body, large) = match entry.body {
             Body::Inline(bytes) => (Some(bytes.to_vec()), None),
             Body::Blob(id) => (None, Some(id.as_bytes().to_vec())),
-            // A damaged entry is never given to be written: imports refuse it.
+            // A damaged entry has a checksum that no row has.
             Body::Absent | Body::Damaged => (None, None),
         };
         rows.body.push(body);

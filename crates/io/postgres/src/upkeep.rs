@@ -2,26 +2,30 @@
 //!
 //! Each step is a transaction without other writers: it takes the lock of which all writers have a share.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    BlobId, Bounds, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId, Timestamp, reachable,
+    Account, BlobId, Bounds, IdempotencyKey, Kind, Position, SegmentId, Thread, ThreadId, Timestamp,
 };
 use threadkeep_store::{
-    BoxFuture, GcOptions, GcReport, ImportBatch, Progress, Result, SegmentRow, StoreError, Tombstone, Upkeep, UploadId,
+    BoxFuture, GcOptions, GcReport, ImportBatch, Progress, Result, SegmentRow, Snapshot, StoreError, Tombstone, Upkeep,
+    UploadId,
 };
+use tokio_postgres::Row;
 
-use crate::codec::{SEGMENT_COLUMNS, get, position, segment, segment_key};
+use crate::codec::{get, position, segment_id, segment_key};
 use crate::commit::Transaction;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
+use crate::snapshot::{ServerSnapshot, living_and_seen, moment};
 use crate::{PostgresStore, Shared, blobs, reading, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
 const FREED_AT_ONCE: usize = 2_000;
 const SWEPT_AT_ONCE: i64 = 100;
+/// Segments read at once from the list of those to free.
+const DOOMED_AT_ONCE: usize = 1_000;
 /// How long a transaction without other writers may do nothing on the server.
 const STOPPED_MAX: &str = "30s";
 const TABLES: &str = "entries, segments, threads, heads, changes, relations, checkpoints, items, aliases, cells, idempotency, blobs, \
@@ -44,29 +48,36 @@ impl Shared {
 
     async fn gc(&self, options: GcOptions, progress: Progress) -> Result<GcReport> {
         let mut report = GcReport::default();
-        let doomed = self.find_garbage(options.now).await?;
-        let total = doomed.len() as u64;
-        for (done, (segment, bounds)) in doomed.into_iter().enumerate() {
-            progress("segments", done as u64, Some(total));
-            let mut from = Some(Position::START);
-            while let Some(at) = from {
-                let freed;
-                (freed, from) = self.free_entries(segment, bounds, at, options.now).await?;
-                report.entries += freed;
+        self.begin_gc(options.now).await?;
+        let (garbage, total) = self.find_garbage().await?;
+        let mut done = 0;
+        loop {
+            let doomed = next_garbage(garbage.client()).await?;
+            if doomed.is_empty() {
+                break;
             }
-            if bounds.is_none() {
-                report.segments += 1;
+            for (segment, bounds) in doomed {
+                progress("segments", done, Some(total));
+                let mut from = Some(Position::START);
+                while let Some(at) = from {
+                    let freed;
+                    (freed, from) = self.free_entries(segment, bounds, at, options.now).await?;
+                    report.entries += freed;
+                }
+                done += 1;
+                if bounds.is_none() {
+                    report.segments += 1;
+                }
             }
         }
         progress("segments", total, Some(total));
+        garbage.end("ROLLBACK").await.map_err(from_postgres)?;
         report.blobs += self.end_old_uploads(options.now).await?;
-        loop {
-            let swept = self.sweep().await?;
+        let mut after = -1;
+        while let Some((swept, last)) = self.sweep(after).await? {
+            after = last;
             report.blobs += swept;
             progress("blobs", report.blobs, None);
-            if swept == 0 {
-                break;
-            }
         }
         if options.vacuum {
             report.bytes = self.vacuum().await?;
@@ -75,9 +86,7 @@ impl Shared {
         Ok(report)
     }
 
-    /// The segments of deleted threads, with how far they are still seen. Living threads cannot begin to see more of
-    /// them, so what is found here stays true while it is freed.
-    async fn find_garbage(&self, now: Timestamp) -> Result<Vec<(SegmentId, Option<Bounds>)>> {
+    async fn begin_gc(&self, now: Timestamp) -> Result<()> {
         let transaction = self.alone().await?;
         let client = transaction.client();
         refuse_during_import(client, now).await?;
@@ -88,23 +97,25 @@ impl Shared {
         rows(client, last, &[]).await?;
         let expired = now.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
         rows(client, "DELETE FROM idempotency WHERE time < $1", &[&expired]).await?;
-        let columns = SEGMENT_COLUMNS.split(", ").map(|column| format!("s.{column}")).collect::<Vec<_>>().join(", ");
-        let sql = format!(
-            "SELECT {columns}, t.id IS NOT NULL FROM segments s
-             LEFT JOIN threads t ON t.id = s.thread AND t.rest = s.rest ORDER BY s.id"
+        transaction.end("COMMIT").await.map_err(from_commit)
+    }
+
+    /// A cursor over the segments of deleted threads, with how far they are still seen, and how many there are. Living
+    /// threads cannot begin to see more of them, so what is found here stays true while it is freed.
+    async fn find_garbage(&self) -> Result<(Transaction, u64)> {
+        let moment = moment(self, None).await?;
+        let dead =
+            "FROM segments s WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = s.thread AND t.rest = s.rest)";
+        let declare = format!(
+            "DECLARE garbage NO SCROLL CURSOR FOR {} SELECT d.id, seen.messages, seen.changes, seen.files, seen.vals
+             FROM (SELECT s.id {dead}) d LEFT JOIN seen ON seen.id = d.id ORDER BY d.id",
+            living_and_seen()
         );
-        let (mut segments, mut living) = (Vec::new(), HashSet::new());
-        for row in rows(client, &sql, &[]).await? {
-            let segment = segment(&row)?;
-            if get(&row, 13)? {
-                living.insert(segment.thread);
-            }
-            segments.push(segment);
-        }
-        transaction.end("COMMIT").await.map_err(from_commit)?;
-        let reach = reachable(&segments, &living);
-        let dead = segments.iter().filter(|segment| !living.contains(&segment.thread));
-        Ok(dead.map(|segment| (segment.id, reach.get(&segment.id).copied())).collect())
+        let client = moment.client();
+        let total = client.query_one(&format!("SELECT count(*) {dead}"), &[]).await.map_err(from_postgres)?;
+        client.batch_execute(&declare).await.map_err(from_postgres)?;
+        let total: i64 = get(&total, 0)?;
+        Ok((moment, total as u64))
     }
 
     /// Frees some entries of a segment that lie beyond `bounds`, from `from` on, and says where to go on. The segment
@@ -172,19 +183,20 @@ impl Shared {
         }
     }
 
-    /// Frees some blobs that neither an entry nor an upload names, and says how many.
-    async fn sweep(&self) -> Result<u64> {
+    /// Frees some blobs after `after` that neither an entry nor an upload names. Says how many, and which was the last.
+    async fn sweep(&self, after: i64) -> Result<Option<(u64, i64)>> {
         let transaction = self.alone().await?;
         let client = transaction.client();
-        let sql = "SELECT b.id FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.blob = b.id)
-                   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.blob = b.id) LIMIT $1";
-        let found = rows(client, sql, &[&SWEPT_AT_ONCE]).await?;
+        let sql =
+            "SELECT b.id FROM blobs b WHERE b.id > $1 AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.blob = b.id)
+                   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.blob = b.id) ORDER BY b.id LIMIT $2";
+        let found = rows(client, sql, &[&after, &SWEPT_AT_ONCE]).await?;
         let blobs = found.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>()?;
         for sql in ["DELETE FROM blob_chunks WHERE blob = ANY($1)", "DELETE FROM blobs WHERE id = ANY($1)"] {
             rows(client, sql, &[&blobs]).await?;
         }
         transaction.end("COMMIT").await.map_err(from_commit)?;
-        Ok(blobs.len() as u64)
+        Ok(blobs.last().map(|last| (blobs.len() as u64, *last)))
     }
 
     /// Gives free pages back, as far as PostgreSQL does that while others use the tables.
@@ -208,6 +220,11 @@ impl Upkeep for PostgresStore {
         self.run_long(async move { shared.gc(options, progress).await })
     }
 
+    fn compact(&self, _progress: Progress) -> BoxFuture<'_, Result<u64>> {
+        // It would lock every table for as long as it takes.
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>> {
         let shared = Arc::clone(&self.shared);
         self.run_long(async move { shared.rebuild(&progress).await })
@@ -223,6 +240,18 @@ impl Upkeep for PostgresStore {
 
     fn all_segments(&self, after: Option<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<SegmentRow>>> {
         reading!(self, |client, shared| read::all_segments(&client, after, limit))
+    }
+
+    fn segment_rows(&self, segments: Vec<SegmentId>) -> BoxFuture<'_, Result<Vec<SegmentRow>>> {
+        reading!(self, |client, shared| read::segment_rows(&client, &segments))
+    }
+
+    fn snapshot(&self, account: Option<Account>) -> BoxFuture<'_, Result<Box<dyn Snapshot>>> {
+        let shared = Arc::clone(&self.shared);
+        self.run_long(async move {
+            let opened = ServerSnapshot::open(shared, account).await?;
+            Ok(Box::new(opened) as Box<dyn Snapshot>)
+        })
     }
 
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>> {
@@ -264,6 +293,20 @@ pub(crate) async fn unhurried(client: &Object, statement: &str) -> Result<()> {
     let done = client.batch_execute(statement).await;
     client.batch_execute("RESET statement_timeout").await.map_err(from_postgres)?;
     done.map_err(from_postgres)
+}
+
+/// The next segments of the cursor over garbage; none at the end.
+async fn next_garbage(client: &Object) -> Result<Vec<(SegmentId, Option<Bounds>)>> {
+    let found = client.query(&format!("FETCH {DOOMED_AT_ONCE} FROM garbage"), &[]).await.map_err(from_postgres)?;
+    let read = |row: &Row| {
+        let bound = |at: usize| get(row, at).map(position);
+        let bounds = match get::<Option<i64>>(row, 1)? {
+            None => None,
+            Some(_) => Some(Bounds { messages: bound(1)?, changes: bound(2)?, files: bound(3)?, values: bound(4)? }),
+        };
+        Ok((segment_id(get(row, 0)?), bounds))
+    };
+    found.iter().map(read).collect()
 }
 
 async fn refuse_during_import(client: &Object, now: Timestamp) -> Result<()> {

@@ -119,20 +119,32 @@ pub(crate) fn segment(row: &Row<'_>) -> Result<Segment> {
     })
 }
 
+/// How many columns [`SEGMENT_COLUMNS`] has.
+pub(crate) const SEGMENT_WIDTH: usize = 13;
+
 /// A segment from a row of [`SEGMENT_COLUMNS`].
 pub(crate) fn segment_row(row: &Row<'_>) -> Result<SegmentRow> {
+    match segment_row_and_damage(row)? {
+        (found, None) => Ok(found),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// The same with an empty record where it is damaged, and the damage.
+pub(crate) fn segment_row_and_damage(row: &Row<'_>) -> Result<(SegmentRow, Option<StoreError>)> {
     let segment = segment(row)?;
     let account: Option<String> = row.get(11).map_err(from_sqlite)?;
     let json: Option<String> = row.get(12).map_err(from_sqlite)?;
-    let origin = match (account, json) {
-        (Some(account), Some(json)) => {
-            let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
-            let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
-            Some((account, record(&json, segment_key(segment.id), damaged)?))
-        }
-        _ => None,
+    let (Some(account), Some(json)) = (account, json) else {
+        return Ok((SegmentRow { segment, origin: None }, None));
     };
-    Ok(SegmentRow { segment, origin })
+    let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let damaged = || StoreError::damaged(&format!("the first record of thread {}", segment.thread));
+    let (record, damage) = match record(&json, segment_key(segment.id), damaged) {
+        Ok(record) => (record, None),
+        Err(damage) => (Record::default(), Some(damage)),
+    };
+    Ok((SegmentRow { segment, origin: Some((account, record)) }, damage))
 }
 
 pub(crate) const ENTRY_COLUMNS: &str =

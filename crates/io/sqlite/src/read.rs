@@ -395,15 +395,26 @@ pub(crate) fn all_segments(connection: &Connection, after: Option<SegmentId>, mo
     rows(connection, &sql, params![after.map_or(-1, segment_key), limit(most)], codec::segment_row)
 }
 
+pub(crate) fn segment_rows(connection: &Connection, segments: &[SegmentId]) -> Result<Vec<SegmentRow>> {
+    let sql = joined(&["SELECT ", SEGMENT_COLUMNS, " FROM segments WHERE id IN (SELECT value FROM json_each(?1))"]);
+    rows(connection, &sql, [keys(segments.iter().map(|id| segment_key(*id)))], codec::segment_row)
+}
+
 pub(crate) fn all_blobs(connection: &Connection, after: Option<BlobId>, most: usize) -> Result<Vec<BlobId>> {
     let after = after.map_or(Vec::new(), |blob| blob.as_bytes().to_vec());
     let sql = "SELECT hash FROM blobs WHERE hash > ?1 ORDER BY hash LIMIT ?2";
     rows(connection, sql, params![after, limit(most)], |row| row.get(0).map(BlobId::from_bytes).map_err(from_sqlite))
 }
 
-pub(crate) fn all_tombstones(connection: &Connection, after: Option<ThreadId>, most: usize) -> Result<Vec<Tombstone>> {
-    let sql = "SELECT id, rest, time FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2";
-    rows(connection, sql, params![after.map_or(-1, key), limit(most)], |row| {
+/// Deleted threads from `table`.
+pub(crate) fn tombstones(
+    connection: &Connection,
+    table: &str,
+    after: Option<ThreadId>,
+    most: usize,
+) -> Result<Vec<Tombstone>> {
+    let sql = joined(&["SELECT id, rest, time FROM ", table, " WHERE id > ?1 ORDER BY id LIMIT ?2"]);
+    rows(connection, &sql, params![after.map_or(-1, key), limit(most)], |row| {
         let rest = row.get_ref(1).and_then(|value| Ok(value.as_blob()?)).map_err(from_sqlite)?;
         let thread = codec::thread_id(row.get(0).map_err(from_sqlite)?, rest)?;
         Ok(Tombstone { thread, time: Timestamp::from_micros(row.get(2).map_err(from_sqlite)?) })

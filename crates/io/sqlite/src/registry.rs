@@ -58,6 +58,25 @@ impl Registry for SqliteStore {
         })
     }
 
+    fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>> {
+        self.registry_job(move |connection| {
+            let before = before.map(|json| Registered { json, ..document.clone() }.sealed());
+            let json = document.sealed();
+            let Registered { kind, id, account, created, .. } = document;
+            let written = match before {
+                None => connection
+                    .prepare_cached(
+                        "INSERT INTO registry VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (kind, id) DO NOTHING",
+                    )?
+                    .execute(params![kind.code(), id, account.as_str(), json, created.as_micros()])?,
+                Some(before) => connection
+                    .prepare_cached("UPDATE registry SET json = ?3 WHERE kind = ?1 AND id = ?2 AND json = ?4")?
+                    .execute(params![kind.code(), id, json, before])?,
+            };
+            Ok(written > 0)
+        })
+    }
+
     fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>> {
         self.read(|connection, _| {
             let sql = format!("{COLUMNS} AND id = ?2");

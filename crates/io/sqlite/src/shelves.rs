@@ -1,9 +1,13 @@
 //! The search index, in a file of its own beside the data: it can be deleted, and is made anew then.
 //!
+//! A volume lies in rows of a page each, under its own number and the ones after it, which no other volume gets: any part
+//! of it is read without the rest. Earlier versions of the file have each volume in one row.
+//!
 //! It is opened when it is first asked for. A power cut may take its last changes (`synchronous=NORMAL`), note and
 //! volumes together; then the log is read again from there.
 
 use std::future::ready;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -16,7 +20,11 @@ use crate::error::{cannot_open, from_sqlite};
 use crate::{SqliteStore, connect_or_make};
 
 /// The version of the tables. A file of another one is emptied: all of it can be made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+/// The version before it has the same tables, and is read as it is. Older programs must not read the new one.
+const VERSION_WHOLE: i64 = 1;
+/// Bytes of a volume in a row: as many as fit into a page of 4,096 bytes with the row's own numbers.
+const ROW_BYTES: usize = 4_056;
 
 const TABLES: &str = "
     CREATE TABLE volumes (
@@ -27,6 +35,9 @@ const TABLES: &str = "
     CREATE TABLE contents (id INTEGER PRIMARY KEY, content BLOB NOT NULL);
     CREATE TABLE editions (one INTEGER PRIMARY KEY CHECK (one = 1), edition INTEGER NOT NULL, note TEXT NOT NULL);
     INSERT INTO editions VALUES (1, 0, '');";
+
+/// Pages given back to the file system in one transaction.
+const VACUUMED_AT_ONCE: usize = 1_024;
 
 /// The connections to the index: one writes, one reads volumes, which takes a while, and one reads the small tables.
 #[derive(Debug, Default)]
@@ -174,7 +185,10 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if version(&transaction)? != VERSION {
+    let found = version(&transaction)?;
+    if found == VERSION_WHOLE {
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    } else if found != VERSION {
         for table in ["volumes", "contents", "editions"] {
             transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
@@ -187,6 +201,99 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()
+}
+
+/// How many bytes a volume has; none if it is not there.
+fn size(connection: &Connection, id: u64) -> rusqlite::Result<Option<usize>> {
+    let mut statement = connection.prepare_cached("SELECT bytes FROM volumes WHERE id = ?1")?;
+    let size = statement.query_row([id.cast_signed()], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(size.map(|size| size.cast_unsigned() as usize))
+}
+
+/// The numbers of the rows of a volume: one alone if an earlier version of the file has it.
+fn rows_of(connection: &Connection, id: u64, size: usize) -> rusqlite::Result<Range<i64>> {
+    let mut statement = connection.prepare_cached("SELECT length(content) FROM contents WHERE id = ?1")?;
+    let first: Option<i64> = statement.query_row([id.cast_signed()], |row| row.get(0)).optional()?;
+    let rows = match first.is_some_and(|first| first > ROW_BYTES as i64) {
+        true => 1,
+        false => size.div_ceil(ROW_BYTES).max(1) as i64,
+    };
+    Ok(id.cast_signed()..id.cast_signed() + rows)
+}
+
+/// Parts of a volume, which follow from its size; none if it is not there.
+fn read_parts(
+    store: &SqliteStore,
+    id: u64,
+    ranges: impl FnOnce(usize) -> Vec<Range<usize>>,
+) -> Result<Option<Vec<Bytes>>> {
+    let read = IndexFile::read_content(store, |connection| {
+        // The rows and their number are of one moment.
+        let transaction = connection.transaction()?;
+        let Some(size) = size(&transaction, id)? else { return Ok(Some(None)) };
+        Ok(parts(&transaction, id, size, &ranges(size))?.map(Some))
+    });
+    let early = || StoreError::corrupt(format!("volume {id} of the search index ends early"));
+    read.and_then(|found| found.ok_or_else(early))
+}
+
+/// Parts of a volume; none if it ends before one of them does.
+fn parts(
+    connection: &Connection,
+    id: u64,
+    size: usize,
+    ranges: &[Range<usize>],
+) -> rusqlite::Result<Option<Vec<Bytes>>> {
+    let rows = rows_of(connection, id, size)?;
+    let a_row = if rows.end - rows.start == 1 { size.max(1) } else { ROW_BYTES };
+    let mut statement =
+        connection.prepare_cached("SELECT content FROM contents WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
+    let mut parts = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let mut part = Vec::with_capacity(range.len());
+        if !range.is_empty() {
+            let (first, last) = (range.start / a_row, (range.end - 1) / a_row);
+            let last = (rows.start + last as i64).min(rows.end - 1);
+            let mut found = statement.query([rows.start + first as i64, last])?;
+            // Bytes of the first row that are before the part.
+            let mut before = range.start - first * a_row;
+            while let Some(row) = found.next()? {
+                let content = row.get_ref(0)?.as_blob()?;
+                let wanted = range.len() - part.len();
+                let content = content.get(before..).unwrap_or_default();
+                part.extend_from_slice(&content[..content.len().min(wanted)]);
+                before = 0;
+            }
+        }
+        if part.len() != range.len() {
+            return Ok(None);
+        }
+        parts.push(Bytes::from(part));
+    }
+    Ok(Some(parts))
+}
+
+/// Writes the content of a volume, and takes the numbers of its rows.
+fn put_rows(connection: &Connection, id: i64, content: &[u8]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("INSERT INTO contents VALUES (?1, ?2)")?;
+    let mut last = id;
+    statement.execute(params![id, &content[..content.len().min(ROW_BYTES)]])?;
+    for row in content.chunks(ROW_BYTES).skip(1) {
+        last += 1;
+        statement.execute(params![last, row])?;
+    }
+    connection.prepare_cached("UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'volumes'")?.execute([last])?;
+    Ok(())
+}
+
+/// Removes a volume, if it is there.
+fn remove(connection: &Connection, id: u64) -> rusqlite::Result<()> {
+    let Some(size) = size(connection, id)? else { return Ok(()) };
+    let rows = rows_of(connection, id, size)?;
+    connection.prepare_cached("DELETE FROM volumes WHERE id = ?1")?.execute([rows.start])?;
+    let sql = "DELETE FROM contents WHERE id >= ?1 AND id < ?2";
+    connection.prepare_cached(sql)?.execute([rows.start, rows.end])?;
+    Ok(())
 }
 
 impl Shelves for SqliteStore {
@@ -217,11 +324,12 @@ impl Shelves for SqliteStore {
     }
 
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        Box::pin(ready(IndexFile::read_content(self, |connection| {
-            let mut statement = connection.prepare_cached("SELECT content FROM contents WHERE id = ?1")?;
-            let content: Option<Vec<u8>> = statement.query_row([id.cast_signed()], |row| row.get(0)).optional()?;
-            Ok(content.map(Bytes::from))
-        })))
+        let whole = read_parts(self, id, |size| std::iter::once(0..size).collect());
+        Box::pin(ready(whole.map(|parts| parts.and_then(|mut parts| parts.pop()))))
+    }
+
+    fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>> {
+        Box::pin(ready(read_parts(self, id, |_| ranges)))
     }
 
     fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>> {
@@ -240,9 +348,8 @@ impl Shelves for SqliteStore {
             if changed == 0 {
                 return Ok(false);
             }
-            for id in change.remove.iter().map(|id| id.cast_signed()) {
-                transaction.prepare_cached("DELETE FROM volumes WHERE id = ?1")?.execute([id])?;
-                transaction.prepare_cached("DELETE FROM contents WHERE id = ?1")?.execute([id])?;
+            for id in &change.remove {
+                remove(&transaction, *id)?;
             }
             for volume in &change.add {
                 let (documents, text_bytes) = (volume.documents.cast_signed(), volume.text_bytes.cast_signed());
@@ -252,8 +359,7 @@ impl Shelves for SqliteStore {
                         "INSERT INTO volumes (account, documents, text_bytes, bytes, model) VALUES (?1, ?2, ?3, ?4, ?5)",
                     )?
                     .execute(params![volume.account.as_str(), documents, text_bytes, bytes, volume.model])?;
-                let id = transaction.last_insert_rowid();
-                transaction.prepare_cached("INSERT INTO contents VALUES (?1, ?2)")?.execute(params![id, content])?;
+                put_rows(&transaction, transaction.last_insert_rowid(), content)?;
             }
             transaction.commit()?;
             Ok(true)
@@ -280,13 +386,30 @@ impl Shelves for SqliteStore {
         Box::pin(ready(emptied))
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(ready(
-            IndexFile::write(self, |connection| {
-                connection.execute_batch("PRAGMA incremental_vacuum")?;
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        self.aside(|shared, _| {
+            let writer = &shared.index.writer;
+            let mut bytes = 0;
+            // In steps, each a transaction: others change the index between two of them.
+            while let Some(given_back) = on(writer, &shared.path, |connection| vacuum_some(connection))? {
+                bytes += given_back;
+            }
+            on(writer, &shared.path, |connection| {
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            })
-            .map_err(StoreError::from),
-        ))
+            })?;
+            Ok(bytes)
+        })
     }
+}
+
+/// Gives some free pages back to the file system, and says how many bytes; none if there was nothing to give.
+fn vacuum_some(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let before = pragma("page_count")?;
+    // It gives back one page each time it is stepped.
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUMED_AT_ONCE})"))?;
+    let mut steps = vacuum.query([])?;
+    while steps.next()?.is_some() {}
+    let pages = before - pragma("page_count")?;
+    Ok((pages > 0).then_some(pages as u64 * pragma("page_size")? as u64))
 }

@@ -1,35 +1,29 @@
-//! Freeing what nothing reaches, rebuilding what is derived, and taking in what another store exported.
-
-use std::collections::HashSet;
+//! Rebuilding what is derived, and taking in what another store exported. Garbage collection is next door, in `gc`.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{
-    BlobId, Body, Bounds, Caller, Derived, Entry, IdempotencyKey, Kind, Position, Record, SegmentId, Thread, ThreadId,
-    Timestamp, reachable,
+    Account, BlobId, Body, Caller, Derived, Entry, Kind, Position, Record, SegmentId, Thread, ThreadId,
 };
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
-    StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head, sum,
+    Snapshot, StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head, sum,
 };
 use tokio::sync::oneshot;
 
-use crate::codec::{Actors, chunk_keys, key, position, rest, segment_key};
+use crate::codec::{Actors, key, rest, segment_key};
 use crate::commit::Known;
 use crate::error::from_sqlite;
+use crate::snapshot::FileSnapshot;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
-use crate::{SqliteStore, blobs, cells, read, terms};
+use crate::{SqliteStore, cells, read, terms};
 
-/// Rows freed in one transaction, so that writers wait only for a moment.
-const FREED_AT_ONCE: usize = 2_000;
-/// Pages given back to the file system in one transaction.
-const VACUUMED_AT_ONCE: i64 = 2_000;
 /// Rows read at once while everything is walked.
 const WALKED_AT_ONCE: usize = 1_000;
 
 impl SqliteStore {
     /// Runs `work` on the writer's connection, between transactions.
-    async fn upkeep<T: Send + 'static>(
+    pub(crate) async fn upkeep<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -38,56 +32,15 @@ impl SqliteStore {
         self.submit(job).await?;
         answer.await.map_err(|_| StoreError::Unavailable { what: "its writer has stopped".into() })?
     }
-
-    async fn collect(&self, options: GcOptions, progress: Progress) -> Result<GcReport> {
-        let mut report = GcReport::default();
-        let doomed = self.upkeep(move |connection| find_garbage(connection, options.now)).await?;
-        let total = doomed.len() as u64;
-        for (done, (segment, bounds)) in doomed.into_iter().enumerate() {
-            progress("segments", done as u64, Some(total));
-            let mut from = Some(Position::START);
-            while let Some(at) = from {
-                let (freed, next) =
-                    self.upkeep(move |connection| free_entries(connection, segment, bounds, at)).await?;
-                report.entries += freed;
-                from = next;
-            }
-            if bounds.is_none() {
-                report.segments += 1;
-            }
-        }
-        progress("segments", total, Some(total));
-        while let Some((upload, finished)) = self.read(|connection, _| blobs::expired(connection, options.now)).await? {
-            self.end(upload).await?;
-            report.blobs += u64::from(!finished);
-        }
-        loop {
-            let swept = self.upkeep(sweep).await?;
-            report.blobs += swept;
-            progress("blobs", report.blobs, None);
-            if swept == 0 {
-                break;
-            }
-        }
-        let mut more = options.vacuum;
-        while more {
-            let freed;
-            (freed, more) = self.upkeep(vacuum).await?;
-            report.bytes += freed;
-            progress("bytes", report.bytes, None);
-        }
-        // The freed data is still in the write-ahead log until that is emptied.
-        self.upkeep(|connection| {
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(from_sqlite)
-        })
-        .await?;
-        Ok(report)
-    }
 }
 
 impl Upkeep for SqliteStore {
     fn gc(&self, options: GcOptions, progress: Progress) -> BoxFuture<'_, Result<GcReport>> {
         Box::pin(self.collect(options, progress))
+    }
+
+    fn compact(&self, progress: Progress) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(self.rewrite(progress))
     }
 
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>> {
@@ -106,16 +59,27 @@ impl Upkeep for SqliteStore {
         self.read(|connection, _| read::all_segments(connection, after, limit))
     }
 
+    fn segment_rows(&self, segments: Vec<SegmentId>) -> BoxFuture<'_, Result<Vec<SegmentRow>>> {
+        self.read(|connection, _| read::segment_rows(connection, &segments))
+    }
+
+    fn snapshot(&self, account: Option<Account>) -> BoxFuture<'_, Result<Box<dyn Snapshot>>> {
+        self.aside(move |shared, is_gone| {
+            let opened = FileSnapshot::open(&shared.path, account.as_ref(), is_gone)?;
+            Ok(Box::new(opened) as Box<dyn Snapshot>)
+        })
+    }
+
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>> {
         self.read(|connection, _| read::all_blobs(connection, after, limit))
     }
 
     fn all_tombstones(&self, after: Option<ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<Tombstone>>> {
-        self.read(|connection, _| read::all_tombstones(connection, after, limit))
+        self.read(|connection, _| read::tombstones(connection, "tombstones", after, limit))
     }
 
     fn check_lists(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
-        self.read(|connection, _| terms::check(connection, limit))
+        self.read_long(move |connection| terms::check(connection, limit))
     }
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
@@ -127,131 +91,25 @@ impl Upkeep for SqliteStore {
     }
 }
 
-fn in_transaction<T>(connection: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+pub(crate) fn in_transaction<T>(connection: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
     let result = work(&transaction)?;
     transaction.commit().map_err(from_sqlite)?;
     Ok(result)
 }
 
-fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {
+pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {
     connection
         .query_row("SELECT value FROM meta WHERE key = ?1", [name], |row| row.get(0))
         .optional()
         .map_err(from_sqlite)
 }
 
-fn set_meta(connection: &Connection, name: &str, value: i64) -> Result<()> {
+pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> Result<()> {
     connection
         .execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
         .map(|_| ())
         .map_err(from_sqlite)
-}
-
-/// The segments of deleted threads, with how far they are still seen. Living threads cannot begin to see more of
-/// them, so what is found here stays true while it is freed.
-fn find_garbage(connection: &mut Connection, now: Timestamp) -> Result<Vec<(SegmentId, Option<Bounds>)>> {
-    in_transaction(connection, |connection| {
-        if meta(connection, "import_until")?.is_some_and(|until| until > now.as_micros()) {
-            return Err(StoreError::import_under_way());
-        }
-        // The newest rows may be freed now: their numbers must not come back.
-        set_meta(connection, "last_seq", tables::last_seq(connection)?)?;
-        let expired = now.plus_micros(-IdempotencyKey::KEPT_MICROS).as_micros();
-        connection.execute("DELETE FROM idempotency WHERE time < ?1", [expired]).map_err(from_sqlite)?;
-        let segments = read::all_segments(connection, None, usize::MAX)?;
-        let segments: Vec<_> = segments.into_iter().map(|row| row.segment).collect();
-        let mut living = HashSet::new();
-        read::rows(connection, "SELECT id, rest FROM threads", [], |row| {
-            let rest: Vec<u8> = row.get(1).map_err(from_sqlite)?;
-            living.insert(crate::codec::thread_id(row.get(0).map_err(from_sqlite)?, &rest)?);
-            Ok(())
-        })?;
-        let reach = reachable(&segments, &living);
-        let dead = segments.iter().filter(|segment| !living.contains(&segment.thread));
-        Ok(dead.map(|segment| (segment.id, reach.get(&segment.id).copied())).collect())
-    })
-}
-
-/// Frees some entries of a segment that lie beyond `bounds`, from `from` on, and says where to go on. The segment
-/// itself goes with its last entry if nothing reaches it.
-fn free_entries(
-    connection: &mut Connection,
-    segment: SegmentId,
-    bounds: Option<Bounds>,
-    from: Position,
-) -> Result<(u64, Option<Position>)> {
-    in_transaction(connection, |connection| {
-        let id = segment_key(segment);
-        let sql = "SELECT seq, position, kind FROM entries WHERE segment = ?1 AND position >= ?2
-                   ORDER BY position LIMIT ?3";
-        let rows = read::rows(connection, sql, params![id, from.0 as i64, FREED_AT_ONCE as i64], |row| {
-            let read = || Ok((row.get::<_, i64>(0)?, position(row.get(1)?), row.get::<_, u8>(2)?));
-            read().map_err(from_sqlite)
-        })?;
-        let mut freed = 0;
-        for (seq, position, kind) in &rows {
-            let seen = bounds.zip(Kind::from_code(*kind)).map(|(bounds, kind)| bounds.of(kind.class()));
-            if seen.is_some_and(|seen| *position <= seen) {
-                continue;
-            }
-            for sql in ["DELETE FROM blob_refs WHERE seq = ?1", "DELETE FROM entries WHERE seq = ?1"] {
-                connection
-                    .prepare_cached(sql)
-                    .and_then(|mut statement| statement.execute([seq]))
-                    .map_err(from_sqlite)?;
-            }
-            freed += 1;
-        }
-        let next = (rows.len() == FREED_AT_ONCE).then(|| rows.last().map(|(_, position, _)| position.next())).flatten();
-        if next.is_none() {
-            for sql in [
-                "DELETE FROM messages WHERE segment = ?1
-                 AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.seq = messages.seq)",
-                "DELETE FROM changes WHERE segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
-                 WHERE entries.segment = changes.segment AND entries.position = changes.position)",
-                "DELETE FROM cells WHERE segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
-                 WHERE entries.segment = cells.segment AND entries.position = cells.position)",
-                "DELETE FROM aliases WHERE to_segment = ?1 AND NOT EXISTS (SELECT 1 FROM entries
-                 WHERE entries.segment = aliases.to_segment AND entries.position = aliases.to_position)",
-            ] {
-                connection.execute(sql, [id]).map_err(from_sqlite)?;
-            }
-            if bounds.is_none() {
-                connection.execute("DELETE FROM segments WHERE id = ?1", [id]).map_err(from_sqlite)?;
-            }
-        }
-        Ok((freed, next))
-    })
-}
-
-/// Frees some blobs that neither an entry nor an upload names, and says how many.
-fn sweep(connection: &mut Connection) -> Result<u64> {
-    const SWEPT_AT_ONCE: i64 = 100;
-    in_transaction(connection, |connection| {
-        let sql = "SELECT id FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob_refs.blob = blobs.id)
-                   AND NOT EXISTS (SELECT 1 FROM uploads WHERE uploads.blob = blobs.id) LIMIT ?1";
-        let blobs = read::rows(connection, sql, [SWEPT_AT_ONCE], |row| row.get::<_, i64>(0).map_err(from_sqlite))?;
-        for blob in &blobs {
-            let chunks = chunk_keys(*blob);
-            connection
-                .execute("DELETE FROM blob_chunks WHERE id BETWEEN ?1 AND ?2", [chunks.start(), chunks.end()])
-                .and_then(|_| connection.execute("DELETE FROM blobs WHERE id = ?1", [blob]))
-                .map_err(from_sqlite)?;
-        }
-        Ok(blobs.len() as u64)
-    })
-}
-
-/// Gives some free pages back to the file system; says how many bytes, and whether there are more.
-fn vacuum(connection: &mut Connection) -> Result<(u64, bool)> {
-    let pragma = |name: &str| -> Result<i64> {
-        connection.pragma_query_value(None, name, |row| row.get(0)).map_err(from_sqlite)
-    };
-    let before = pragma("page_count")?;
-    read::rows(connection, &format!("PRAGMA incremental_vacuum({VACUUMED_AT_ONCE})"), [], |_| Ok(()))?;
-    let freed = before - pragma("page_count")?;
-    Ok(((freed * pragma("page_size")?).max(0) as u64, freed > 0 && pragma("freelist_count")? > 0))
 }
 
 fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {

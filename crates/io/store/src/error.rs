@@ -92,7 +92,7 @@ pub enum StoreError {
         what: String,
     },
     /// A read took longer than [`EXPENSIVE_MAX`](crate::EXPENSIVE_MAX), or its caller stopped waiting.
-    #[error("the question is too expensive: it was not answered within {} s", crate::EXPENSIVE_MAX.as_secs())]
+    #[error("the list takes too long: there was no answer within {} s", crate::EXPENSIVE_MAX.as_secs())]
     TooExpensive,
     /// The store cannot be opened.
     #[error("cannot open the store {path}: {what}")]
@@ -107,7 +107,7 @@ pub enum StoreError {
     NotFound {
         /// The path or address of the store.
         path: String,
-        /// The missing part.
+        /// The part that is missing.
         what: String,
     },
     /// The store does not know who asks.

@@ -8,7 +8,7 @@ use crate::{StoredEntry, Tombstone};
 /// A segment with what only a thread's first one carries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentRow {
-    /// The segment itself.
+    /// The segment without its entries.
     pub segment: Segment,
     /// The thread's first record and its first owner; none for a branch.
     pub origin: Option<(Account, Record)>,

@@ -18,6 +18,7 @@ mod registry;
 mod rows;
 mod shelves;
 mod signals;
+mod snapshot;
 pub mod sum;
 pub mod terms;
 mod timers;
@@ -52,6 +53,7 @@ pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
 pub use rows::{Behind, ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
 pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
 pub use signals::{Signal, Signals};
+pub use snapshot::{HeldSnapshot, SeenSegment, Snapshot, SnapshotSize};
 pub use timers::{Due, DueQuery, Timers};
 pub use uploads::{CHUNK_BYTES, UploadId};
 
@@ -220,6 +222,10 @@ pub trait Upkeep: Send + Sync {
     /// Frees what no living thread reaches, and tells `progress` how far it is.
     fn gc(&self, options: GcOptions, progress: Progress) -> BoxFuture<'_, Result<GcReport>>;
 
+    /// Rewrites everything as small as can be, if that gives back a good part of it, and says how many bytes it gave back.
+    /// Others that write wait meanwhile. A store that others share does nothing.
+    fn compact(&self, progress: Progress) -> BoxFuture<'_, Result<u64>>;
+
     /// Builds every derived row again from the log. Damage in the log itself remains.
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<()>>;
 
@@ -231,6 +237,13 @@ pub trait Upkeep: Send + Sync {
 
     /// Up to `limit` segments above `after`, in the order of their ids, those of deleted threads included.
     fn all_segments(&self, after: Option<SegmentId>, limit: usize) -> BoxFuture<'_, Result<Vec<SegmentRow>>>;
+
+    /// The segments of these ids that are here, with their origins, in no order.
+    fn segment_rows(&self, segments: Vec<SegmentId>) -> BoxFuture<'_, Result<Vec<SegmentRow>>>;
+
+    /// The threads of an account, or of all, as they are now, with the segments that they see. Commits and imports from
+    /// now on do not change it.
+    fn snapshot(&self, account: Option<Account>) -> BoxFuture<'_, Result<Box<dyn Snapshot>>>;
 
     /// Up to `limit` blobs above `after`, in the order of their ids.
     fn all_blobs(&self, after: Option<BlobId>, limit: usize) -> BoxFuture<'_, Result<Vec<BlobId>>>;
@@ -261,11 +274,11 @@ pub struct GcOptions {
 /// The result of [`Upkeep::gc`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GcReport {
-    /// Freed segments.
+    /// Number of freed segments.
     pub segments: u64,
-    /// Freed entries.
+    /// Number of freed entries.
     pub entries: u64,
-    /// Freed blobs.
+    /// Number of freed blobs.
     pub blobs: u64,
     /// Bytes given back to the file system.
     pub bytes: u64,

@@ -77,7 +77,7 @@ pub enum ListSort {
     /// By the last change.
     #[default]
     Updated,
-    /// By the birth.
+    /// By the time of creation.
     Created,
 }
 

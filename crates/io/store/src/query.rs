@@ -49,7 +49,7 @@ pub struct LeftOutQuery {
     pub segment: SegmentId,
     /// The ordinals to look at.
     pub ordinals: Range<u64>,
-    /// The filter.
+    /// Which messages it leaves out.
     pub filter: MessageFilter,
 }
 

@@ -16,14 +16,22 @@ pub enum RegistryKind {
     Follower = 3,
     /// Something that only the service knows.
     Secret = 4,
+    /// Sealed values of variables.
+    Sealed = 5,
+    /// Which sealed values are those of an account.
+    AccountEnv = 6,
+    /// A key that seals values, itself sealed by the key file; and which of them is used.
+    DataKey = 7,
 }
 
 impl RegistryKind {
     /// Every kind, by its code.
-    pub const ALL: [Self; 4] = [Self::Key, Self::Project, Self::Follower, Self::Secret];
+    pub const ALL: [Self; 7] =
+        [Self::Key, Self::Project, Self::Follower, Self::Secret, Self::Sealed, Self::AccountEnv, Self::DataKey];
 
     /// The kinds that a copy of the store has, too: the feed of each store is its own.
-    pub const COPIED: [Self; 3] = [Self::Key, Self::Project, Self::Secret];
+    pub const COPIED: [Self; 6] =
+        [Self::Key, Self::Project, Self::Secret, Self::DataKey, Self::Sealed, Self::AccountEnv];
 
     /// The code on disk.
     pub fn code(self) -> u8 {
@@ -63,6 +71,10 @@ pub struct RegistryQuery {
 pub trait Registry: Send + Sync {
     /// Registers a document, or replaces the one under its id; the time of its first registration stays.
     fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>>;
+
+    /// Registers a document if the one under its id still has the JSON `before`, or, with none, if there is none; false
+    /// if that is not so, and nothing has changed then. Its account stays.
+    fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>>;
 
     /// The documents with these ids, in no particular order; those that are not there are left out.
     fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>>;

@@ -102,7 +102,7 @@ pub struct FeedItem {
     pub cursor: FeedCursor,
     /// The thread it happened to.
     pub thread: ThreadId,
-    /// The event itself.
+    /// The news about the thread.
     pub news: FeedNews,
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Everything here is derived from the log. A store does not look into a volume.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use threadkeep_model::Account;
 
@@ -60,6 +62,9 @@ pub trait Shelves: Send + Sync {
     /// The content of a volume, if it is there.
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>>;
 
+    /// Parts of the content of a volume, in the order of `ranges`, which end within it; none if the volume is not there.
+    fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>>;
+
     /// The edition of the index, which every change raises, and the note it left; 0 and nothing at first.
     fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>>;
 
@@ -69,6 +74,6 @@ pub trait Shelves: Send + Sync {
     /// Throws everything away, also what cannot be read any more, with the note; the edition is another one then.
     fn clear(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Overwrites and gives back what removed volumes left behind, as far as the store can.
-    fn sweep(&self) -> BoxFuture<'_, Result<()>>;
+    /// Overwrites and gives back what removed volumes left behind, as far as the store can. Says how many bytes.
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>>;
 }

@@ -26,7 +26,9 @@ pub fn content_sum(kind: Kind, format: u8, by: (&Account, &Actor), cause: Option
     let (place, bytes): (u8, &[u8]) = match body {
         Body::Inline(bytes) => (0, bytes),
         Body::Blob(id) => (1, id.as_bytes()),
-        Body::Absent | Body::Damaged => (2, &[]),
+        Body::Absent => (2, &[]),
+        // No row has it: an entry that is written without its damaged body stays damaged.
+        Body::Damaged => (3, &[]),
     };
     add(&[kind.code(), format, actor.kind.code(), has_cause, place]);
     add(account.as_str().as_bytes());

@@ -32,7 +32,6 @@ pub(crate) struct Sizes {
     pub(crate) appends_each: usize,
     /// The same where each is a sync of its own.
     pub(crate) appends_each_synced: usize,
-    /// Messages of history.
     pub(crate) histories: [usize; 3],
     /// Forks of one thread in a round.
     pub(crate) forks: usize,

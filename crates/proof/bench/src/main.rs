@@ -5,6 +5,7 @@
 //! how to read it.
 
 mod bench;
+mod code;
 mod files;
 mod http;
 mod line;
@@ -70,6 +71,8 @@ enum Command {
     /// A store of a team's size beside a small one: 100,000 threads that changed on one day, 1,270,000 messages. Searches,
     /// expensive reads beside cheap calls, lists, families, upkeep, writes, with the ratio of both.
     Scale(scale::ScaleArgs),
+    /// Code in the sandbox: a run cold and prewarmed, beside `node -e`; runs a second; host calls; memory of a worker.
+    Code(CodeArgs),
     /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
     SearchEval(search_eval::EvalArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
@@ -101,7 +104,7 @@ struct EngineArgs {
     /// How often everything is measured; medians are shown.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     rounds: u16,
-    /// Only these rows.
+    /// Measure these rows only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
 }
@@ -149,6 +152,19 @@ struct SearchArgs {
 }
 
 #[derive(Args)]
+struct CodeArgs {
+    /// Smaller sizes: shows that everything works, not how fast it is.
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+}
+
+#[derive(Args)]
 struct HttpArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -158,7 +174,7 @@ struct HttpArgs {
     /// How often everything is measured; medians are shown.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     rounds: u16,
-    /// Only these rows.
+    /// Measure these rows only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
     /// The program to measure [default: the one beside this one]
@@ -195,6 +211,8 @@ impl HttpArgs {
 }
 
 fn main() -> ExitCode {
+    // The measured code runs in processes of this program.
+    threadkeep::worker_if_asked();
     let done = match Cli::parse().command {
         Command::Engine(args) => measure(args),
         Command::Observe { place, json, behind } => {
@@ -218,6 +236,10 @@ fn main() -> ExitCode {
             args.place.bench(1).and_then(|bench| search::measure(&bench, &sizes, args.json))
         }
         Command::Scale(args) => scale::measure(&args),
+        Command::Code(args) => {
+            let sizes = code::Sizes::of(args.quick, usize::from(args.rounds));
+            code::measure(&sizes, args.quick, args.json)
+        }
         Command::SearchEval(args) => search_eval::evaluate(&args),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),
     };

@@ -40,7 +40,7 @@ impl Spent {
         })
     }
 
-    /// Syncs an operation.
+    /// How many syncs an operation took.
     pub(crate) fn syncs(&self) -> f64 {
         self.syncs as f64 / self.operations
     }
@@ -55,7 +55,7 @@ impl Spent {
         self.wall.as_secs_f64() * 1e6 / self.operations
     }
 
-    /// Operations a second.
+    /// How many operations it did in a second.
     pub(crate) fn rate(&self) -> f64 {
         self.operations / self.wall.as_secs_f64()
     }

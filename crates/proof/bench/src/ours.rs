@@ -58,7 +58,6 @@ impl Ours {
         Ok(ours)
     }
 
-    /// The open store.
     pub(crate) fn stores(&self) -> &Stores {
         &self.stores
     }

@@ -28,7 +28,6 @@ const TRICKLE: usize = 100;
 
 /// How much is made.
 pub(crate) struct Sizes {
-    /// Messages to search.
     pub(crate) messages: usize,
     /// Messages that come in a trickle.
     pub(crate) trickle: usize,

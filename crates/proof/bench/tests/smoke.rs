@@ -316,3 +316,12 @@ fn a_kept_store_is_measured_again_and_stays_as_it_is() {
     assert_eq!(objects(run(&args)).len(), 5);
     assert!(kept() == before, "a kept store has changed");
 }
+
+#[test]
+fn code_is_measured() {
+    let lines = objects(run(&["code", "--quick", "--rounds", "1", "--json"]));
+    assert!(lines.len() >= 6, "{lines:?}");
+    for line in lines {
+        assert!(line["ours"].as_f64().is_some_and(|number| number.is_finite() && number > 0.0), "{line}");
+    }
+}

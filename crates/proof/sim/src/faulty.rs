@@ -51,7 +51,7 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// `inner`, with faults.
+    /// The same stores, which fail as `faults` says.
     pub fn wrap(inner: Stores, faults: Faults) -> Stores {
         let faulty = Arc::new(Self { inner: inner.clone(), faults });
         Stores { store: faulty.clone(), blobs: faulty, ..inner }

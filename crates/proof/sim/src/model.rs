@@ -12,7 +12,7 @@ use threadkeep_model::Kind;
 /// A message in a view. Deleted ones stay in the list, so that order is plain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Its id.
+    /// The id of the message.
     pub id: MessageId,
     /// The appended message whose slot it is in; its own id if it was appended.
     pub root: MessageId,
@@ -121,7 +121,7 @@ pub struct ModelMerge {
 /// The files and values that a merge covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeScope {
-    /// Everything.
+    /// Files, values and decisions.
     All,
     /// The files below `/d`.
     Below,
@@ -132,7 +132,7 @@ pub enum MergeScope {
 /// The agent of a thread, and its skills.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Worker {
-    /// The agent.
+    /// The agent it is assigned to.
     pub agent: Option<String>,
     /// The skills, in order.
     pub skills: Vec<String>,
@@ -141,28 +141,28 @@ pub struct Worker {
 /// The state of a thread at some version.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// The messages.
+    /// The messages that it shows.
     pub view: Vec<Item>,
     /// The versions of the thread's own entries that are in view.
     pub lineage: BTreeSet<u64>,
-    /// Agent and skills.
+    /// Its agent and active skills.
     pub worker: Worker,
-    /// Files and values.
+    /// Its files and values.
     pub held: Held,
 }
 
-/// A living thread.
+/// A thread that is not deleted.
 #[derive(Debug, Clone)]
 pub struct ModelThread {
-    /// Its id.
+    /// The id of the thread.
     pub id: ThreadId,
-    /// Its title.
+    /// The title, if it has one.
     pub title: Option<String>,
     /// Its version at birth.
     pub birth: u64,
-    /// Its version now.
+    /// The version of its head.
     pub version: u64,
-    /// The present state.
+    /// The state at its head.
     pub now: State,
     /// The state at each version since its birth.
     pub then: BTreeMap<u64, State>,
@@ -170,7 +170,7 @@ pub struct ModelThread {
     pub history: Vec<(u64, Kind)>,
     /// When each version came to be; its birth too.
     pub times: BTreeMap<u64, Timestamp>,
-    /// Names for versions.
+    /// Versions by the names of checkpoints.
     pub checkpoints: BTreeMap<String, u64>,
     /// The versions before each rollback, truncation, undo and redo, rising.
     pub openings: Vec<u64>,
@@ -200,9 +200,9 @@ pub struct ModelFork {
 pub struct Model {
     /// Living threads, in the order they were made.
     pub threads: Vec<ModelThread>,
-    /// Deleted threads.
+    /// The ids of deleted threads.
     pub deleted: Vec<ThreadId>,
-    /// Forks.
+    /// Every fork that was made.
     pub forks: Vec<ModelFork>,
     /// Merges, in the order in which they were made.
     pub merges: Vec<ModelMerge>,
@@ -292,7 +292,7 @@ impl ModelThread {
 }
 
 impl Model {
-    /// A living thread.
+    /// The thread with this id, which is not deleted.
     pub fn thread(&mut self, id: ThreadId) -> &mut ModelThread {
         self.threads.iter_mut().find(|thread| thread.id == id).expect("a living thread")
     }

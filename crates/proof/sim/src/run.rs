@@ -29,7 +29,7 @@ pub enum Where {
 pub struct Plan {
     /// Everything random follows from it.
     pub seed: u64,
-    /// How many operations.
+    /// How many operations it runs.
     pub steps: usize,
     /// The store to run on.
     pub on: Where,

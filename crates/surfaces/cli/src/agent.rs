@@ -15,7 +15,7 @@ use crate::thread;
 plain! {
     /// Hand a thread to another agent; its history stays
     Assign: Assign under Change {
-        /// The agent
+        /// The id of the agent
         agent_id: String,
     }
 
@@ -28,7 +28,7 @@ Example:
   threadkeep thread archive 4e36")]
     Archive: Archive under Change {}
 
-    /// Bring a thread back to the main list that `thread archive` has hidden
+    /// Show a thread in the main list again that `thread archive` has hidden
     #[command(after_help = "\
 A thread that `thread lifecycle 4e36 archive` has archived for good stays archived.
 
@@ -49,7 +49,7 @@ Example:
     /// Show the thread that a subagent's thread works for
     Parent: GetParent under Read {}
 
-    /// Say what a subagent's thread is doing, in its own record and in its parent's registry
+    /// Set the status of a subagent, in free words; its parent shows it too
     Status: SetStatus under Change {
         /// What it is doing, in its own words
         status: String,
@@ -65,7 +65,7 @@ Examples:
 pub(crate) struct Skill {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The skill
+    /// The name of the skill
     name: Option<String>,
     /// What it is activated with, as a JSON object
     #[arg(long, value_name = "JSON", requires = "name", value_parser = |json: &str| thread::object("arguments", json))]
@@ -198,7 +198,7 @@ Examples:
 pub(crate) struct NotifyParent {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// What to tell
+    /// The text of the message
     content: String,
     /// A file of this thread that goes with it; may be given several times
     #[arg(long, value_name = "PATH")]

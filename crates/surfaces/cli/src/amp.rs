@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId};
+use threadkeep::{Archived, Engine, Invalid, Json, List, Message, Page, ThreadId, WayOut};
 use threadkeep_calls::Imported;
 use threadkeep_transcripts::{AmpSource, from_amp, to_amp};
 
@@ -21,13 +21,13 @@ pub(crate) async fn export(context: &mut Context, thread: Option<&str>, output: 
     let json = match thread {
         Some(thread) => {
             let thread = context.thread(thread).await?.id;
-            read(&context.engine(AMP)?, thread).await?
+            shown(&context.engine(AMP)?, thread).await?
         }
         None => {
             let engine = context.engine(AMP)?;
             let mut all = Vec::new();
             for thread in everything(&engine).await? {
-                all.push(read(&engine, thread).await?);
+                all.push(shown(&engine, thread).await?);
             }
             serde_json::Value::Array(all)
         }
@@ -42,6 +42,13 @@ pub(crate) async fn export(context: &mut Context, thread: Option<&str>, output: 
             whole_file(path, async |mut file| file.write_all(text.as_bytes()).map_err(failed)).await
         }
     }
+}
+
+/// A thread without secrets.
+async fn shown(engine: &Engine, thread: ThreadId) -> Result<serde_json::Value, Failure> {
+    let mut json = read(engine, thread).await?;
+    engine.redactor(WayOut::Export, Some(thread)).await?.value(&mut json);
+    Ok(json)
 }
 
 /// Every thread of the account, archived ones too.

@@ -14,7 +14,7 @@ const ATTACH: &str = "--attach";
 pub(crate) async fn call<C: Carry>(context: &mut Context, at: At, call: C) -> Result<C::Answer, client::Error> {
     let engine = context.engine(ATTACH).map_err(|failure| match failure {
         Failure::Problem(problem) => client::Error::Refused(problem),
-        Failure::Closed | Failure::Interrupted(_) => refused(Error::Busy),
+        Failure::Closed | Failure::Interrupted(_) | Failure::Told(_) => refused(Error::Busy),
     })?;
     let made = engine.call(at, call).await.map_err(refused)?;
     let told = C::told(made, &engine).await.map_err(refused)?;

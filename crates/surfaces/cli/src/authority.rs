@@ -84,7 +84,7 @@ pub(crate) struct Transfer {
 
 #[derive(Debug, Args)]
 struct Terms {
-    /// The reason
+    /// The reason, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// How long to wait for an answer, or how long a delegation holds: 30s, 10m, 2h, or ISO 8601 such as P1D
@@ -159,14 +159,14 @@ impl Terms {
     }
 }
 
-/// List approvals of all threads: those that wait, unless --state says otherwise
+/// List approvals of all threads: pending ones, or those that --state names
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   threadkeep approvals list
   threadkeep approvals list --state all --thread 4e36")]
 pub(crate) struct Approvals {
-    /// This one alone
+    /// Show this approval only
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Those that stand like this
@@ -181,7 +181,7 @@ pub(crate) struct Approvals {
     /// Those of this thread
     #[arg(long, value_name = "THREAD", conflicts_with = "id")]
     thread: Option<String>,
-    /// At most so many
+    /// Maximum number of approvals
     #[arg(long, value_name = "N", conflicts_with = "id")]
     limit: Option<usize>,
     /// Go on where an earlier page ended
@@ -211,21 +211,21 @@ impl Approvals {
     }
 }
 
-/// Approve a request
+/// Approve a request of an agent
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: Answer,
 }
 
-/// Deny a request
+/// Deny a request of an agent
 #[derive(Debug, Args)]
 pub(crate) struct Deny {
     #[command(flatten)]
     answer: Answer,
 }
 
-/// Withdraw an approval that waits, or take back what was approved or delegated
+/// Withdraw a pending approval, or revoke an approval or a delegation
 #[derive(Debug, Args)]
 pub(crate) struct Revoke {
     #[command(flatten)]
@@ -236,7 +236,7 @@ pub(crate) struct Revoke {
 struct Answer {
     /// The approval: its id, the beginning of it, or @last
     id: String,
-    /// Why
+    /// The reason, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]

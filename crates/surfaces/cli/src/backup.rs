@@ -3,14 +3,16 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
-use threadkeep::{CopyReport, Invalid, private};
+use threadkeep::{CopyReport, Invalid, Lost, private};
 use threadkeep_calls as calls;
 use threadkeep_client::Export;
 
 use crate::context::Context;
 use crate::failure::{Failure, cannot_write};
+use crate::lost::tell_lost;
 use crate::progress::Bar;
 use crate::text::counted;
 use crate::transfer::whole_file;
@@ -23,27 +25,34 @@ Examples:
   threadkeep --store sqlite:today.db ls            a backup is a store, and can be looked into
   THREADKEEP_KEY=… threadkeep --server https://keep.example store backup today.db
 
+Damaged data is left out and listed; then the exit code is 1, and the file has everything else.
+
 It holds the threads of all accounts, what was deleted, keys (their hashes) and projects. It does not hold leases and
 idempotency keys.")]
 pub(crate) struct Backup {
-    /// The new file
+    /// The path of the new file
     file: PathBuf,
 }
 
 impl Backup {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         let bar = Bar::new();
         // A server may serve another store than its folder's: it knows which.
         if context.is_served() {
-            let bytes = fetch(context.client.backup().await?, &self.file, &bar).await?;
+            let from = context.client.backup().await?;
+            let lost = Lost { count: from.lost(), ..Lost::default() };
+            let bytes = fetch(from, &self.file, &bar).await?;
             drop(bar);
-            return context.say_or_show(&serde_json::json!({ "bytes": bytes }), format!("backed up {bytes} bytes"));
+            let shown = serde_json::json!({ "bytes": bytes, "lost": lost.count });
+            context.say_or_show(&shown, format!("backed up {bytes} bytes"))?;
+            return Ok(tell_lost(context, &lost));
         }
         let engine = context.engine("backup")?;
         let report = threadkeep::backup(&engine, &self.file, bar.as_progress()).await?;
         drop(bar);
-        let said = format!("backed up and verified {}", what(&report));
-        context.say_or_show(&calls::Copied::from(report), said)
+        let (said, lost) = (format!("backed up and verified {}", what(&report)), report.lost.clone());
+        context.say_or_show(&calls::Copied::from(report), said)?;
+        Ok(tell_lost(context, &lost))
     }
 }
 
@@ -65,7 +74,7 @@ async fn fetch(mut from: Export, path: &Path, bar: &Bar) -> Result<u64, Failure>
     whole_file(path, write).await
 }
 
-/// Bring back what a backup holds, into a store without threads
+/// Restore a backup into a store without threads
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -75,20 +84,21 @@ Examples:
 The file is only read, and may have been written by an older version. A restore that was broken off goes on where it stopped
 when it is run again.")]
 pub(crate) struct Restore {
-    /// The backup
+    /// The path of the backup
     file: PathBuf,
 }
 
 impl Restore {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         let engine = context.engine("restore")?;
         let folder = context.folder();
         private::make_folder(&folder).map_err(|error| cannot_write(&folder.display().to_string(), &error))?;
         let bar = Bar::new();
         let report = threadkeep::restore(&engine, &self.file, &folder, bar.as_progress()).await?;
         drop(bar);
-        let said = format!("restored and verified {}", what(&report));
-        context.say_or_show(&calls::Copied::from(report), said)
+        let (said, lost) = (format!("restored and verified {}", what(&report)), report.lost.clone());
+        context.say_or_show(&calls::Copied::from(report), said)?;
+        Ok(tell_lost(context, &lost))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Fork {
     /// After the message with this index, counted from 0
     #[arg(long, value_name = "N", group = "point")]
     message_index: Option<u64>,
-    /// After this message
+    /// Fork after this message
     #[arg(long, value_name = "MESSAGE", group = "point")]
     message_id: Option<String>,
     /// As the thread was at this version
@@ -56,7 +56,7 @@ impl Fork {
     }
 }
 
-/// Make a thread for an intent of its own, with all, some or nothing of what this one holds; print its id
+/// Make a thread for a task of its own, which inherits all, some or nothing; print its id
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What it inherits is a snapshot: both threads go their own ways from then on. The scope names messages, messages:last=N (which \
@@ -71,7 +71,7 @@ pub(crate) struct Spawn {
     thread: String,
     /// What the new thread is for
     intent: String,
-    /// What it inherits
+    /// How much it inherits
     #[arg(long, value_name = "HOW", value_parser = ["full", "partial", "none"])]
     inherit: String,
     /// What it inherits in part; may be given several times
@@ -121,7 +121,7 @@ Examples:
 pub(crate) struct Rollback {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// To this version
+    /// Go back to this version
     #[arg(long = "at-version", aliases = ["to-version", "version"], value_name = "VERSION", group = "to")]
     to_version: Option<Version>,
     /// To how it was at this time, such as 2026-01-31T12:00:00Z
@@ -164,7 +164,7 @@ fn step(text: &str) -> Result<calls::StepName, Invalid> {
     text.parse().map(calls::StepName::Message)
 }
 
-/// `PATH@VERSION`
+/// Reads `PATH@VERSION`, as a flag has it.
 fn artifact_version(text: &str) -> Result<calls::ArtifactVersion, Invalid> {
     let rule = || Invalid::parameter("artifactVersion", format!("'{text}' is not PATH@VERSION, such as /plan.md@12"));
     let (path, version) = text.rsplit_once('@').ok_or_else(rule)?;
@@ -203,7 +203,7 @@ impl Truncate {
 plain! {
     /// Name the present version; setting a name again moves it
     Checkpoint: SetCheckpoint under Change {
-        /// The name
+        /// The name of the checkpoint
         name: String,
     }
 

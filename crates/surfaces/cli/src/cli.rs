@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use threadkeep::{ActorKind, Invalid};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-use crate::commands::Command;
+use crate::commands::{self, Command};
 use crate::config::{File, Unflagged};
 use crate::context::{Acting, Context};
 use crate::examples::with_examples;
@@ -115,6 +115,9 @@ fn without_store(
     let done = match command {
         Command::Config(config) => config.show(&Cli::command(), matches, file, json, &mut out),
         Command::Completions(completions) => completions.clone().run(Cli::command(), &mut out),
+        Command::Code(commands::Code::Run(run)) if run.is_alone() => {
+            file.unflagged().and_then(|settings| run.run_alone(settings.sandbox, json, &mut out))
+        }
         Command::Man(man) => man.clone().run(with_examples(Cli::command(), MAN_COLUMNS), &mut out),
         _ => return None,
     };

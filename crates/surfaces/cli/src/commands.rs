@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{IfMissing, Place};
 use crate::{
-    agent, authority, backup, branch, call, config, copy, demo, emit, events, files, follow, health, inject, keys,
-    lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread, transfer,
-    tree, tree_files, upkeep, values, watch, work, writer,
+    agent, authority, backup, branch, call, code, config, copy, demo, emit, env, events, files, follow, health, inject,
+    keys, lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread,
+    transfer, tree, tree_files, upkeep, values, watch, work, writer,
 };
 
 /// Makes enums of commands, and the way from each command to its code. Those in a second block need no store, and were
@@ -82,7 +82,7 @@ commands! {
         /// Queue messages for the next step of a run
         #[command(subcommand)]
         Queue(Queue),
-        /// Ask for authority, and answer what agents ask for
+        /// Request, answer and delegate the authority of agents
         #[command(subcommand)]
         Approvals(Approvals),
         /// Start subagents, and follow what they do
@@ -94,6 +94,9 @@ commands! {
         /// Keep JSON values under keys of a thread
         #[command(subcommand)]
         Kv(Kv),
+        /// Set, list and remove the variables and secrets of threads and accounts
+        #[command(subcommand, hide = true, after_help = env::EXAMPLES)]
+        Env(Env),
         Serve(Box<serve::Serve>),
         /// Make, list and revoke the keys that open a server
         #[command(subcommand, after_help = keys::EXAMPLES)]
@@ -110,9 +113,12 @@ commands! {
         /// Make, show, change and delete the projects that threads belong to
         #[command(subcommand, hide = true, after_help = projects::EXAMPLES)]
         Projects(Projects),
-        /// Show how far the search index is, complete it, build it again
+        /// Show, complete or rebuild the search index
         #[command(subcommand, hide = true, after_help = search::INDEX_HELP)]
         Index(Index),
+        /// Run JavaScript and TypeScript that reaches nothing but what it is granted
+        #[command(subcommand, hide = true)]
+        Code(Code),
         #[command(hide = true)]
         Demo(demo::Demo),
         #[command(hide = true)]
@@ -186,7 +192,7 @@ commands! {
         Remove(work::RemoveQueued),
     }
 
-    /// Authority.
+    /// Permission for risky actions of agents.
     Approvals {
         List(authority::Approvals),
         Request(authority::Request),
@@ -235,6 +241,16 @@ commands! {
         Rm(values::DeleteValue),
     }
 
+    /// Variables of threads and accounts.
+    Env {
+        #[command(alias = "ls")]
+        List(env::List),
+        Get(env::Get),
+        Set(env::Set),
+        #[command(alias = "delete")]
+        Rm(env::Rm),
+    }
+
     /// The lock of a thread.
     Lock {
         Show(writer::Show),
@@ -269,6 +285,12 @@ commands! {
         Rm(projects::Delete),
     }
 
+    /// Code in a sandbox.
+    Code {
+        Run(code::Run),
+        Terminate(code::Terminate),
+    }
+
     /// The search index.
     Index {
         Status(search::Status),
@@ -285,6 +307,7 @@ commands! {
         Import(transfer::Import),
         Copy(copy::Copy),
         Gc(upkeep::Gc),
+        RotateKey(env::RotateKey),
         Health(health::Health),
         SignIn(health::SignIn),
     }
@@ -296,7 +319,9 @@ impl Command {
         match self {
             Self::New(_) | Self::Serve(_) | Self::Demo(_) => IfMissing::Begin,
             Self::Store(Store::Import(_) | Store::Restore(_)) => IfMissing::Begin,
-            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) => IfMissing::Begin,
+            Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) | Self::Env(Env::Set(_)) => {
+                IfMissing::Begin
+            }
             Self::Call(call) if call.may_begin() => IfMissing::Begin,
             Self::Ls(_) | Self::Search(_) | Self::Complete(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
             Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) => IfMissing::Empty,

@@ -11,13 +11,14 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
-use threadkeep::{Invalid, StoreUrl};
+use threadkeep::StoreUrl;
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::embedding::{EMBEDDER_KEY, Embedding};
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
-use crate::refusal;
+use crate::refusal::{self, near};
 use crate::settings::{Checks, JWT_SECRET, ServerSettings};
 use crate::text::visible;
 
@@ -54,6 +55,16 @@ pub(crate) struct Unflagged {
     pub(crate) checks: Checks,
     /// Where vectors come from.
     pub(crate) embedding: Embedding,
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) key_file: Option<PathBuf>,
+    /// How code is caged.
+    pub(crate) sandbox: threadkeep::sandbox::Settings,
+}
+
+/// A file that does not hold settings.
+fn wrong(detail: String) -> Failure {
+    let problem = Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
+    problem.hint("threadkeep config lists the settings; see threadkeep config -h").into()
 }
 
 /// The content of the file.
@@ -70,11 +81,11 @@ impl File {
         let path = PathBuf::from(named.clone().unwrap_or_else(|| FILE.into()));
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
+            // No file, or a folder that this user cannot look into, such as the home of the person who ran sudo.
+            Err(_) if named.is_none() && std::fs::metadata(&path).is_err() => return Ok(Self::default()),
             Err(error) => return Err(cannot_read(&path.display().to_string(), &error)),
         };
-        let values = parse(&text)
-            .map_err(|what| Failure::from(Invalid::parameter("config", format!("{}: {what}", path.display()))))?;
+        let values = parse(&text).map_err(|what| wrong(format!("{}: {what}", path.display())))?;
         Ok(Self { path: Some(path), values })
     }
 
@@ -83,8 +94,9 @@ impl File {
         let known = names(&command);
         if let Some(unknown) = self.values.keys().find(|name| !known.contains(name)) {
             let path = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-            let rule = format!("{path}: there is no setting '{unknown}'; threadkeep config lists them");
-            return Err(Invalid::parameter("config", rule).into());
+            let near = near(unknown, known.iter().map(String::as_str).collect());
+            let meant = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            return Err(wrong(format!("{path}: there is no setting '{unknown}'{meant}")));
         }
         for (name, value) in &self.values {
             if let Some((id, _)) = GLOBAL.iter().find(|(_, known)| known == name) {
@@ -118,7 +130,8 @@ impl File {
             .and_then(|matches| ServerSettings::from_arg_matches(&matches))
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
-        Ok(Unflagged { checks: settings.checks().clone(), embedding: settings.embedding().clone() })
+        let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
+        Ok(Unflagged { checks, embedding, key_file: settings.key_file(), sandbox: settings.sandbox() })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

@@ -43,7 +43,6 @@ impl Conditions {
     }
 }
 
-/// Who acts.
 #[derive(Debug)]
 pub(crate) struct Acting {
     pub(crate) kind: ActorKind,
@@ -88,7 +87,9 @@ impl Context {
         settings: Unflagged,
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
-        let Reached { mut client, store } = reach::reach(place, missing, settings.checks.settings()).await?;
+        let place = &place.clone().with_key_file(settings.key_file.clone());
+        let Reached { mut client, store } =
+            reach::reach(place, missing, settings.checks.settings(), settings.sandbox).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }
@@ -169,12 +170,10 @@ impl Context {
         }
     }
 
-    /// Who acts.
     pub(crate) fn actor(&self) -> &Actor {
         &self.caller.actor
     }
 
-    /// The data folder.
     pub(crate) fn folder(&self) -> PathBuf {
         self.place.folder.clone()
     }

@@ -40,7 +40,6 @@ pub(crate) struct Embedding {
     embedder_folder: Option<PathBuf>,
 }
 
-/// Kinds of embedders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// The table that is part of this program

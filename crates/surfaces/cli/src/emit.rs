@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input::or_stdin;
 use crate::text::counted;
 
-/// Tell those who follow a thread at this moment of something that is not logged
+/// Send an event to the present followers of a thread; it is not logged
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Streams of a server hear it; without a server nobody listens.

@@ -19,7 +19,7 @@ pub(crate) struct Events {
     /// Only what came after this version
     #[arg(long, value_name = "VERSION", default_value = "0")]
     after: Version,
-    /// At most so many [default: 50]
+    /// Maximum number of events [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }

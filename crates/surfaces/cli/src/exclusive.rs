@@ -110,7 +110,6 @@ impl Exclusive {
     }
 }
 
-/// Signs of life.
 struct Renewal {
     client: Client,
     thread: ThreadId,

@@ -17,12 +17,13 @@ BACKUP.db; or save each thread that can still be read: threadkeep store export T
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong.
     Problem(Box<Problem>),
     /// The reader of the output has gone, which is no failure of ours.
     Closed,
     /// The program was asked to end; with its exit code.
     Interrupted(u8),
+    /// What is wrong was told already; with its exit code.
+    Told(u8),
 }
 
 impl From<Problem> for Failure {
@@ -84,7 +85,7 @@ pub(crate) fn report(failure: Failure, json: bool, hints: &Hints, named: Option<
     let problem = match failure {
         Failure::Problem(problem) => *problem,
         Failure::Closed => return ExitCode::SUCCESS,
-        Failure::Interrupted(code) => return ExitCode::from(code),
+        Failure::Interrupted(code) | Failure::Told(code) => return ExitCode::from(code),
     };
     let mut problem = with_hint(problem, hints, named);
     if problem.hint.is_none() && matches!(problem.status, Status::BadRequest | Status::NotFound) {
@@ -113,7 +114,7 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "invalid_message_id" => about("show"),
         // A server speaks of its header. A store that refuses its password has a hint of its own.
         "unauthorized" if problem.hint.as_deref().is_none_or(|hint| hint.contains("Authorization: Bearer")) => {
-            Some("set THREADKEEP_KEY to a key that holds; threadkeep keys create makes one".to_owned())
+            Some("set THREADKEEP_KEY to a valid key; threadkeep keys create makes one".to_owned())
         }
         "store_damaged" if problem.hint.as_deref() != Some(RESTORE) => Some(hints.command("store doctor")),
         // One that is no store at all has the same code.
@@ -123,6 +124,12 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "message_not_found" | "index_out_of_range" | "version_conflict" | "attachment_not_found" => about("show"),
         "version_in_future" | "before_birth" | "nothing_to_undo" | "nothing_to_redo" => about("thread history"),
         "checkpoint_not_found" => about("thread checkpoints"),
+        "writer_lost" if problem.hint.is_none() => about("lock take"),
+        "writer_held" if problem.hint.is_none() => about("lock show"),
+        "invalid_transition" if problem.hint.is_none() => about("show"),
+        "cannot_open_store" | "cannot_write" if problem.hint.is_none() => {
+            Some("check the path and its permissions; --data DIR or --store URL names another store".to_owned())
+        }
         "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
             about("files list").map(|command| format!("{command} --recursive"))
         }

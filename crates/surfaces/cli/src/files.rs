@@ -21,7 +21,7 @@ use crate::transfer::whole_file;
 /// Up to this size a file is sent from memory, and again where it surely did not arrive.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// Write a file, whole; what is there already gets a new version
+/// Write a file; an existing file gets a new version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -48,6 +48,9 @@ pub(crate) struct WriteFile {
     /// The height of an image, in pixels
     #[arg(long, value_name = "N")]
     height: Option<u32>,
+    /// A small picture of it, from a file here [default: made from an image]
+    #[arg(long, value_name = "FILE")]
+    thumbnail: Option<PathBuf>,
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -55,10 +58,13 @@ pub(crate) struct WriteFile {
 impl WriteFile {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
-        let Self { path, file, mime_type, metadata, width, height, .. } = self;
+        let Self { path, file, mime_type, metadata, width, height, thumbnail, .. } = self;
+        let picture =
+            |from: PathBuf| std::fs::read(&from).map_err(|error| cannot_read(&from.display().to_string(), &error));
+        let thumbnail = thumbnail.map(picture).transpose()?.map(Into::into);
         let shown = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
         let (content, unread) = content_of(&file, &shown)?;
-        let new = NewFile { path, content, mime_type, metadata, width, height };
+        let new = NewFile { path, content, mime_type, metadata, width, height, thumbnail };
         let written = context.client.write_file(thread.id, new).await;
         // That it could not be read is the reason why it could not be sent.
         let record = match unread.error() {
@@ -181,7 +187,7 @@ Examples:
 pub(crate) struct ReadFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
     #[command(flatten)]
     state: State,
@@ -241,7 +247,6 @@ fn characters(bytes: &[u8]) -> Option<&str> {
     (!whole.contains('\0')).then_some(whole)
 }
 
-/// All that comes.
 pub(crate) async fn whole(mut download: Download) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     while let Some(chunk) = download.next().await? {
@@ -272,7 +277,7 @@ async fn save(mut from: Download, output: &Path) -> Result<u64, Failure> {
     whole_file(output, write).await
 }
 
-/// Write a small picture of a file to a file here
+/// Save a thumbnail of a file to a local file
 #[derive(Debug, Args)]
 pub(crate) struct Thumbnail {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -304,7 +309,7 @@ impl Thumbnail {
 pub(crate) struct DeleteFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,
@@ -329,7 +334,7 @@ pub(crate) fn deleted(context: &mut Context, done: calls::Deleted, what: &str) -
 pub(crate) struct MoveFile {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// From where
+    /// The path it has now
     from: FilePath,
     /// To where; a file that is there gets a new version
     to: FilePath,
@@ -355,7 +360,7 @@ impl MoveFile {
 pub(crate) struct Mkdir {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which directory
+    /// The path of the new directory
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,
@@ -375,7 +380,7 @@ impl Mkdir {
 pub(crate) struct Rmdir {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which directory
+    /// The path of the empty directory
     path: FilePath,
     #[command(flatten)]
     conditions: Conditions,

@@ -35,7 +35,7 @@ const LAST: u64 = 10;
 /// Entries of a history, unless the caller says otherwise.
 const HISTORY_LIMIT: usize = 50;
 
-/// Show what was logged to a thread, the oldest first, abandoned branches included
+/// Show the log of a thread, oldest first, including abandoned branches
 #[derive(Debug, Args)]
 pub(crate) struct History {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -43,7 +43,7 @@ pub(crate) struct History {
     /// Only what came after this version
     #[arg(long, value_name = "VERSION", default_value = "0")]
     after: Version,
-    /// At most so many entries
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = HISTORY_LIMIT)]
     limit: usize,
 }
@@ -113,7 +113,6 @@ pub(crate) struct Tail {
     retry: Retry,
 }
 
-/// Where to begin.
 #[derive(Debug, Clone)]
 pub(crate) enum After {
     Latest,
@@ -407,6 +406,13 @@ fn in_words(fact: Entry) -> String {
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
             let restored = restored.map(|to| format!(" (as at version {to})")).unwrap_or_default();
             brief(&format!("{}{more}{restored}", said.join(", ")), ENTRY_SHOWN_MAX)
+        }
+        Entry::EnvChanged(changed) => {
+            let said = changed.changes.iter().map(|change| match &change.variable {
+                Some(variable) => format!("{} set ({})", change.name, variable.kind.as_str()),
+                None => format!("{} removed", change.name),
+            });
+            brief(&said.collect::<Vec<_>>().join(", "), ENTRY_SHOWN_MAX)
         }
         Entry::ValuesChanged(ValuesChanged { changes }) => {
             let said = changes.iter().map(|change| match &change.value {

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::found;
 
-/// Ask whether the server can do its work; exits with 0 if it can
+/// Check that the server is ready; the exit code is 0 if it is
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

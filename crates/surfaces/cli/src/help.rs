@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
             ("show", "Read a conversation"),
             ("say", "Add a message, or lines from stdin"),
             ("tail", "Follow a thread, or the whole store"),
-            ("search", "Find conversations by what they say"),
+            ("search", "Find conversations by words and meaning"),
             ("thread", "Change, archive, link or delete a thread"),
         ],
     ),
@@ -55,8 +55,8 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
 const WIDE: usize = 76;
 
 const MORE: &str = "\
-More: messages, lock, projects, index, demo, config, call,
-  completions, man. One command: threadkeep COMMAND -h.
+More: env, messages, lock, projects, index, code, demo, config,
+  call, completions, man. One command: threadkeep COMMAND -h.
   Options and examples: threadkeep --help.";
 
 const LONG: &str = "\

@@ -13,7 +13,7 @@ use crate::text::{brief, moment, visible};
 /// Characters of an injection, a question or an answer in a list.
 const SHOWN_MAX: usize = 100;
 
-/// Tell the run on a thread something: data, a constraint, feedback, a priority; print its id
+/// Give the run data, a constraint, feedback or a priority; print the id of the injection
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The next begin or step of an execution gives it to the executor and acknowledges it, once. It never joins the conversation. \
@@ -58,7 +58,7 @@ impl Inject {
 }
 
 plain! {
-    /// List injections; a run takes them up at its next step
+    /// List injections; a run receives them at its next step
     Injections: ListInjections under Read {
         /// waiting, taken or all
         #[arg(long, default_value = "waiting", hide_possible_values = true, value_parser = words::<calls::InjectionState>(&[
@@ -75,9 +75,9 @@ plain! {
         cursor: Option<String>,
     }
 
-    /// Take up an injection by hand; once more changes nothing
+    /// Acknowledge an injection by hand; repeating it changes nothing
     Ack: Acknowledge under Change {
-        /// The injection
+        /// The id of the injection
         injection: Uuid,
     }
 
@@ -89,11 +89,11 @@ Examples:
   threadkeep thread decide 4e36 \"Which store?\" \"SQLite\" --reason \"one file\"
   threadkeep thread decisions 4e36")]
     Decide: Decide under Change {
-        /// The question
+        /// The question to be answered
         question: String,
-        /// The answer
+        /// The answer that counts from now on
         answer: String,
-        /// Why
+        /// The reason, for the log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
-use threadkeep::Engine;
+use threadkeep::{Engine, sandbox};
 use threadkeep_client::{Client, Error, Exchange, Key, Request, Retry, Settings, Transport};
 use threadkeep_server::{Local, ValidationSettings};
 
@@ -24,10 +24,14 @@ impl Transport for Inside {
     }
 }
 
-/// A client of the store that `engine` has open, with these checks of merges. If the store is away, that is
+/// A client of the store that `engine` has open, with these checks of merges and this cage for code. If the store is away, that is
 /// reported at once.
-pub(crate) fn client(engine: Engine, validation: ValidationSettings) -> Result<Client, Error> {
-    let local = Local::new(engine, validation);
+pub(crate) fn client(
+    engine: Engine,
+    validation: ValidationSettings,
+    sandbox: sandbox::Settings,
+) -> Result<Client, Error> {
+    let local = Local::new(engine, validation, sandbox);
     let key = Key::new(local.key());
     let settings = Settings { retry: Retry::never(), answer_max: NEVER, silence_max: NEVER, ..Settings::default() };
     Client::over(Arc::new(Inside(local)), "this process", key, settings)

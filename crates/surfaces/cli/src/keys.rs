@@ -21,7 +21,7 @@ Examples:
   threadkeep keys create --account ann --scope read --agent --name nightly --expires 2027-01-31T12:00:00Z
   threadkeep keys revoke 5d41402abc4b2a76                  by its id; open streams end at once";
 
-/// Make a key; its secret is shown once, and kept nowhere (with --agent, for an agent)
+/// Make a key; its secret is shown once (with --agent, for an agent)
 #[derive(Debug, Args)]
 pub(crate) struct Create {
     /// The account it speaks for; accounts come into being with their first key
@@ -54,7 +54,7 @@ impl Create {
     }
 }
 
-/// List keys, those that were revoked included
+/// List keys, including revoked ones
 #[derive(Debug, Args)]
 pub(crate) struct List {}
 

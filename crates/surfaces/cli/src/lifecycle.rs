@@ -12,7 +12,7 @@ use crate::plain::Face;
 /// The code of a move that the state of a thread does not allow.
 const INVALID_TRANSITION: &str = "invalid_transition";
 
-/// Move a thread on in its life: done, cancel, suspend, resume, or archive for good
+/// Change the lifecycle of a thread: done, cancel, suspend, resume, or archive for good
 #[derive(Debug, Args)]
 #[command(after_help = "\
   active ── suspend ──▶ suspended ── resume ──▶ active
@@ -68,7 +68,7 @@ struct Short {
 
 #[derive(Debug, Args)]
 struct How {
-    /// Why
+    /// The reason, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]

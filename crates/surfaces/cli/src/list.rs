@@ -100,7 +100,7 @@ pub(crate) struct List {
     /// Skip this many threads, and print the total
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// Print the total
+    /// Print how many threads match
     #[arg(long)]
     total: bool,
 }

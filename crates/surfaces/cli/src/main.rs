@@ -12,6 +12,7 @@ mod backup;
 mod branch;
 mod call;
 mod cli;
+mod code;
 mod commands;
 mod config;
 mod context;
@@ -21,6 +22,7 @@ mod duration;
 mod editor;
 mod embedding;
 mod emit;
+mod env;
 mod events;
 mod examples;
 mod exclusive;
@@ -38,11 +40,13 @@ mod keys;
 mod lifecycle;
 mod lines;
 mod list;
+mod lost;
 mod many;
 mod markdown;
 mod merge;
 mod message;
 mod naming;
+mod notify;
 mod out;
 mod owner;
 mod pager;
@@ -79,6 +83,8 @@ mod writer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A process that was started to run code does nothing else.
+    threadkeep::worker_if_asked();
     #[cfg(feature = "failpoints")]
     let _scenario = fail::FailScenario::setup();
     cli::run(std::env::args_os().collect())

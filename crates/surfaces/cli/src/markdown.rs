@@ -143,7 +143,6 @@ fn highlighted(line: &str, language: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Paint as `<1:text>`.
     fn shown(text: &str) -> String {
         rendered(text)
             .join("\n")

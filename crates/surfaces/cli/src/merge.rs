@@ -26,13 +26,12 @@ const VALUES: &str = "kv:";
 /// Merge what other threads made into a thread: files, values and decisions, whole or not at all
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What only a source changed is taken. Text that both sides changed is merged line by line; what is left is a conflict, and \
-then nothing changes until somebody chooses. Exit code 0 if it is merged, would be, or waits for an approval; 5 if it is \
-conflicted or its check failed. Both are recorded: see threadkeep merges. --json shows both sides of a conflict, with \
-markers.
+Changes of a source alone are taken. Text that both sides changed is merged line by line. The rest is a conflict, and nothing \
+changes until it is resolved. The exit code is 0 if the threads are merged, would be merged, or wait for an approval; 5 if \
+there is a conflict or the check failed. Both are recorded: see threadkeep thread merges. --json shows both sides of a \
+conflict, with markers.
 
---validation runs a command over the merged files, which whoever runs the server configured: merge-compile and merge-test \
-in threadkeep config.
+--validation runs a command of the server over the merged files: merge-compile or merge-test in threadkeep config.
 
 Examples:
   threadkeep merge 4e36 77ab --dry-run                say what would happen
@@ -95,7 +94,7 @@ pub(crate) struct Merge {
     conditions: Conditions,
 }
 
-/// `PATH=SIDE` or `kv:KEY=SIDE`.
+/// Reads `PATH=SIDE` or `kv:KEY=SIDE`, as a flag has it.
 fn chosen(text: &str) -> Result<Choice, Invalid> {
     let rule = || Invalid::parameter("choose", format!("'{text}' is not like PATH=ours, PATH=theirs or PATH=union"));
     let (name, side) = text.rsplit_once('=').ok_or_else(rule)?;
@@ -112,7 +111,7 @@ fn chosen(text: &str) -> Result<Choice, Invalid> {
     Ok(Choice { path, key, question: None, take: Some(take), content: None, value: None })
 }
 
-/// `PATH=FILE`.
+/// Reads `PATH=FILE`, as a flag has it.
 fn named_file(text: &str) -> Result<(FilePath, String), Invalid> {
     let rule = || Invalid::parameter("choose-content", format!("'{text}' is not like PATH=FILE"));
     let (path, file) = text.split_once('=').ok_or_else(rule)?;

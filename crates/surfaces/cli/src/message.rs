@@ -11,7 +11,7 @@ use crate::naming;
 use crate::say::{print, refuse_empty};
 use crate::thread;
 
-/// Give a message new content or metadata; earlier versions still show what was
+/// Give a message new content or metadata; earlier versions stay readable
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

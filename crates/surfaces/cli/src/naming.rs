@@ -182,7 +182,12 @@ pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
     let id = among("open run", text, &open, ErrorCode::ExecutionOver).map_err(|failure| {
         // A text that has not even the shape of an id breaks a rule.
         let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if text.starts_with('@') || is_beginning { failure } else { Failure::from(invalid) }
+        let rule = format!("'{}' is not the id of a run", visible(text));
+        if text.starts_with('@') || is_beginning {
+            failure
+        } else {
+            Invalid { field: "run".to_owned(), rule, ..invalid }.into()
+        }
     })?;
     id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
 }

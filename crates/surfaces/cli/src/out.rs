@@ -20,7 +20,6 @@ pub(crate) struct Out {
     pager: Option<Pager>,
 }
 
-/// Where output goes.
 enum To {
     Stdout(Stdout),
     Pager(ChildStdin),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use threadkeep::StoreUrl;
+use threadkeep::{KEY_FILE, KeyFileAt, StoreUrl};
 
 use crate::text::quoted;
 
@@ -21,6 +21,8 @@ pub(crate) struct Place {
     pub(crate) url: String,
     /// The data folder, which a server needs with every kind of store.
     pub(crate) folder: PathBuf,
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) key_file: Option<PathBuf>,
     hints: Hints,
 }
 
@@ -38,9 +40,7 @@ pub(crate) enum Reach {
 /// What a command does where there is no store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
-    /// It begins one.
     Begin,
-    /// It lists nothing.
     Empty,
     /// It fails: nothing is made.
     Fail,
@@ -59,7 +59,6 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// With `--store URL`.
     fn with_store(url: &str) -> Self {
         let flags = |url: &str| format!(" --store {}", quoted(url));
         match url.parse() {
@@ -112,7 +111,7 @@ impl Place {
             (.., Some((data, false))) => (Reach::Folder, in_folder(&data), Hints::default()),
             (None, None, None) => (Reach::Folder, DEFAULT_STORE.to_owned(), Hints::default()),
         };
-        Self { reach, url, folder, hints }
+        Self { reach, url, folder, key_file: None, hints }
     }
 
     /// The store at `url`, as if it had been named by `--store`.
@@ -124,6 +123,20 @@ impl Place {
     pub(crate) fn without_server(self) -> Self {
         let reach = if self.reach == Reach::Folder { Reach::Store } else { self.reach };
         Self { reach, ..self }
+    }
+
+    /// The same with this key file.
+    pub(crate) fn with_key_file(self, key_file: Option<PathBuf>) -> Self {
+        Self { key_file, ..self }
+    }
+
+    /// The key file of the secrets: the one that is named, or the one beside the store, or in the data folder.
+    pub(crate) fn keys(&self) -> KeyFileAt {
+        match (&self.key_file, self.url.parse()) {
+            (Some(path), _) => KeyFileAt::new(path),
+            (None, Ok(StoreUrl::Sqlite(path))) => KeyFileAt::beside(&path),
+            (None, _) => KeyFileAt::new(self.folder.join(KEY_FILE)),
+        }
     }
 
     /// Whether there is a store already, as far as can be known without opening it.

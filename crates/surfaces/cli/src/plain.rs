@@ -76,7 +76,6 @@ pub(crate) trait Line: Serialize {
     /// The line for an empty list.
     const NONE: &'static str;
 
-    /// The line.
     fn line(&self) -> String;
 }
 

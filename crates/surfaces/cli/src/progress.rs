@@ -51,6 +51,6 @@ fn tell(bar: &ProgressBar, what: &str, done: u64, total: Option<u64>) {
 }
 
 fn style(has_total: bool) -> ProgressStyle {
-    let template = if has_total { "{wide_bar} {pos}/{len} {msg}" } else { "{spinner} {pos} {msg}" };
+    let template = if has_total { "{wide_bar} {pos}/{len} {msg}, {eta} left" } else { "{spinner} {pos} {msg}" };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -24,7 +24,7 @@ Examples:
   threadkeep ls --project-id release-2
   threadkeep projects update release-2 --clear icon-name";
 
-/// List the projects
+/// List the projects of the account
 #[derive(Debug, Args)]
 pub(crate) struct List {}
 
@@ -79,10 +79,10 @@ impl Create {
     }
 }
 
-/// Show a project
+/// Show a project with its fields
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Its id
+    /// The id of the project
     id: String,
 }
 
@@ -95,7 +95,7 @@ impl Show {
 /// Change fields of a project
 #[derive(Debug, Args)]
 pub(crate) struct Update {
-    /// Its id
+    /// The id of the project
     id: String,
     /// A name for people
     #[arg(long)]
@@ -146,7 +146,7 @@ impl Update {
 /// Delete a project; its threads stay
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// Its id
+    /// The id of the project
     id: String,
 }
 

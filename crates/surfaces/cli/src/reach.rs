@@ -1,8 +1,9 @@
 //! From a place to a client: a server that is named, one that runs on the data folder, or the store itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid};
+use threadkeep::{Engine, Invalid, sandbox};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 use threadkeep_server::ValidationSettings;
@@ -22,7 +23,6 @@ pub(crate) struct Reached {
 
 /// Whether the store itself can be had.
 pub(crate) enum Store {
-    /// It is open.
     Open(Engine),
     /// A server runs on its folder; it is opened beside it when it is needed.
     Beside(Option<Engine>),
@@ -30,11 +30,13 @@ pub(crate) enum Store {
     Elsewhere,
 }
 
-/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says.
+/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says,
+/// and code is caged as `sandbox` says.
 pub(crate) async fn reach(
     place: &Place,
     missing: IfMissing,
     validation: ValidationSettings,
+    sandbox: sandbox::Settings,
 ) -> Result<Reached, Failure> {
     match &place.reach {
         Reach::Server(url) => {
@@ -52,7 +54,7 @@ pub(crate) async fn reach(
         Reach::Store => {}
     }
     let engine = open(place, missing)?;
-    Ok(Reached { client: inside::client(engine.clone(), validation)?, store: Store::Open(engine) })
+    Ok(Reached { client: inside::client(engine.clone(), validation, sandbox)?, store: Store::Open(engine) })
 }
 
 fn settings() -> Settings {
@@ -65,7 +67,10 @@ pub(crate) fn open(place: &Place, missing: IfMissing) -> Result<Engine, Failure>
         return Err(needs_store("this command"));
     }
     if missing == IfMissing::Begin || place.has_store() {
-        return Ok(threadkeep::open(&place.url)?);
+        let engine = threadkeep::open(&place.url)?;
+        // What is in memory has its key there, too.
+        let is_kept = place.url != "memory:" || place.key_file.is_some();
+        return Ok(if is_kept { engine.with_key_keeper(Arc::new(place.keys())) } else { engine });
     }
     let detail = format!("there is no store at {}", place.url.strip_prefix("sqlite:").unwrap_or(&place.url));
     let begin = place.hints().command("new \"My first thread\"");

@@ -15,7 +15,7 @@ use crate::show;
 use crate::text::{moment, visible};
 use crate::tree_files::{AT_ONCE, Named, tell};
 
-/// Refer to another thread, to read it as it is now, or to follow it; print the id of the reference
+/// Make a reference that reads another thread, as it is now or live; print its id
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reference keeps nothing alive: if the other thread is deleted, there is nothing to read any more.
@@ -32,7 +32,7 @@ pub(crate) struct Reference {
     /// What of it: all, messages, files, kv, or patterns for paths of files; several with commas [default: all]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     scope: Vec<ReferenceScope>,
-    /// Whether it follows
+    /// Whether it follows later changes
     #[arg(long, default_value = "frozen", value_parser = words::<Binding>(&[
         ("frozen", "It shows the thread as it is now"),
         ("live", "It shows the thread as it is then"),
@@ -53,7 +53,7 @@ impl Reference {
 }
 
 plain! {
-    /// List what a thread reads, and what reads it
+    /// List the references of a thread, and the references to it
     References: ListReferences under Read {}
 }
 
@@ -108,13 +108,13 @@ pub(crate) struct ReadReference {
     /// The value under this key, and no messages
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "files", "values", "limit", "newest_first", "include_silent", "cursor"])]
     value: Option<ValueKey>,
-    /// At most so many messages [default: 50]
+    /// Maximum number of messages [default: 50]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The newest message first
     #[arg(long)]
     newest_first: bool,
-    /// Silent messages too
+    /// Show silent messages too
     #[arg(long)]
     include_silent: bool,
     /// Go on where an earlier page ended
@@ -193,7 +193,7 @@ async fn list(context: &mut Context, id: Uuid) -> Result<(), Failure> {
     tell(context, &found, Named::ByPath)
 }
 
-/// Have a thread told of what happens to another one; print the id of the observer
+/// Observe another thread: send its events to a thread or a webhook; print the id of the observer
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A server delivers, while one runs on the store. A thread is told by an injection of data, which its next step takes up. Posts to a webhook are \
@@ -243,12 +243,12 @@ impl Observe {
     }
 }
 
-/// List what a thread observes
+/// List the observers of a thread
 #[derive(Debug, Args)]
 pub(crate) struct Observers {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// This one alone
+    /// Show this observer only
     #[arg(value_name = "ID")]
     id: Option<Uuid>,
 }

@@ -26,6 +26,13 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
     let refused = |detail: String| Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
     let wrong = text(error, ContextKind::InvalidArg);
     match error.kind() {
+        ErrorKind::UnknownArgument if wrong.len() > 1 && wrong[1..].bytes().all(|byte| byte.is_ascii_digit()) => {
+            let flag =
+                arguments.iter().position(|argument| *argument == *wrong).and_then(|at| arguments[at - 1].to_str());
+            let flag = flag.filter(|flag| flag.starts_with("--"));
+            let hint = flag.map_or(all_options.clone(), |flag| format!("{flag} {}; see {all_options}", &wrong[1..]));
+            refused(format!("{}: '{wrong}' is a negative number", flag.unwrap_or(path))).hint(hint)
+        }
         ErrorKind::UnknownArgument if wrong.starts_with('-') => {
             let near = near(wrong.trim_start_matches('-'), asked.flags(commands));
             let hint = offer(near.iter().map(|flag| format!("--{flag}")), &all_options);
@@ -36,7 +43,13 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(error, ContextKind::InvalidSubcommand);
-            let offered = offer(near_commands(commands, asked.command, path, &name).into_iter(), &all_options);
+            let has_list = path != "threadkeep" && asked.command.find_subcommand("list").is_some();
+            let near = match spelling::has_shape_of_id(&name) {
+                true if has_list => vec![format!("{path} list {name}")],
+                true => vec![format!("threadkeep show {name}")],
+                false => near_commands(commands, asked.command, path, &name),
+            };
+            let offered = offer(near.into_iter(), &all_options);
             refused(format!("{path} has no command '{}'", visible(&name))).hint(offered)
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -73,6 +86,7 @@ pub(crate) struct Asked<'a> {
     command: &'a Command,
     /// As it is typed: `threadkeep run start`.
     pub(crate) path: String,
+    typed: Vec<String>,
 }
 
 impl<'a> Asked<'a> {
@@ -83,7 +97,8 @@ impl<'a> Asked<'a> {
             path = format!("{path} {}", below.get_name());
             (command, at) = (below, next + 1);
         }
-        Self { command, path }
+        let typed = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        Self { command, path, typed }
     }
 
     /// The flags that it takes.
@@ -93,16 +108,31 @@ impl<'a> Asked<'a> {
         shown.filter_map(Arg::get_long).collect()
     }
 
-    /// The same failure; a field that is a flag of this command is named by its flag.
+    /// The same failure; a field that is an argument of this command is named like it, or like its variable if the
+    /// value comes from the environment.
     pub(crate) fn placed(&self, failure: Failure) -> Failure {
         let Failure::Problem(mut problem) = failure else { return failure };
         let field = problem.field.as_deref().unwrap_or_default();
         let Some(rule) = problem.detail.strip_prefix(&format!("{field}: ")) else { return Failure::Problem(problem) };
-        let is_same = |flag: &&str| flag.replace('-', "").eq_ignore_ascii_case(&field.replace('-', ""));
+        let is_same = |name: &&str| {
+            let name = name.replace('-', "");
+            let same = |field: &str| name.eq_ignore_ascii_case(&field.replace('-', ""));
+            same(field) || field.strip_suffix("Id").is_some_and(same)
+        };
         let of_all = ["server", "store", "config", "actor"].into_iter();
         let flag = self.command.get_arguments().filter_map(Arg::get_long).chain(of_all).find(is_same);
+        let names = self.command.get_positionals().filter_map(Arg::get_value_names).flatten();
+        let named = names.map(clap::builder::Str::as_str).find(is_same);
         if let Some(flag) = flag {
-            problem.detail = format!("--{flag}: {rule}").into();
+            let variable = format!("THREADKEEP_{}", flag.to_ascii_uppercase());
+            let is_typed = self.typed.iter().any(|typed| typed.split('=').next() == Some(&format!("--{flag}")));
+            // Without the value, which may hold a password.
+            let is_set = std::env::var_os(&variable).is_some_and(|value| !value.is_empty());
+            let is_variable = is_set && !is_typed && ["server", "store"].contains(&flag);
+            let place = if is_variable { variable } else { format!("--{flag}") };
+            problem.detail = format!("{place}: {rule}").into();
+        } else if let Some(name) = named {
+            problem.detail = format!("{name}: {rule}").into();
         }
         Failure::Problem(problem)
     }
@@ -138,7 +168,9 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
     match (&valid[..], error.source()) {
         ([], _) if value.is_empty() => refused(format!("{subject} needs a value: {}", plain(&shown))).hint(hint),
         ([], Some(source)) if source.is::<std::num::ParseIntError>() => {
-            refused(format!("{subject}: '{value}' is not a whole number that fits")).hint(hint)
+            let is_digits = value.bytes().all(|byte| byte.is_ascii_digit());
+            let rule = if is_digits { "is too large" } else { "is not a whole number from 0" };
+            refused(format!("{subject}: '{value}' {rule}")).hint(hint)
         }
         ([], Some(source)) => refused(format!("{subject}: '{value}' does not fit: {source}")).hint(hint),
         ([], None) => refused(format!("{subject}: '{value}' does not fit")).hint(hint),
@@ -147,7 +179,11 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
             let choice = valid.join(", ");
             let said =
                 if value.is_empty() { "needs a value".to_owned() } else { format!("'{value}' is none of its values") };
-            let value = if name.starts_with('-') { format!("{name} {first}") } else { (*first).to_owned() };
+            let value = match subject.split_once('=').filter(|(variable, _)| variable.starts_with("THREADKEEP_")) {
+                Some((variable, _)) => format!("{variable}={first}"),
+                None if name.starts_with('-') => format!("{name} {first}"),
+                None => (*first).to_owned(),
+            };
             refused(format!("{subject}: {said}: {choice}")).hint(format!("{value}; see {hint}"))
         }
     }
@@ -204,7 +240,7 @@ fn offer(near: impl Iterator<Item = String>, all: &str) -> String {
 }
 
 /// Those of `names` that `typed` may mean: it is the beginning of them, or differs in a letter or two.
-fn near<'a>(typed: &str, names: Vec<&'a str>) -> Vec<&'a str> {
+pub(crate) fn near<'a>(typed: &str, names: Vec<&'a str>) -> Vec<&'a str> {
     let typed = typed.to_lowercase();
     let mistakes_max = 1 + typed.chars().count() / 5;
     let mut near: Vec<(usize, &str)> = Vec::new();
@@ -220,20 +256,34 @@ fn near<'a>(typed: &str, names: Vec<&'a str>) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Commands that `name` may mean, whole: those below `here`, then verbs of any noun.
+/// Verbs that mean the same.
+const SAME: [&[&str]; 5] = [
+    &["rm", "remove", "delete", "del"],
+    &["add", "create", "new", "make"],
+    &["list", "ls", "show", "status"],
+    &["read", "get", "cat", "show"],
+    &["write", "set", "put"],
+];
+
+/// Commands that `name` may mean, whole: those below `here`; at the top also verbs of any noun.
 fn near_commands(commands: &Command, here: &Command, path: &str, name: &str) -> Vec<String> {
     let below = |command: &'_ Command| command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     let names: Vec<String> = below(here);
     let mut found: Vec<String> =
         near(name, names.iter().map(String::as_str).collect()).iter().map(|near| format!("{path} {near}")).collect();
-    for noun in commands.get_subcommands() {
-        let verbs: Vec<String> = below(noun);
-        let verbs = near(name, verbs.iter().map(String::as_str).collect());
-        found.extend(
-            verbs.iter().filter(|verb| **verb != "help").map(|verb| format!("threadkeep {} {verb}", noun.get_name())),
-        );
+    if path == "threadkeep" {
+        for noun in commands.get_subcommands() {
+            let verbs: Vec<String> = below(noun);
+            let verbs = near(name, verbs.iter().map(String::as_str).collect());
+            let verbs = verbs.iter().filter(|verb| **verb != "help");
+            found.extend(verbs.map(|verb| format!("threadkeep {} {verb}", noun.get_name())));
+        }
+    } else {
+        let same = SAME.iter().filter(|words| words.contains(&name)).flat_map(|words| words.iter());
+        found.extend(same.filter(|word| names.iter().any(|known| known == *word)).map(|word| format!("{path} {word}")));
     }
-    found.extend(spelling::of_today(name).map(|(noun, verb)| format!("threadkeep {noun} {verb}")));
+    let older = spelling::of_today(name).filter(|(noun, _)| path == "threadkeep" || here.get_name() == *noun);
+    found.extend(older.map(|(noun, verb)| format!("threadkeep {noun} {verb}")));
     found.dedup();
     found
 }

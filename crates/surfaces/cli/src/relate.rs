@@ -63,7 +63,7 @@ impl Mention {
 }
 
 plain! {
-    /// List what a thread has to do with others: forks, handoffs and mentions, from its own side
+    /// List the relations of a thread: forks, handoffs and mentions
     Relationships: ListRelationships under Read {
         /// Number of items in a page
         #[arg(long, value_name = "N")]

@@ -11,7 +11,6 @@ use crate::failure::note;
 
 /// The pause after the first attempt; each one is twice as long as the one before…
 const PAUSE_MS: u64 = 50;
-/// …up to this.
 const PAUSE_MS_MAX: u64 = 1_000;
 
 /// How long to go on when the server or the store is away.

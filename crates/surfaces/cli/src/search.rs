@@ -34,7 +34,7 @@ const EMBEDDER_WAIT: Duration = Duration::from_secs(5);
 const INDEX_WAIT: Duration = Duration::from_secs(2);
 const INDEX_PAUSE: Duration = Duration::from_millis(20);
 
-/// Find conversations by what they say
+/// Find conversations by words and meaning
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The question is plain words; quotation marks ask for words that stand one after the other. The best threads come first, each
@@ -268,7 +268,7 @@ Examples:
 
 A server keeps its index up to date, unless it was started with --search-index off.";
 
-/// Say how far the index follows the log, and how large it is
+/// Show how far the index follows the log, and its size
 #[derive(Debug, Args)]
 pub(crate) struct Status {}
 
@@ -304,7 +304,7 @@ impl Status {
     }
 }
 
-/// Add to the index what is missing, and drop what no thread shows any more
+/// Index missing messages, and drop messages that no thread shows any more
 #[derive(Debug, Args)]
 pub(crate) struct Backfill {
     /// Count the messages of this agent alone; everything is brought in

@@ -1,15 +1,17 @@
 //! `serve`: threads over HTTP, until the program is asked to end.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::private;
+use threadkeep::{KeyFileAt, private};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::notify::Manager;
 use crate::settings::ServerSettings;
 use crate::text::quoted;
 
@@ -26,6 +28,9 @@ alone. Beyond this machine the local key is off, and at least one key must have 
 pub(crate) struct Serve {
     #[command(flatten)]
     settings: ServerSettings,
+    /// Delete the secrets of a store whose key is lost, and begin with a new key
+    #[arg(long)]
+    forget_secrets: bool,
 }
 
 /// The port of a server that is not told another one.
@@ -49,7 +54,14 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let engine = context.engine("serve")?.with_limits(self.settings.limits()?);
+        let mut engine = context.engine("serve")?.with_limits(self.settings.limits()?);
+        if let Some(path) = self.settings.key_file() {
+            engine = engine.with_key_keeper(Arc::new(KeyFileAt::new(path)));
+        }
+        if self.forget_secrets && !engine.forget_secrets().await? {
+            context.note("the key of the secrets is there: nothing was deleted");
+        }
+        engine.open_secrets().await?;
         let engine = self.settings.embedding().apply(engine).await?;
         let mut start = Start::new(engine, context.folder());
         start.listen = self.settings.listen;
@@ -57,6 +69,7 @@ impl Serve {
         start.connections = self.settings.connections();
         start.jwt = self.settings.tokens()?;
         let over = over()?;
+        let manager = Manager::find();
         let started = start.begin().await?;
         let ready = Ready {
             event: "ready",
@@ -78,7 +91,15 @@ impl Serve {
             context.note(format!("port {} is taken: listening on {port} instead", &USUAL_PORT[1..]));
         }
         context.out.flush()?;
-        started.run(over).await;
+        manager.tell(&format!("READY=1\nSTATUS=Listening on {}", ready.url));
+        let over = async {
+            over.await;
+            manager.tell("STOPPING=1\nSTATUS=Waiting for requests that are under way");
+        };
+        tokio::select! {
+            () = started.run(over) => {}
+            () = manager.show_life() => {}
+        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use threadkeep::sandbox::{self, Level, Protections};
 use threadkeep::{Invalid, Limits};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::{Connections, JwtSettings, Settings, ValidationSettings, WebhookSettings};
@@ -86,10 +87,15 @@ pub(crate) struct ServerSettings {
     /// Whether the search index follows the log by itself; off, it is filled by threadkeep index backfill
     #[arg(long, value_enum, default_value_t = SearchIndex::On, env = "THREADKEEP_SEARCH_INDEX", hide_env = true)]
     search_index: SearchIndex,
+    /// The key file of the secrets; every server of a shared store needs it [default: secrets.key in the data folder]
+    #[arg(long, value_name = "FILE", env = "THREADKEEP_KEY_FILE", hide_env = true)]
+    key_file: Option<PathBuf>,
     #[command(flatten)]
     embedding: Embedding,
     #[command(flatten)]
     checks: Checks,
+    #[command(flatten)]
+    cage: Cage,
 }
 
 /// How merges are checked. Where no server runs, commands have these settings too, from the environment and the file.
@@ -118,12 +124,24 @@ impl Checks {
     }
 }
 
+/// How code is caged.
+#[derive(Debug, Clone, Args)]
+struct Cage {
+    /// How strong the cage of code must be: full (Landlock and seccomp), seccomp, or rlimits
+    #[arg(long, value_name = "LEVEL", value_parser = |text: &str| text.parse::<Level>(), default_value = "full",
+          env = "THREADKEEP_SANDBOX_LEVEL", hide_env = true)]
+    sandbox_level: Level,
+    /// Act as on a kernel without landlock, seccomp, or both with a comma: for tests
+    #[arg(long, value_name = "WHAT", hide = true)]
+    sandbox_without: Option<String>,
+}
+
 /// Who fills the search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SearchIndex {
     /// The server does, beside requests
     On,
-    /// Backfills alone
+    /// Only threadkeep index backfill does
     Off,
 }
 
@@ -132,7 +150,7 @@ enum SearchIndex {
 enum LogTo {
     /// One line of JSON for each request, on stderr
     Json,
-    /// Nowhere
+    /// No lines about requests
     Off,
 }
 
@@ -162,6 +180,7 @@ impl ServerSettings {
             log: self.log == LogTo::Json,
             search_index: self.search_index == SearchIndex::On,
             validation: self.checks.settings(),
+            sandbox: self.sandbox(),
             webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }
@@ -170,6 +189,21 @@ impl ServerSettings {
     /// Where the vectors of the search come from.
     pub(crate) fn embedding(&self) -> &Embedding {
         &self.embedding
+    }
+
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) fn key_file(&self) -> Option<PathBuf> {
+        self.key_file.clone()
+    }
+
+    /// How code is caged.
+    pub(crate) fn sandbox(&self) -> sandbox::Settings {
+        let Cage { sandbox_level: level, sandbox_without } = &self.cage;
+        let without = |what: &str| sandbox_without.iter().flat_map(|all| all.split(',')).any(|one| one.trim() == what);
+        let Protections { landlock, seccomp } = Protections::of_this_kernel();
+        let protections =
+            Protections { landlock: landlock && !without("landlock"), seccomp: seccomp && !without("seccomp") };
+        sandbox::Settings { level: *level, protections, worker: None }
     }
 
     /// How merges are checked.
@@ -219,7 +253,7 @@ fn count(text: &str) -> Result<usize, Invalid> {
 }
 
 /// A number of bytes, with or without a unit.
-fn size(text: &str) -> Result<usize, Invalid> {
+pub(crate) fn size(text: &str) -> Result<usize, Invalid> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim() {

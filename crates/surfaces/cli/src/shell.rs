@@ -23,7 +23,7 @@ Examples:
   threadkeep completions zsh > ~/.zfunc/_threadkeep
   threadkeep completions fish > ~/.config/fish/completions/threadkeep.fish")]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell to complete for
     shell: Shell,
 }
 

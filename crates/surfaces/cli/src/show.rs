@@ -50,7 +50,7 @@ pub(crate) struct Show {
     /// Messages down to this depth [default: 0]
     #[arg(long, value_name = "N")]
     max_depth: Option<u8>,
-    /// Silent messages too
+    /// Show silent messages too
     #[arg(long)]
     include_silent: bool,
     /// Go on where an earlier page ended

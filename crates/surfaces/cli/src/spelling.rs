@@ -42,6 +42,8 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
             let is_now = noun.is_some_and(|noun| noun.find_subcommand(verb).is_some()) || verb == "help";
             match (name.as_str(), next) {
                 _ if is_now || arguments.iter().any(|argument| argument == "-h" || argument == "--help") => None,
+                // A word that has not the shape of an id is a verb that does not exist.
+                (_, Some(next)) if next == at + 1 && !has_shape_of_id(verb) => None,
                 ("approvals", _) | ("files", Some(_)) => Some((name, "list".to_owned())),
                 // Without a message, it listed the queue.
                 ("queue", Some(thread)) => {
@@ -63,6 +65,13 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
         arguments.splice(at..=at, [noun.into(), verb.into()]);
     }
     arguments
+}
+
+/// Whether `word` has the shape of an id, or is `@last`.
+pub(crate) fn has_shape_of_id(word: &str) -> bool {
+    let digits = word.strip_prefix("T-").or(word.strip_prefix("t-")).unwrap_or(word);
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    word.starts_with('@') || (is_hex && digits.len() >= 4)
 }
 
 /// The noun and the verb that an older name means.
@@ -137,6 +146,9 @@ mod tests {
             ("threadkeep queue 4e36", "threadkeep queue list 4e36"),
             ("threadkeep queue 4e36 hello", "threadkeep queue add 4e36 hello"),
             ("threadkeep queue add 4e36 hello", "threadkeep queue add 4e36 hello"),
+            ("threadkeep queue ad 4e36", "threadkeep queue ad 4e36"),
+            ("threadkeep files read-all 4e36", "threadkeep files read-all 4e36"),
+            ("threadkeep approvals aprove 4e36", "threadkeep approvals aprove 4e36"),
             ("threadkeep writer 4e36", "threadkeep lock show 4e36"),
             ("threadkeep writer 4e36 --take --ttl 5m", "threadkeep lock take 4e36 --ttl 5m"),
             ("threadkeep say 4e36 begin", "threadkeep say 4e36 begin"),

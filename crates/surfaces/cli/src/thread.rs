@@ -135,7 +135,7 @@ Examples:
 pub(crate) struct Delete {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]

@@ -3,18 +3,20 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use threadkeep::{Engine, ExportItem, Selection, private};
+use threadkeep::{Engine, ExportItem, Lost, Selection, private};
 use threadkeep_calls::{ErrorCode, Imported, Problem, Status};
 use threadkeep_client as client;
-use threadkeep_transcripts::{ExportReader, ExportWriter, is_export_end};
+use threadkeep_transcripts::{ExportEnd, ExportReader, ExportWriter, HeldItems, export_end};
 
 use crate::amp;
 use crate::context::Context;
 use crate::failure::{Failure, cannot_read, cannot_write};
+use crate::lost::tell_lost;
 use crate::progress::Bar;
 use crate::reading;
 use crate::text::counted;
@@ -48,16 +50,17 @@ pub(crate) struct Export {
 /// In what words threads are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// The log, exactly.
+    /// The whole log, as Threadkeep exports it
     Threadkeep,
     /// A thread as it is, in Amp's JSON.
     Amp,
 }
 
 impl Export {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
         if self.format == Format::Amp {
-            return amp::export(context, self.thread.as_deref(), self.output.as_deref()).await;
+            amp::export(context, self.thread.as_deref(), self.output.as_deref()).await?;
+            return Ok(ExitCode::SUCCESS);
         }
         let from = match &self.thread {
             Some(thread) => {
@@ -69,11 +72,14 @@ impl Export {
                 None => From::Server(context.client.export().await?),
             },
         };
-        let Some(path) = &self.output else {
-            return write(from, "to stdout", io::stdout().lock()).await.map(drop);
+        let lost = match &self.output {
+            None => write(from, "to stdout", io::stdout().lock()).await?,
+            Some(path) => {
+                let shown = path.display().to_string();
+                whole_file(path, async |file| write(from, &shown, file).await).await?
+            }
         };
-        let shown = path.display().to_string();
-        whole_file(path, async |file| write(from, &shown, file).await).await
+        Ok(tell_lost(context, &lost))
     }
 }
 
@@ -107,7 +113,8 @@ enum From {
     Server(client::Export),
 }
 
-async fn write<W: Write>(from: From, what: &str, to: W) -> Result<(), Failure> {
+/// Writes an export, and says what it left out because it is damaged.
+async fn write<W: Write>(from: From, what: &str, to: W) -> Result<Lost, Failure> {
     let failed = |error: io::Error| cannot_write(what, &error);
     let bar = Bar::new();
     let (engine, selection) = match from {
@@ -115,14 +122,15 @@ async fn write<W: Write>(from: From, what: &str, to: W) -> Result<(), Failure> {
         From::Server(export) => return pass_on(export, &bar, BufWriter::with_capacity(BUFFER_BYTES, to), failed).await,
     };
     let mut writer = ExportWriter::new(BufWriter::with_capacity(BUFFER_BYTES, to)).map_err(failed)?;
-    let mut items = 0;
-    let sink = |item: ExportItem| {
-        items += 1;
-        bar.tell("items", items, None);
-        writer.item(&item).map_err(failed)
-    };
-    engine.export(selection, sink).await?;
-    writer.finish().map(drop).map_err(failed)
+    let mut exporter = engine.exporter(selection).await?.leaving_damage();
+    let (mut entries, total) = (0, exporter.size().entries);
+    while let Some(item) = exporter.next().await? {
+        entries += u64::from(matches!(item, ExportItem::Entry { .. }));
+        bar.tell("entries", entries, Some(total.max(entries)));
+        writer.item(&item).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    Ok(exporter.lost())
 }
 
 /// Writes the export that a server sends. Without its last line it is incomplete, and an import would refuse it:
@@ -132,7 +140,7 @@ async fn pass_on(
     bar: &Bar,
     mut to: impl Write,
     failed: impl Fn(io::Error) -> Failure,
-) -> Result<(), Failure> {
+) -> Result<Lost, Failure> {
     let (mut bytes, mut last) = (0, Vec::new());
     while let Some(chunk) = export.next().await? {
         bytes += chunk.len() as u64;
@@ -142,8 +150,8 @@ async fn pass_on(
         last.drain(..last.len().saturating_sub(LAST_LINE_BYTES_MAX));
     }
     to.flush().map_err(&failed)?;
-    if is_export_end(&last) {
-        return Ok(());
+    if let Some(ExportEnd { lost }) = export_end(&last) {
+        return Ok(Lost { count: lost, ..Lost::default() });
     }
     let detail = "the server broke off before the export was whole";
     Err(Problem::new(Status::Unavailable, ErrorCode::ExportCutOff, detail).hint("try again").into())
@@ -160,7 +168,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Take in what was exported; what is here already is left alone
+/// Import an export; threads that exist already stay as they are
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -213,16 +221,20 @@ async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Resul
     let bar = Bar::new();
     let mut reader = ExportReader::new(from)?;
     let mut importer = engine.importer();
-    let mut threads = Vec::new();
+    let mut threads = HeldItems::new();
     while let Some(item) = reader.next()? {
         tell(&bar);
         match item {
-            ExportItem::Thread { .. } => threads.push(item),
-            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Entry { .. } => importer.push(item).await?,
+            ExportItem::Thread { .. } => threads.push(&item)?,
+            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Lost(_) | ExportItem::Entry { .. } => {
+                importer.push(item).await?
+            }
         }
     }
-    for thread in threads {
-        importer.push(thread).await?;
+    if let Some(mut threads) = threads.into_reader()? {
+        while let Some(thread) = threads.next()? {
+            importer.push(thread).await?;
+        }
     }
     let known = importer.known();
     Ok(Imported { threads: importer.finish().await? - known, known })

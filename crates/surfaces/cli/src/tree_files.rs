@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct Files {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The directory
+    /// The directory to list
     #[arg(default_value = "/")]
     directory: FilePath,
     /// Everything below it too
@@ -57,7 +57,6 @@ impl Files {
 pub(crate) enum Named {
     /// By their whole paths.
     ByPath,
-    /// By their names.
     Plainly,
 }
 
@@ -103,9 +102,9 @@ Examples:
 pub(crate) struct Find {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The glob
+    /// The glob, such as src/**/*.rs
     glob: String,
-    /// At most so many
+    /// Maximum number of files
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// As they were at this version
@@ -138,7 +137,7 @@ fn cut(context: &mut Context, truncated: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Show the lines of files that hold a text
+/// Show lines of files that contain a text
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -147,7 +146,7 @@ Examples:
 pub(crate) struct Grep {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The text
+    /// The text to look for
     pattern: String,
     /// The text is a regular expression
     #[arg(short = 'E', long)]
@@ -158,7 +157,7 @@ pub(crate) struct Grep {
     /// Only in files whose paths match this glob
     #[arg(long, value_name = "GLOB")]
     glob: Option<String>,
-    /// At most so many lines [default: 1000]
+    /// Maximum number of lines [default: 1000]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// As they were at this version
@@ -197,7 +196,7 @@ impl Grep {
 pub(crate) struct FileVersions {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
 }
 
@@ -237,7 +236,7 @@ Examples:
 pub(crate) struct FileDiff {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// Which file
+    /// The path of the file
     path: FilePath,
     /// From what it was at this version
     #[arg(long, value_name = "VERSION")]

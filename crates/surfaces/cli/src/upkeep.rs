@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use threadkeep::Engine;
+use threadkeep::{Engine, Error, StoreError};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, ErrorCode};
 
@@ -12,10 +12,10 @@ use crate::failure::{Failure, RESTORE};
 use crate::progress::Bar;
 use crate::text::counted;
 
-/// Free what no thread reaches any more
+/// Free data that no thread reaches any more
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Give the space back to the file system too
+    /// Give the space back to the file system too; without a server the file may be rewritten, and others that write wait
     #[arg(long)]
     vacuum: bool,
 }
@@ -25,7 +25,17 @@ impl Gc {
         let gc = match context.own_engine() {
             Some(engine) => {
                 let bar = Bar::new();
-                threadkeep::gc_shown(engine.gc(self.vacuum, bar.as_progress()).await?)
+                let mut report = engine.gc(self.vacuum, bar.as_progress()).await?;
+                if self.vacuum {
+                    report.bytes += match engine.compact(bar.as_progress()).await {
+                        Err(Error::Store(StoreError::DiskFull)) => {
+                            context.note("there is no room to rewrite the store: some space is not given back");
+                            0
+                        }
+                        compacted => compacted?,
+                    };
+                }
+                threadkeep::gc_shown(report)
             }
             None => context.client.call(At::none(), calls::RunGc { vacuum: self.vacuum }).await?,
         };
@@ -42,7 +52,7 @@ impl Gc {
     }
 }
 
-/// Compare what is derived with the log, and large values with their hashes
+/// Check derived data against the log, and large values against their hashes
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 0 if nothing is wrong (any more), and with 1 if something is.")]
 pub(crate) struct Doctor {

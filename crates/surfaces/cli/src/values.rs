@@ -36,7 +36,7 @@ impl IfValue {
     }
 }
 
-/// Keep any JSON under a key of a thread; null takes it away
+/// Set the value under a key to any JSON; null deletes it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ Examples:
 pub(crate) struct SetValue {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The key
+    /// The key of the value
     key: ValueKey,
     /// The value, as JSON; - reads stdin
     #[arg(value_name = "JSON", allow_hyphen_values = true)]
@@ -73,7 +73,7 @@ impl SetValue {
 plain! {
     /// Show the value under a key; null if there is none
     GetValue: GetValue under Read {
-        /// The key
+        /// The key of the value
         key: ValueKey,
         /// As it was at this version
         #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]
@@ -128,7 +128,7 @@ impl Values {
 pub(crate) struct DeleteValue {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
-    /// The key
+    /// The key of the value
     key: ValueKey,
     #[command(flatten)]
     condition: IfValue,

@@ -157,7 +157,7 @@ impl AddQueued {
     }
 }
 
-/// Give a message that waits new content or metadata; its place in the queue stays
+/// Give a queued message new content or metadata; it keeps its place
 #[derive(Debug, Args)]
 pub(crate) struct EditQueued {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -211,10 +211,10 @@ plain! {
     /// End the work on a thread for good: its run ends, its queue is emptied, and no run starts any more
     Terminate: Terminate under Change {}
 
-    /// Take back the last undo; each further redo goes one step further forward, until something else is written
+    /// Redo what the last undo undid; each further redo goes one step further, until something else is written
     Redo: Redo under Change {}
 
-    /// Show the conversation as a model is given it: no call without its result
+    /// Show the conversation as input for a model: every tool call has a result
     ModelMessages: GetModelMessages under Read {
         /// As the thread was at this version
         #[arg(long = "at-version", alias = "as-of", value_name = "VERSION")]

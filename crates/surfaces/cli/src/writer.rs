@@ -74,7 +74,7 @@ impl Take {
     }
 }
 
-/// Let the lock last longer: --ttl from now on
+/// Renew the lock: --ttl from now on
 #[derive(Debug, Args)]
 pub(crate) struct Renew {
     /// The thread: its id, the beginning of it, its title, or @last
@@ -96,7 +96,7 @@ impl Renew {
     }
 }
 
-/// Release the lock
+/// Release the lock of a thread
 #[derive(Debug, Args)]
 pub(crate) struct Release {
     /// The thread: its id, the beginning of it, its title, or @last

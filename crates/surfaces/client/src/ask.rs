@@ -70,12 +70,10 @@ impl Ask {
         Self { media, ..Self::new(Method::PUT, path, Repeat::IfNotDone) }
     }
 
-    /// With these bytes.
     pub(crate) fn bytes(self, bytes: Bytes) -> Self {
         Self { body: Some(bytes), ..self }
     }
 
-    /// With this JSON.
     pub(crate) fn json(self, text: impl Into<Bytes>) -> Self {
         Self { body: Some(text.into()), media: Some("application/json".to_owned()), ..self }
     }
@@ -107,7 +105,6 @@ impl Ask {
     }
 }
 
-/// The server's answer.
 pub(crate) struct Answer {
     headers: HeaderMap,
     body: Bytes,
@@ -150,7 +147,6 @@ impl Answer {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// The body.
     pub(crate) fn into_bytes(self) -> Bytes {
         self.body
     }
@@ -304,7 +300,6 @@ impl Client {
         Attempt { error, not_done: !was_sent, again: if for_good { Again::Never } else { Again::After(None) } }
     }
 
-    /// The server's refusal.
     async fn refused(&self, response: Response) -> Attempt {
         let status = response.status();
         let asked = retry_after(response.headers());

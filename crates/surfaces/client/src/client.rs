@@ -147,7 +147,7 @@ impl Client {
         &self.way.server
     }
 
-    /// Times and retries.
+    /// The times and retries of this client.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -14,21 +14,21 @@ pub enum Error {
     Unreachable {
         /// Where it was looked for.
         server: String,
-        /// The cause.
+        /// The reason, in a few words.
         what: String,
     },
     /// The connection broke after something was sent. A read can be repeated; whether a write was done is not known.
-    #[error("the connection to {server} broke: {what}; whether it was done is not known")]
+    #[error("the connection to {server} broke: {what}; it is not known whether the request was carried out")]
     Broken {
-        /// The server.
+        /// The address of the server.
         server: String,
-        /// The cause.
+        /// The reason, in a few words.
         what: String,
     },
     /// The answer is none that this client understands.
-    #[error("{server} answered with something that is not Threadkeep's: {what}")]
+    #[error("the answer of {server} is not that of a Threadkeep server: {what}")]
     NotUnderstood {
-        /// Who answered.
+        /// The address that answered.
         server: String,
         /// Why it is not understood.
         what: String,

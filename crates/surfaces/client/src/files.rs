@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
@@ -19,7 +21,7 @@ use crate::transport::Body;
 pub struct NewFile {
     /// Its path. An existing file gets a new version.
     pub path: FilePath,
-    /// Its content.
+    /// The content, as bytes or a stream.
     pub content: FileContent,
     /// Its MIME type, such as `text/plain`; guessed by the server if not given.
     pub mime_type: Option<String>,
@@ -29,6 +31,8 @@ pub struct NewFile {
     pub width: Option<u32>,
     /// The height of an image, in pixels.
     pub height: Option<u32>,
+    /// A small picture of it, at most a few KiB; the server makes one of an image if none is given.
+    pub thumbnail: Option<Bytes>,
 }
 
 impl NewFile {
@@ -43,7 +47,7 @@ impl NewFile {
     }
 
     fn with(path: FilePath, content: FileContent) -> Self {
-        Self { path, content, mime_type: None, metadata: None, width: None, height: None }
+        Self { path, content, mime_type: None, metadata: None, width: None, height: None, thumbnail: None }
     }
 }
 
@@ -59,7 +63,7 @@ pub enum FileContent {
 /// The state of a file to read: the present one, or an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileAt {
-    /// As it is.
+    /// The newest version of the file.
     #[default]
     Now,
     /// As it was written with exactly this version.
@@ -94,7 +98,7 @@ pub struct ListFiles {
 /// A search in files: the pattern and its options.
 #[derive(Debug, Clone, Default)]
 pub struct GrepFiles {
-    /// The pattern.
+    /// The text or regular expression to look for.
     pub pattern: String,
     /// Whether the pattern is a regular expression, and not the text itself.
     pub regex: bool,
@@ -114,7 +118,7 @@ pub struct Download {
     body: Body,
     /// How many bytes there are to come, if the server said so.
     pub size: Option<u64>,
-    /// Its MIME type.
+    /// The MIME type that the server sent.
     pub mime_type: Option<String>,
 }
 
@@ -160,11 +164,14 @@ impl Client {
     /// As the server refuses it. If the connection breaks it is not sent again: another writer may have changed it
     /// meanwhile.
     pub async fn write_file(&self, thread: impl Into<ThreadName>, file: NewFile) -> Result<calls::FileRecord, Error> {
-        let NewFile { path, content, mime_type, metadata, width, height } = file;
+        let NewFile { path, content, mime_type, metadata, width, height, thumbnail } = file;
         let query = Query::default().maybe("width", width).maybe("height", height);
         let mut ask = Ask::put_content(at(thread, &path), mime_type).query(query).unhurried();
         if let Some(metadata) = metadata {
             ask = ask.header(calls::METADATA_HEADER, plain_ascii(metadata.as_str()));
+        }
+        if let Some(thumbnail) = thumbnail {
+            ask = ask.header(calls::THUMBNAIL_HEADER, STANDARD.encode(&thumbnail));
         }
         match content {
             FileContent::Whole(content) => self.ask(ask.bytes(content)).await,

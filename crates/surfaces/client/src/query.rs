@@ -9,7 +9,6 @@ use threadkeep_model::ThreadName;
 pub(crate) struct Query(String);
 
 impl Query {
-    /// With `name=value`.
     pub(crate) fn with(mut self, name: &str, value: impl Display) -> Self {
         self.0.push(if self.0.is_empty() { '?' } else { '&' });
         self.0.push_str(name);

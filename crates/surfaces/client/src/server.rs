@@ -3,20 +3,27 @@
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use threadkeep_calls as calls;
-use threadkeep_model::Invalid;
+use threadkeep_model::{Invalid, ThreadName};
 
 use crate::ask::Ask;
 use crate::client::Client;
 use crate::error::Error;
+use crate::query::part;
 use crate::transport::Body;
 
 /// An export or a backup as it comes. An export is whole only if its last line is there: the reader checks that.
 pub struct Export {
     server: String,
     body: Body,
+    lost: u64,
 }
 
 impl Export {
+    /// Entries, records and large values that are damaged and not in this backup. An export tells in its last line.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// The next bytes; none at the end.
     ///
     /// # Errors
@@ -48,6 +55,33 @@ impl Client {
     /// If it cannot, or is.
     pub async fn is_ready(&self) -> Result<(), Error> {
         self.answer(Ask::get("/readyz".to_owned())).await.map(drop)
+    }
+
+    /// Runs code on a thread, and waits for its outcome.
+    ///
+    /// # Errors
+    /// As the server refuses it. Code that fails is no error: its outcome says so.
+    pub async fn run_code(
+        &self,
+        thread: impl Into<ThreadName>,
+        request: &calls::RunCode,
+    ) -> Result<calls::CodeOutcome, Error> {
+        let json = serde_json::to_string(request).map_err(|error| Invalid::body("body", error.to_string()))?;
+        let path = format!("/v1/threads/{}/code", thread.into());
+        self.bare().ask(Ask::act(path).json(json).unhurried()).await
+    }
+
+    /// Ends a run of code that was started with this id.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn terminate_code(
+        &self,
+        thread: impl Into<ThreadName>,
+        run: &str,
+    ) -> Result<calls::CodeTerminated, Error> {
+        let path = format!("/v1/threads/{}/code/{}", thread.into(), part(run));
+        self.bare().ask(Ask::delete_once(path).repeatable()).await
     }
 
     /// A link that signs a browser in with this key, once.
@@ -82,7 +116,7 @@ impl Client {
     pub async fn export(&self) -> Result<Export, Error> {
         let ask = Ask::get("/v1/admin/export".to_owned()).accepting("application/x-ndjson");
         let response = self.open(&ask, &[]).await.map_err(|(error, _)| error)?;
-        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+        Ok(Export { server: self.way.server.to_string(), body: response.into_body(), lost: 0 })
     }
 
     /// Imports an export, as it comes; existing threads are left alone.
@@ -100,7 +134,8 @@ impl Client {
     pub async fn backup(&self) -> Result<Export, Error> {
         let ask = Ask::act("/v1/admin/backup".to_owned()).accepting("application/vnd.sqlite3").unhurried();
         let response = self.bare().open(&ask, &[]).await.map_err(|(error, _)| error)?;
-        Ok(Export { server: self.way.server.to_string(), body: response.into_body() })
+        let lost = response.headers().get("threadkeep-lost").and_then(|lost| lost.to_str().ok()?.parse().ok());
+        Ok(Export { server: self.way.server.to_string(), lost: lost.unwrap_or(0), body: response.into_body() })
     }
 
     /// The server's counters, in the format of Prometheus.

@@ -3,14 +3,12 @@
 /// Most bytes of one event.
 const EVENT_BYTES_MAX: usize = 128 << 20;
 
-/// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     /// Its place, if it has one.
     pub(crate) id: Option<String>,
     /// The name of the event.
     pub(crate) kind: String,
-    /// The payload.
     pub(crate) data: String,
 }
 

@@ -37,7 +37,7 @@ pub enum After {
     Version(Version),
     /// Entries after this place, as [`Stream::cursor`] gave it.
     Cursor(String),
-    /// From now on.
+    /// Begin with the next entry.
     Latest,
 }
 
@@ -52,21 +52,21 @@ pub enum News {
     Missed(u64),
     /// A thread came into being; from streams over many threads.
     Created {
-        /// Which one.
+        /// The id of the thread.
         thread_id: ThreadId,
-        /// When.
+        /// When it was made.
         time: Timestamp,
     },
     /// A thread was deleted; from streams over many threads.
     Deleted {
-        /// Which one.
+        /// The id of the thread.
         thread_id: ThreadId,
     },
     /// Something that this version of the client does not know.
     Other {
         /// The name of the event.
         kind: String,
-        /// The payload.
+        /// The data of the event, as sent.
         data: String,
     },
 }
@@ -77,13 +77,13 @@ pub enum News {
 pub struct Emitted {
     /// The thread it is about.
     pub thread_id: ThreadId,
-    /// When.
+    /// When it was emitted.
     pub time: Timestamp,
     /// The actor that emitted it.
     pub actor: Actor,
-    /// Its name.
+    /// The name of the event.
     pub event: String,
-    /// The payload.
+    /// The data of the event.
     pub data: Box<RawValue>,
 }
 

@@ -191,7 +191,7 @@ async fn key_of(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
     match app.guard.wrong(peer, Instant::now()) {
         Some(wait) => {
             let problem = Problem::new(Status::RateLimited, ErrorCode::RateLimited, "too many wrong keys from here");
-            Err(Refused::from(problem.hint("wait, then use a key that holds")).after(wait))
+            Err(Refused::from(problem.hint("wait, then use a valid key")).after(wait))
         }
         None => Err(unauthorized()),
     }
@@ -229,7 +229,6 @@ fn ticket(query: &str) -> Option<&str> {
 }
 
 pub(crate) fn unauthorized() -> Refused {
-    let problem =
-        Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, "a key is needed, and this is none that holds");
+    let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, "missing or invalid API key");
     problem.hint("send Authorization: Bearer KEY; `threadkeep keys create` makes one").into()
 }

@@ -1,5 +1,6 @@
 //! Answers: JSON with an ETag if it shows a thread, and problems as `application/problem+json`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -7,8 +8,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use threadkeep::model::Damaged;
-use threadkeep::{Error, Invalid, Version};
-use threadkeep_calls::{Problem, Status};
+use threadkeep::{Error, Invalid, Redactor, Version};
+use threadkeep_calls::{ErrorCode, Problem, Status};
 
 /// Why a request was refused, and how long to wait where waiting helps.
 #[derive(Debug, Clone)]
@@ -21,7 +22,6 @@ pub(crate) struct Refused {
 pub(crate) type Answer = Result<Response, Refused>;
 
 impl Refused {
-    /// What is wrong.
     pub(crate) fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -29,6 +29,31 @@ impl Refused {
     /// The same, to be tried again after this time.
     pub(crate) fn after(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
+        self
+    }
+
+    /// The same without secrets; without its explanation if the secrets are not known.
+    pub(crate) fn redacted(mut self, redactor: Option<&Redactor>) -> Self {
+        let problem = &mut self.problem;
+        match redactor {
+            Some(redactor) => {
+                let texts = [Some(&mut problem.detail), problem.hint.as_mut(), problem.field.as_mut()];
+                for text in texts.into_iter().flatten() {
+                    if let Cow::Owned(redacted) = redactor.text(text) {
+                        *text = redacted.into();
+                    }
+                }
+                for holder in problem.writer.iter_mut().map(|writer| &mut writer.holder) {
+                    *holder = redactor.text(holder).into_owned();
+                }
+            }
+            // The engine wrote this one, about its own key.
+            None if problem.code == ErrorCode::SecretsUnavailable.as_str() => {}
+            None => {
+                problem.detail = "the explanation is left out: the secrets that it may hold cannot be opened".into();
+                (problem.hint, problem.field) = (None, None);
+            }
+        }
         self
     }
 
@@ -65,7 +90,8 @@ impl From<Problem> for Refused {
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
-        Problem::from(error).into()
+        let wait = error.retry_after();
+        Self { wait, ..Problem::from(error).into() }
     }
 }
 
@@ -105,12 +131,10 @@ impl IntoResponse for Refused {
     }
 }
 
-/// JSON, with 200.
 pub(crate) fn json(value: &impl Serialize) -> Response {
     json_with(StatusCode::OK, value)
 }
 
-/// JSON, with 201.
 pub(crate) fn created(value: &impl Serialize) -> Response {
     json_with(StatusCode::CREATED, value)
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::Engine;
+use threadkeep::sandbox::{self, Sandbox};
 use tokio::sync::watch;
 
 use crate::guard::Guard;
 use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::routes::code::Runs;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
 use crate::told::Shared;
@@ -29,6 +31,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) runs: Arc<Runs>,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -56,6 +60,8 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// How merges are checked.
     pub validation: ValidationSettings,
+    /// How code is caged.
+    pub sandbox: sandbox::Settings,
     /// Whether the search index follows the log by itself, beside requests; else it is filled by backfills alone.
     pub search_index: bool,
     /// Whether a line about each request goes to stderr.
@@ -75,6 +81,7 @@ impl Default for Settings {
             public_url: None,
             webhooks: WebhookSettings::default(),
             validation: ValidationSettings::default(),
+            sandbox: sandbox::Settings::default(),
             search_index: true,
             log: true,
         }
@@ -86,9 +93,11 @@ impl App {
     /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
         Self {
+            log: Arc::new(Log::new(settings.log, &engine.instance_redactor())),
             engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
             keys,
-            log: Arc::new(Log::new(settings.log)),
+            sandbox: Sandbox::new(settings.sandbox.clone()),
+            runs: Arc::default(),
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),

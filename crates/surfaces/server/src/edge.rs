@@ -1,7 +1,8 @@
 //! The edge: every request passes it on its way in, and every answer on its way out.
 //!
 //! In: an id, sizes, the claimed origin and host, the accepted types. Out: the id, problems written down, a
-//! count, and a line in the log. Neither the log nor the metrics hold queries, keys or message text.
+//! count, and a line in the log. Neither the log nor the metrics hold queries, keys or message text. Secrets are
+//! taken out of problems and of the log.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +16,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use threadkeep::{Invalid, SystemWorld, Timestamp, World};
+use threadkeep::{Caller, Invalid, Redactor, SystemWorld, ThreadName, Timestamp, Uuid, WayOut, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tracing::Instrument;
 
@@ -41,7 +42,6 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 const URI_BYTES_MAX: usize = 8 << 10;
 /// Most bytes of all headers together.
 const HEADER_BYTES_MAX: usize = 32 << 10;
-/// Most headers.
 const HEADERS_MAX: usize = 100;
 /// Longest path in the log, in bytes.
 const PATH_BYTES_LOGGED: usize = 256;
@@ -63,7 +63,7 @@ struct Line<'a> {
 
 pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -> Response {
     let start = Instant::now();
-    let id = request_id(request.headers());
+    let (id, is_given) = request_id(request.headers());
     let method = request.method().clone();
     let mut path = request.uri().path().to_owned();
     let wants_page = is_page(&path) && wants_page(request.headers());
@@ -74,7 +74,9 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     request.extensions_mut().insert(pass.clone());
     let response = match admit(&app, &request) {
         Ok(()) => {
-            let span = tracing::debug_span!("request", id = %id, method = known(&method), route = %route);
+            // A trace holds nothing that a client wrote.
+            let traced = if is_given { "" } else { id.as_str() };
+            let span = tracing::debug_span!("request", id = traced, method = known(&method), route = %route);
             tokio::select! {
                 biased;
                 // Invariant: once a revocation is answered, no request of that key is.
@@ -87,7 +89,8 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
             refused.into_response()
         }
     };
-    let mut response = told(response, &id, wants_page);
+    let asked = Asked { app: &app, pass: &pass, path: &path };
+    let mut response = told(response, &id, wants_page, &asked).await;
     if let Some(leftover) = leftover
         && !leftover.read_away().await
     {
@@ -103,7 +106,13 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
     if app.log.is_on() {
+        let is_free = is_given || has_free_part(&route, &path);
+        let redactor = if is_free { asked.redactor(WayOut::Log, status).await } else { Some(Redactor::default()) };
         hide_names(&mut path);
+        let (id, mut path) = match redactor {
+            Some(redactor) => (redactor.text(&id).into_owned(), redactor.text(&path).into_owned()),
+            None => ("[secret]".to_owned(), route.clone()),
+        };
         let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
         path.truncate(end.unwrap_or(0));
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
@@ -113,6 +122,45 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         app.log.line(&line);
     }
     response
+}
+
+/// A request, as far as its secrets depend on it.
+struct Asked<'a> {
+    app: &'a App,
+    pass: &'a Pass,
+    path: &'a str,
+}
+
+impl Asked<'_> {
+    /// The redactor for the answer, or for its line in the log; none if the secrets cannot be read.
+    async fn redactor(&self, way: WayOut, status: u16) -> Option<Redactor> {
+        let caller = self.pass.opened().map_or_else(Caller::nobody, |opened| opened.key.caller());
+        let engine = self.app.engine.acting_as(caller);
+        // These were told without a look at anything of the caller's, or the store is away.
+        if matches!(status, 401 | 429 | 503 | 507) {
+            return (way != WayOut::Log).then(|| engine.instance_redactor());
+        }
+        let mut parts = self.path.split('/').skip(1);
+        let named = match (parts.next(), parts.next(), parts.next()) {
+            (Some("v1"), Some("threads"), Some(name)) => name.parse::<ThreadName>().ok(),
+            _ => None,
+        };
+        let thread = engine.resolve(named).await.unwrap_or_default();
+        engine.redactor(way, thread).await.ok()
+    }
+}
+
+/// Whether a path holds something that is neither of the route nor an id.
+fn has_free_part(route: &str, path: &str) -> bool {
+    let is_id = |part: &str| part.parse::<ThreadName>().is_ok() || part.parse::<Uuid>().is_ok();
+    let (mut route, mut path) = (route.split('/'), path.split('/'));
+    loop {
+        match (route.next(), path.next()) {
+            (None, None) => return false,
+            (Some(known), Some(part)) if known == part || (known.starts_with('{') && is_id(part)) => {}
+            _ => return true,
+        }
+    }
 }
 
 /// The same answer, whose body ends with the key of the request. A body that is there already is whole.
@@ -177,18 +225,21 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// The id that the client gave, if it is short and plain, or a new one.
-fn request_id(headers: &HeaderMap) -> String {
+/// The id that the client gave, if it is short and plain, or a new one; and whether the client gave it.
+fn request_id(headers: &HeaderMap) -> (String, bool) {
     let plain = |id: &&str| {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
         !id.is_empty() && id.len() <= REQUEST_ID_BYTES_MAX && id.bytes().all(fits)
     };
     let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
-    given.map_or_else(|| format!("{:032x}", SystemWorld.chance()), str::to_owned)
+    match given {
+        Some(given) => (given.to_owned(), true),
+        None => (format!("{:032x}", SystemWorld.chance()), false),
+    }
 }
 
 /// A problem that is still to be written down, or an error answer without an explanation.
-fn told(response: Response, id: &str, wants_page: bool) -> Response {
+async fn told(response: Response, id: &str, wants_page: bool, asked: &Asked<'_>) -> Response {
     let (mut parts, body) = response.into_parts();
     let refused = match parts.extensions.remove::<Refused>() {
         Some(refused) => refused,
@@ -204,6 +255,8 @@ fn told(response: Response, id: &str, wants_page: bool) -> Response {
         }
         None => return Response::from_parts(parts, body),
     };
+    let redactor = asked.redactor(WayOut::Problem, refused.problem().status.http()).await;
+    let refused = refused.redacted(redactor.as_ref());
     let mut response = if wants_page { pages::refusal(refused.problem()) } else { refused.render(id) };
     for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
@@ -222,7 +275,7 @@ fn unexplained(status: StatusCode) -> Refused {
         status if status.is_client_error() => {
             Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, "the request is malformed")
         }
-        _ => Problem::new(Status::Internal, ErrorCode::Internal, "something went wrong here"),
+        _ => Problem::new(Status::Internal, ErrorCode::Internal, "internal error"),
     };
     problem.into()
 }
@@ -243,7 +296,7 @@ fn admit(app: &App, request: &Request) -> Result<(), Refused> {
     }
     for name in [header::HOST, header::AUTHORIZATION, header::CONTENT_TYPE, header::IF_MATCH] {
         if headers.get_all(&name).iter().nth(1).is_some() {
-            return Err(Invalid::parameter(name.as_str(), "stands twice among the headers").into());
+            return Err(Invalid::parameter(name.as_str(), "appears twice in the headers").into());
         }
     }
     admit_origin(app, headers, uri.host())?;
@@ -310,7 +363,7 @@ fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     } else if is_file(path) {
         // A file has the type it was written with.
         return Ok(());
-    } else if path == "/metrics" {
+    } else if matches!(path, "/metrics" | "/llms.txt") {
         "text/plain"
     } else if path.ends_with("/admin/export") {
         "application/x-ndjson"
@@ -372,7 +425,7 @@ mod tests {
     fn an_id_is_taken_if_it_is_short_and_plain() {
         let id = |given: &str| {
             let value = HeaderValue::from_str(given).expect("a value");
-            request_id(&HeaderMap::from_iter([(REQUEST_ID, value)]))
+            request_id(&HeaderMap::from_iter([(REQUEST_ID, value)])).0
         };
         assert_eq!(id("req-1.a:b_c"), "req-1.a:b_c");
         for odd in ["", "a b", "<script>", &"x".repeat(129)] {

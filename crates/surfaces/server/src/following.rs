@@ -18,9 +18,7 @@ const MEMBERS_MAX: usize = 100_000;
 
 /// The source of a stream.
 pub(crate) enum Following {
-    /// One thread.
     Thread(Box<Thread>),
-    /// Many threads.
     Threads(Box<Threads>),
 }
 
@@ -190,9 +188,7 @@ fn emitted(emitted: &Emitted) -> Result<Told, Error> {
     }
 }
 
-/// Which threads.
 pub(crate) enum Which {
-    /// These.
     These(HashSet<ThreadId>),
     /// Those of the caller's own that belong to this project.
     Project(String, HashSet<ThreadId>),

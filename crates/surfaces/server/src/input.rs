@@ -64,7 +64,6 @@ impl FromRequest<App> for Lines {
 pub(crate) struct Content {
     /// Its MIME type, if the request names one.
     pub(crate) mime_type: Option<String>,
-    /// The writer's metadata.
     pub(crate) metadata: Option<Json>,
     /// A small picture of it.
     pub(crate) thumbnail: Option<Bytes>,

@@ -33,7 +33,7 @@ pub struct JwtSettings {
     pub secret: Option<String>,
     /// A file with the public keys (JWKS) of RS256 and ES256.
     pub jwks: Option<PathBuf>,
-    /// The required `iss`.
+    /// The issuer (`iss`) that a token must have.
     pub issuer: Option<String>,
     /// The required `aud`, or one of its items.
     pub audience: Option<String>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{Request, Response};
-use threadkeep::Engine;
+use threadkeep::{Engine, sandbox};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -24,9 +24,9 @@ pub struct Local {
 }
 
 impl Local {
-    /// A server on `engine`, with these checks of merges. Only the engine's limits bound its requests: they come from
+    /// A server on `engine`, with these checks of merges and this cage for code. Only the engine's limits bound its requests: they come from
     /// the same process.
-    pub fn new(engine: Engine, validation: ValidationSettings) -> Self {
+    pub fn new(engine: Engine, validation: ValidationSettings, sandbox: sandbox::Settings) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,
             body_idle_max: Duration::MAX,
@@ -34,6 +34,7 @@ impl Local {
             search_index: false,
             log: false,
             validation,
+            sandbox,
             ..Settings::default()
         };
         let key = Keys::draw_local();

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use serde::Serialize;
+use threadkeep::Redactor;
 
 /// Lines that wait to be written.
 const WAITING_MAX: usize = 4_096;
@@ -19,10 +20,11 @@ const TEXT_BYTES_KEPT: usize = 64 << 10;
 /// How long the end waits until all lines are written.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// Where lines go.
 #[derive(Debug)]
 pub(crate) struct Log {
     lines: Option<SyncSender<Item>>,
+    /// Takes out the secrets of the instance, whoever writes a line.
+    redactor: Redactor,
     dropped: AtomicU64,
 }
 
@@ -34,12 +36,12 @@ enum Item {
 
 impl Log {
     /// A log on stderr, or one that keeps nothing.
-    pub(crate) fn new(is_on: bool) -> Self {
+    pub(crate) fn new(is_on: bool, redactor: &Redactor) -> Self {
         let lines = is_on.then(|| sync_channel(WAITING_MAX)).and_then(|(send, receive)| {
             let writer = std::thread::Builder::new().name("threadkeep-log".into()).spawn(move || write(&receive));
             writer.ok().map(|_| send)
         });
-        Self { lines, dropped: AtomicU64::new(0) }
+        Self { lines, redactor: redactor.unnamed(), dropped: AtomicU64::new(0) }
     }
 
     /// Whether anything is written at all.
@@ -50,7 +52,8 @@ impl Log {
     /// Writes one line, unless too many wait.
     pub(crate) fn line(&self, line: &impl Serialize) {
         let Some(lines) = &self.lines else { return };
-        if let Ok(mut line) = serde_json::to_vec(line) {
+        if let Ok(line) = serde_json::to_string(line) {
+            let mut line = self.redactor.json_strings(&line).into_owned().into_bytes();
             line.push(b'\n');
             if lines.try_send(Item::Line(line)).is_err() {
                 self.dropped.fetch_add(1, Ordering::Relaxed);

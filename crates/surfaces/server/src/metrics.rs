@@ -10,10 +10,8 @@ use threadkeep::IndexStatus;
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// The server's counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// By route.
     routes: Mutex<BTreeMap<String, Answered>>,
     streams: Arc<AtomicI64>,
 }

@@ -20,7 +20,6 @@ pub(crate) struct Wanted {
 pub(crate) enum Part {
     /// All of it. So is a range that is not understood: a client that asks for a part accepts the whole, too.
     Whole,
-    /// These bytes.
     Bytes(Range<u64>),
     /// Bytes that it does not have.
     Beyond,

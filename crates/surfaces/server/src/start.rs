@@ -28,13 +28,13 @@ const PORTS_TRIED: u16 = 100;
 
 /// The parts that a server needs to start.
 pub struct Start {
-    /// The threads.
+    /// The engine that it serves.
     pub engine: Engine,
-    /// Its data folder.
+    /// The data folder, which it locks.
     pub folder: PathBuf,
     /// Where to listen; without it, 127.0.0.1:8473 or the next free port.
     pub listen: Option<SocketAddr>,
-    /// Sizes and times.
+    /// Sizes and times of requests.
     pub settings: Settings,
     /// How connections are served.
     pub connections: Connections,
@@ -67,6 +67,8 @@ impl Start {
     /// any key.
     pub async fn begin(self) -> Result<Started, Problem> {
         let Self { engine, folder, listen, mut settings, connections, jwt } = self;
+        // A wrong key is told before anything listens.
+        engine.check_secrets().await?;
         let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
         settings.scratch = folder.path().to_owned();
@@ -163,7 +165,7 @@ impl Started {
         Some(format!("{}{path}", self.app.settings.public_url.as_deref().unwrap_or(&self.url)))
     }
 
-    /// Its data folder.
+    /// The data folder that it holds.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -37,7 +37,7 @@ const READY_MAX: usize = 1;
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Streams",
-        "What happens in threads, as it happens. A client that comes back misses nothing and hears nothing twice.",
+        "Follow threads live. A client that reconnects misses no event and gets none twice.",
         [
             table::get(
                 ("streamThread", "/v1/threads/{thread}/stream"),

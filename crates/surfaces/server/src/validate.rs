@@ -108,7 +108,6 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The merged files.
     fn tree(&self) -> PathBuf {
         self.0.path().join("tree")
     }

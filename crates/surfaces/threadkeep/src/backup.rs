@@ -19,6 +19,8 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Writes everything that `engine`'s store holds to a new file, while others go on reading and writing: all of it as it
 /// was at one moment. Then it is read back and compared. The file appears under its name once it is whole and on disk.
 ///
+/// Damaged data does not stop it: everything else is kept, and the report lists what is missing.
+///
 /// It holds threads, deletions, keys and projects. Leases and idempotency keys are not kept: they are about minutes.
 ///
 /// # Errors
@@ -43,7 +45,7 @@ pub async fn backup(engine: &Engine, path: &Path, progress: Progress) -> Result<
 async fn write(engine: &Engine, path: &Path, progress: Progress) -> Result<CopyReport> {
     private::new_file(path).map_err(|error| cannot("write", path, &error))?;
     let target = open(&format!("sqlite:{}", path.display()))?;
-    let report = engine.copy_to(&target, progress).await?;
+    let report = engine.copy_readable_to(&target, progress).await?;
     // Its last connection puts everything into the one file.
     drop(target);
     if with_suffix(path, BESIDE[0]).exists() {
@@ -76,7 +78,7 @@ pub async fn restore(engine: &Engine, path: &Path, scratch: &Path, progress: Pro
         let copied = File::open(path).and_then(|mut from| io::copy(&mut from, &mut to));
         copied.map_err(|error| cannot("read", path, &error))?;
         let source = open(&format!("sqlite:{}", copy.display())).map_err(|error| named(error, path))?;
-        source.copy_to(engine, progress).await
+        source.copy_readable_to(engine, progress).await
     };
     let restored = restored.await;
     remove(&copy);

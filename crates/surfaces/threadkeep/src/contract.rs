@@ -61,7 +61,7 @@ pub struct ThreadManifest {
     pub task_id: Option<String>,
     /// What it is called.
     pub title: Option<String>,
-    /// When it came into being.
+    /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
@@ -74,7 +74,7 @@ pub struct ThreadManifest {
 pub struct ThreadMessage {
     /// Who said it: [`Role::User`] or [`Role::Assistant`].
     pub role: Role,
-    /// What was said.
+    /// The text or the parts of the message.
     pub content: Content,
 }
 
@@ -93,7 +93,7 @@ impl ThreadMessage {
 /// Something that happened in a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ThreadEvent {
-    /// Somebody said something.
+    /// A message was appended.
     Message(ThreadMessage),
     /// A tool was used, the assistant wrote a fragment, or a piece of work ended.
     Other(Event),
@@ -104,7 +104,7 @@ pub enum ThreadEvent {
 pub struct LoadedEvent {
     /// When it was appended.
     pub timestamp: Timestamp,
-    /// What happened.
+    /// The event as it was logged.
     pub event: ThreadEvent,
 }
 

@@ -92,7 +92,10 @@
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 mod backup;
+#[cfg(feature = "sandbox")]
+pub mod code;
 pub mod contract;
+mod key_file;
 mod patch;
 mod raw;
 mod world;
@@ -100,7 +103,10 @@ mod world;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::key_file::Unnamed;
+
 pub use backup::{backup, restore};
+pub use key_file::{KEY_FILE, KeyFileAt, instance_env};
 pub use patch::{Patch, PatchOperation};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_calls as calls;
@@ -114,11 +120,11 @@ pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
     DoctorReport, Engine, Error, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader, FileContent, FileIs,
-    FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, Limits,
-    List, Logged, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Page,
-    Progressed, ReferredPage, RemoveDirectory, Result, Search, Selection, Shown, Standing, SubagentThread,
-    Subscription, ThreadPage, ThreadSummary, Upload, Uploaded, Validate, Values, Verb, World, WriteFiles, cursor,
-    gc_shown, place, standing,
+    FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, KeyFile,
+    KeyKeeper, KeyProblem, Limits, List, Logged, Lost, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile,
+    NewFile, NewKey, Opened, Over, Page, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Result,
+    Search, Searching, Selection, Shown, Standing, SubagentThread, Subscription, ThreadPage, ThreadSummary, Upload,
+    Uploaded, Validate, Values, Verb, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
@@ -126,14 +132,18 @@ pub use threadkeep_engine::{
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, Event,
-    EventKind, Execution, ExecutionStatus, Fallback, FileCell, FilePath, IdempotencyKey, InjectionType, Invalid, Json,
-    Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName, ParentCommunication, Part,
-    Position, QueuedId, Record, ReferenceScope, Role, Skill, Thread, ThreadId, ThreadName, Timestamp, Urgency, Uuid,
-    ValueKey, Version,
+    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, EnvName,
+    EnvType, Event, EventKind, Execution, ExecutionStatus, Fallback, FileCell, FilePath, IdempotencyKey, InjectionType,
+    Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName,
+    ParentCommunication, Part, Position, QueuedId, Record, ReferenceScope, Role, Skill, Thread, ThreadId, ThreadName,
+    Timestamp, Urgency, Uuid, ValueKey, Version,
 };
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
+#[cfg(feature = "sandbox")]
+pub use threadkeep_sandbox as sandbox;
+#[cfg(feature = "sandbox")]
+pub use threadkeep_sandbox::worker_if_asked;
 pub use threadkeep_sqlite::SqliteStore;
 pub use threadkeep_store::{
     Archived, BoxFuture, FeedCursor, FeedItem, FeedNews, GcReport, ListSort, MemoryStore, Progress, StoreError, Stores,
@@ -190,16 +200,23 @@ impl FromStr for StoreUrl {
 /// Opens the store at `url`: a path or `sqlite:PATH` for one file, made if it is not there; `postgres://…` for a server
 /// that many processes share (feature `postgres`); or `memory:`.
 ///
+/// The key of its secrets is `secrets.key` beside the file. A shared store has none until one is named with
+/// [`Engine::with_key_keeper`] and a [`KeyFileAt`].
+///
 /// # Errors
 /// If the URL names no store, or the store cannot be opened; the message says what to do.
 pub fn open(url: &str) -> Result<Engine> {
-    let stores = match url.parse()? {
-        StoreUrl::Sqlite(path) => Stores::of(SqliteStore::open(path)?),
+    let engine =
+        |stores| Engine::new(stores, Arc::new(SystemWorld), Limits::default()).with_instance_env(instance_env());
+    Ok(match url.parse()? {
+        StoreUrl::Sqlite(path) => {
+            let keys = KeyFileAt::beside(&path);
+            engine(Stores::of(SqliteStore::open(path)?)).with_key_keeper(Arc::new(keys))
+        }
         #[cfg(feature = "postgres")]
-        StoreUrl::Postgres(url) => Stores::of(PostgresStore::open(*url)?),
-        StoreUrl::Memory => Stores::of(MemoryStore::new()),
-    };
-    Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
+        StoreUrl::Postgres(url) => engine(Stores::of(PostgresStore::open(*url)?)).with_key_keeper(Arc::new(Unnamed)),
+        StoreUrl::Memory => engine(Stores::of(MemoryStore::new())),
+    })
 }
 
 /// Opens the store at `url` as [`open`] does, on the tokio runtime in which it is awaited, which needs its I/O and its
@@ -213,7 +230,8 @@ pub async fn open_here(url: &str) -> Result<Engine> {
         #[cfg(feature = "postgres")]
         StoreUrl::Postgres(url) => {
             let stores = Stores::of(PostgresStore::open_here(*url).await?);
-            Ok(Engine::new(stores, Arc::new(SystemWorld), Limits::default()))
+            let engine = Engine::new(stores, Arc::new(SystemWorld), Limits::default());
+            Ok(engine.with_instance_env(instance_env()).with_key_keeper(Arc::new(Unnamed)))
         }
         StoreUrl::Sqlite(_) | StoreUrl::Memory => open(url),
     }

@@ -37,17 +37,17 @@ pub enum PatchOperation {
     Add {
         /// Where, as a JSON Pointer.
         path: String,
-        /// The value.
+        /// The value that is added.
         value: Box<RawValue>,
     },
     /// A value takes the place of another.
     Replace {
         /// Where, as a JSON Pointer.
         path: String,
-        /// The value.
+        /// The value that replaces the old one.
         value: Box<RawValue>,
     },
-    /// A value goes.
+    /// Removes the value at a path.
     Remove {
         /// Where, as a JSON Pointer.
         path: String,

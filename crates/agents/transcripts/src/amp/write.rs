@@ -9,7 +9,7 @@ use super::{KEPT, MESSAGE_ID, NEXT_MESSAGE_ID};
 /// What an export in Amp's JSON is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct AmpSource<'a> {
-    /// The thread.
+    /// The thread whose record is written.
     pub thread: &'a Thread,
     /// All messages it shows, silent ones too, oldest first.
     pub messages: &'a [Message],

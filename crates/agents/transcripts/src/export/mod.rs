@@ -2,9 +2,10 @@
 //!
 //! The first line is the header, `{"threadkeep":"export","version":1}`. Then comes one line an item: `{"segment":…}`,
 //! `{"blob":…}`, `{"entry":…}` or `{"thread":…}`. The last line, `{"end":{"items":N}}`, lets a reader notice a file
-//! that was cut off. Bodies and records stand in it to the letter, so a round trip is exact; where one holds a line
+//! that was cut off. Where data was damaged, `{"lost":…}` names a blob and `"damaged":true` an entry that come without it. Bodies and records stand in it to the letter, so a round trip is exact; where one holds a line
 //! break, it stands as a string.
 
+mod held;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use threadkeep_model::{Account, Actor, BlobId, Link, Position, SegmentId, Tally, ThreadId, Timestamp, Version};
 
-pub use read::{ExportReader, is_export_end};
+pub use held::HeldItems;
+pub use read::{ExportEnd, ExportReader, export_end, is_export_end};
 pub use write::ExportWriter;
 
 /// The version of the format that this program writes and reads.
@@ -41,6 +43,7 @@ enum Line<'a> {
     Segment(SegmentLine<'a>),
     #[serde(borrow)]
     Blob(BlobLine<'a>),
+    Lost(LostLine),
     #[serde(borrow)]
     Entry(EntryLine<'a>),
     #[serde(borrow)]
@@ -98,6 +101,14 @@ struct EntryLine<'a> {
     body: Option<Verbatim<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     blob: Option<BlobId>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    damaged: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LostLine {
+    id: BlobId,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -117,6 +128,17 @@ struct ThreadLine<'a> {
 #[serde(deny_unknown_fields)]
 struct EndLine {
     items: u64,
+    /// Entries and blobs that come without their data.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    lost: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_default(tally: &Tally) -> bool {

@@ -139,11 +139,13 @@ fn item(line: Line<'_>) -> Result<ExportItem, Invalid> {
             let bytes = bytes.map_err(|error| Invalid::body("data", format!("is not base64: {error}")))?;
             ExportItem::Blob(line.id, Bytes::from(bytes))
         }
+        Line::Lost(line) => ExportItem::Lost(line.id),
         Line::Entry(line) => {
             in_range("position", line.position.0)?;
             let body = match (line.body, line.blob) {
                 (Some(body), None) => Body::Inline(Bytes::copy_from_slice(body.text().as_bytes())),
                 (None, Some(blob)) => Body::Blob(blob),
+                (None, None) if line.damaged => Body::Damaged,
                 (None, None) => Body::Absent,
                 (Some(_), Some(_)) => return Err(Invalid::body("body", "stands beside a blob; there is one of them")),
             };
@@ -175,9 +177,24 @@ fn item(line: Line<'_>) -> Result<ExportItem, Invalid> {
 
 /// Whether an export that ends with these bytes is whole, as far as they tell: its last line says that it is the last.
 pub fn is_export_end(bytes: &[u8]) -> bool {
-    let Some(lines) = bytes.strip_suffix(b"\n") else { return false };
+    export_end(bytes).is_some()
+}
+
+/// What the end of an export tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportEnd {
+    /// Entries and blobs that come without their data, because it was damaged.
+    pub lost: u64,
+}
+
+/// The end of an export with these last bytes; none if it is cut off, as far as they tell.
+pub fn export_end(bytes: &[u8]) -> Option<ExportEnd> {
+    let lines = bytes.strip_suffix(b"\n")?;
     let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    matches!(serde_json::from_slice(last), Ok(Line::End(_)))
+    match serde_json::from_slice(last) {
+        Ok(Line::End(end)) => Some(ExportEnd { lost: end.lost }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Stores keep positions and counters as signed 64-bit numbers.

@@ -10,13 +10,15 @@ use threadkeep_model::Body;
 use threadkeep_store::SegmentRow;
 
 use super::{
-    BlobLine, EXPORT_VERSION, EndLine, EntryLine, FORMAT, Header, Line, OriginLine, SegmentLine, ThreadLine, Verbatim,
+    BlobLine, EXPORT_VERSION, EndLine, EntryLine, FORMAT, Header, Line, LostLine, OriginLine, SegmentLine, ThreadLine,
+    Verbatim,
 };
 
-/// Writes an export.
+/// Writes an export, line by line, and its last line at the end.
 pub struct ExportWriter<W: Write> {
     to: W,
     items: u64,
+    lost: u64,
 }
 
 impl<W: Write> ExportWriter<W> {
@@ -25,7 +27,7 @@ impl<W: Write> ExportWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn new(to: W) -> io::Result<Self> {
-        let mut writer = Self { to, items: 0 };
+        let mut writer = Self { to, items: 0, lost: 0 };
         writer.line(&Header { threadkeep: FORMAT.to_owned(), version: EXPORT_VERSION })?;
         Ok(writer)
     }
@@ -33,7 +35,7 @@ impl<W: Write> ExportWriter<W> {
     /// Writes one item.
     ///
     /// # Errors
-    /// If it cannot be written, or is damaged.
+    /// If it cannot be written.
     pub fn item(&mut self, item: &ExportItem) -> io::Result<()> {
         match item {
             ExportItem::Segment(SegmentRow { segment, origin }) => {
@@ -57,15 +59,20 @@ impl<W: Write> ExportWriter<W> {
             ExportItem::Blob(id, bytes) => {
                 self.line(&Line::Blob(BlobLine { id: *id, data: STANDARD.encode(bytes).into() }))?;
             }
+            ExportItem::Lost(id) => {
+                self.lost += 1;
+                self.line(&Line::Lost(LostLine { id: *id }))?;
+            }
             ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
+                let is_damaged = *body == Body::Damaged;
+                self.lost += u64::from(is_damaged);
                 let (body, blob) = match body {
                     Body::Inline(bytes) => {
                         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
                         (Some(Verbatim::new(text)?), None)
                     }
                     Body::Blob(id) => (None, Some(*id)),
-                    Body::Absent => (None, None),
-                    Body::Damaged => return Err(io::Error::other("a damaged entry cannot be exported")),
+                    Body::Absent | Body::Damaged => (None, None),
                 };
                 self.line(&Line::Entry(EntryLine {
                     segment: *segment,
@@ -79,6 +86,7 @@ impl<W: Write> ExportWriter<W> {
                     tally: *tally,
                     body,
                     blob,
+                    damaged: is_damaged,
                 }))?;
             }
             ExportItem::Thread { id, account, version, segment, era, fence, record } => {
@@ -113,8 +121,8 @@ impl<W: Write> ExportWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
-        let items = self.items;
-        self.line(&Line::End(EndLine { items }))?;
+        let (items, lost) = (self.items, self.lost);
+        self.line(&Line::End(EndLine { items, lost }))?;
         self.to.flush()?;
         Ok(self.to)
     }

@@ -119,7 +119,7 @@ impl Engine {
         let (below, more) = self.files_in(view, Some(from), None, MOVED_MAX).await?;
         moved.extend(below);
         if more.is_some() || moved.len() > MOVED_MAX {
-            let rule = format!("holds more than {MOVED_MAX} files, which is as many as one move takes along");
+            let rule = format!("has more than {MOVED_MAX} files, the maximum of one move");
             return Err(Invalid::new(Code::TooLarge, "path", rule).into());
         }
         let (mut changes, mut come) = (Vec::new(), Vec::new());

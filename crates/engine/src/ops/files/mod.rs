@@ -4,6 +4,7 @@
 
 mod decide;
 mod describe;
+mod guard;
 mod stats;
 
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ use crate::{Engine, Result};
 pub struct NewFile {
     /// Its path. An existing file gets a new version.
     pub path: FilePath,
-    /// Its content.
+    /// The content, whole or already uploaded.
     pub content: FileContent,
     /// Its MIME type, such as `text/plain`; guessed from its name and content if not given.
     pub mime_type: Option<String>,
@@ -86,14 +87,14 @@ impl From<NewFile> for WriteFiles {
 /// Deletes a file. That there is none is no error.
 #[derive(Debug, Clone)]
 pub struct DeleteFile {
-    /// Where.
+    /// The path of the file.
     pub path: FilePath,
 }
 
 /// Moves a file, or a directory with all that is below it.
 #[derive(Debug, Clone)]
 pub struct MoveFile {
-    /// From where.
+    /// The path of the file or directory now.
     pub from: FilePath,
     /// To where. A file that is there gets a new version.
     pub to: FilePath,
@@ -102,18 +103,17 @@ pub struct MoveFile {
 /// Makes a directory, and those above it. That it is there is no error.
 #[derive(Debug, Clone)]
 pub struct MakeDirectory {
-    /// Where.
+    /// The path of the new directory.
     pub path: FilePath,
 }
 
 /// Removes an empty directory. That there is none is no error.
 #[derive(Debug, Clone)]
 pub struct RemoveDirectory {
-    /// Where.
+    /// The path of the empty directory.
     pub path: FilePath,
 }
 
-/// The wanted change.
 enum Wanted<'a> {
     Write(&'a [NewFile], &'a [FileCell], Over),
     Delete(&'a FilePath),
@@ -135,9 +135,17 @@ impl Engine {
     /// # Errors
     /// [`Error::IsADirectory`], [`Error::NotADirectory`] if a path cannot hold a file; [`Error::FileExists`] if it must
     /// be new and is not; [`Error::QuotaExceeded`]; [`TooLarge`](threadkeep_model::Code::TooLarge);
-    /// [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
+    /// [`Error::SecretInFile`] and [`Error::ApprovalRequired`] for an agent; [`Error::ThreadClosed`];
+    /// [`Error::VersionConflict`].
     pub async fn write_files(&self, at: impl Into<At>, files: impl Into<WriteFiles>) -> Result<Vec<FileRecord>> {
-        let WriteFiles { files, over } = files.into();
+        let at = at.into();
+        let WriteFiles { mut files, over } = files.into();
+        if let Err(refused) = self.guard_files(&at, &mut files).await {
+            for file in &files {
+                file.content.let_go().await;
+            }
+            return Err(refused);
+        }
         let cells = files.iter().map(|file| self.new_cell(file)).collect::<Result<Vec<_>>>()?;
         let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         if files.is_empty() || paths.len() != files.len() {
@@ -146,7 +154,7 @@ impl Engine {
         let written = files.iter().zip(&cells).map(|(file, cell)| format!("{} {cell:?}", file.path));
         let request: Vec<String> = written.chain([format!("{over:?}")]).collect();
         let request: Vec<&[u8]> = request.iter().map(String::as_bytes).collect();
-        let (engine, thread) = self.enter(at.into(), "write-file", &request).await?;
+        let (engine, thread) = self.enter(at, "write-file", &request).await?;
         let happened = engine.change_files(thread, Wanted::Write(&files, &cells, over)).await;
         for file in &files {
             file.content.let_go().await;
@@ -192,13 +200,15 @@ impl Engine {
     /// [`Error::FileNotFound`] if there is nothing to move; [`Error::IsADirectory`], [`Error::NotADirectory`] if the
     /// target cannot hold it; [`Error::ApprovalRequired`]; [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn move_file(&self, at: impl Into<At>, moving: MoveFile) -> Result<usize> {
+        let at = at.into();
         let MoveFile { from, to } = moving;
+        let to = self.guard_path(&at, to).await?;
         if from.is_root() || to == from || to.as_str().starts_with(&from.prefix()) {
             let rule = format!("{from} cannot be moved to {to}: it would be inside itself");
             return Err(Invalid::parameter("moveTo", rule).into());
         }
         let request = [from.as_str().as_bytes(), to.as_str().as_bytes()];
-        let (engine, thread) = self.enter(at.into(), "move-file", &request).await?;
+        let (engine, thread) = self.enter(at, "move-file", &request).await?;
         let happened = engine.change_files(thread, Wanted::Move(&from, &to)).await?;
         Ok(happened.changes.iter().filter(|change| matches!(change, FileChange::Write { .. })).count())
     }
@@ -209,8 +219,10 @@ impl Engine {
     /// [`Error::NotADirectory`] if a file is there or above it; [`Error::ApprovalRequired`];
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`].
     pub async fn make_directory(&self, at: impl Into<At>, make: MakeDirectory) -> Result<bool> {
-        let (engine, thread) = self.enter(at.into(), "mkdir", &[make.path.as_str().as_bytes()]).await?;
-        let happened = engine.change_files(thread, Wanted::MakeDirectory(&make.path)).await?;
+        let at = at.into();
+        let path = self.guard_path(&at, make.path).await?;
+        let (engine, thread) = self.enter(at, "mkdir", &[path.as_str().as_bytes()]).await?;
+        let happened = engine.change_files(thread, Wanted::MakeDirectory(&path)).await?;
         Ok(happened.place.is_some())
     }
 

@@ -44,7 +44,7 @@ impl Fact for ExecutionStepped {
 pub struct ExecutionEnded {
     /// The id of the execution.
     pub id: Uuid,
-    /// How it ended.
+    /// How the execution ended.
     pub status: ExecutionStatus,
 }
 

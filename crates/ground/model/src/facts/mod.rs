@@ -3,6 +3,7 @@
 mod agents;
 mod authority;
 mod conversation;
+mod env;
 mod files;
 mod merged;
 mod queue;
@@ -16,6 +17,7 @@ pub use authority::{
     checked_agent, checked_reason,
 };
 pub use conversation::{Event, EventKind, Inserted, MessageEdited, MessagesDeleted, RolledBack, Truncated, Walk};
+pub use env::{EnvChange, EnvChanged};
 pub use files::{FileChange, FilesChanged, ValueChange, ValuesChanged};
 pub use merged::Merged;
 pub use queue::{MessageDelivered, MessageQueued, QueuedEdited, QueuedRemoved};

@@ -96,7 +96,7 @@ pub struct ObserverAdded {
 pub enum Deliver {
     /// To the thread that observes.
     Thread,
-    /// To this address.
+    /// As a POST to this address.
     Webhook(String),
 }
 

@@ -24,19 +24,16 @@ pub(super) struct Config {
     pub(super) layer_norm_eps: f32,
 }
 
-/// Fields of `sentence_bert_config.json`.
 #[derive(Default, Deserialize)]
 struct Sentences {
     max_seq_length: Option<usize>,
 }
 
-/// Fields of `tokenizer_config.json`.
 #[derive(Default, Deserialize)]
 struct Letters {
     do_lower_case: Option<bool>,
 }
 
-/// Fields of `1_Pooling/config.json`.
 #[derive(Default, Deserialize)]
 struct Pooling {
     pooling_mode_mean_tokens: Option<bool>,

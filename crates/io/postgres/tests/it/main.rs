@@ -5,6 +5,7 @@ mod hung;
 mod keep;
 mod server;
 mod shared_feed;
+mod wanted;
 
 use threadkeep_postgres::{Clock, PostgresStore};
 use threadkeep_store::conformance::Subject;

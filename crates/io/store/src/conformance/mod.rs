@@ -144,6 +144,9 @@ macro_rules! conformance_tests {
                  blobs_are_stored_once_and_freed_with_their_last_reference,
                  a_commit_that_names_a_missing_blob_is_refused,
                  everything_can_be_walked_in_pages,
+                 a_snapshot_shows_one_moment_in_the_order_of_exports,
+                 a_snapshot_shows_segments_of_other_threads_as_far_as_links_reach,
+                 an_entry_without_its_damaged_body_stays_damaged,
                  an_import_can_be_repeated,
                  an_import_that_differs_is_refused,
                  a_deleted_thread_cannot_be_imported,
@@ -159,6 +162,7 @@ macro_rules! conformance_tests {
                  gc_leaves_young_uploads_alone_and_frees_old_ones,
                  what_nobody_named_goes_once_its_upload_ends;
             registry: documents_are_registered_found_replaced_and_taken_out,
+                 a_document_is_replaced_only_if_it_is_as_expected,
                  documents_are_listed_by_kind_and_account_in_pages,
                  gc_and_rebuild_leave_documents_alone;
             shelves: volumes_are_added_read_and_removed_by_account,

@@ -36,6 +36,36 @@ pub async fn documents_are_registered_found_replaced_and_taken_out(hands: Hands)
     assert!(find(&["p1"]).await.is_empty() && find(&[]).await.is_empty());
 }
 
+pub async fn a_document_is_replaced_only_if_it_is_as_expected(hands: Hands) {
+    let registry = &hands.stores.registry;
+    let first = document(&hands, RegistryKind::DataKey, "current", "ann", r#"{"key":"a"}"#);
+    assert!(registry.register_over(first.clone(), None).await.expect("an answer"));
+    let second = document(&hands, RegistryKind::DataKey, "current", "ann", r#"{"key":"b"}"#);
+    for before in [None, Some(r#"{"key":"c"}"#)] {
+        let replaced = registry.register_over(second.clone(), before.map(str::to_owned)).await;
+        assert!(!replaced.expect("an answer"), "{before:?}");
+    }
+    let find = async || registry.registered(RegistryKind::DataKey, vec!["current".into()]).await.expect("a read");
+    assert_eq!(find().await, std::slice::from_ref(&first));
+    assert!(registry.register_over(second.clone(), Some(first.json)).await.expect("an answer"));
+    assert_eq!(find().await, [Registered { created: first.created, ..second.clone() }]);
+    let missing = document(&hands, RegistryKind::DataKey, "other", "ann", "{}");
+    assert!(!registry.register_over(missing, Some("{}".into())).await.expect("an answer"));
+    // Of several at once, one wins.
+    let tries = (0..8).map(|number| {
+        let json = format!(r#"{{"key":{number}}}"#);
+        let registry = Arc::clone(registry);
+        let next = Registered { json, ..second.clone() };
+        let before = Some(second.json.clone());
+        tokio::spawn(async move { registry.register_over(next, before).await.expect("an answer") })
+    });
+    let mut won = 0;
+    for each in tries.collect::<Vec<_>>() {
+        won += usize::from(each.await.expect("a task"));
+    }
+    assert_eq!(won, 1);
+}
+
 pub async fn documents_are_listed_by_kind_and_account_in_pages(hands: Hands) {
     for (kind, id, account) in [
         (RegistryKind::Project, "b", "ann"),

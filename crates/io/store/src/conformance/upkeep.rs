@@ -11,7 +11,7 @@ use super::Hands;
 use super::hands::{deleted, edited, quiet, said, text};
 use crate::{
     ChangeQuery, FeedCursor, FeedNews, GcOptions, GcReport, ImportBatch, ImportedEntry, MessageFilter, MessageQuery,
-    Order, SegmentRow, StoreError, Tombstone,
+    Order, SeenSegment, SegmentRow, Snapshot, StoreError, Tombstone,
 };
 
 pub async fn a_fork_survives_the_deletion_of_its_origin(hands: Hands) {
@@ -175,6 +175,118 @@ async fn furnished(hands: &Hands) -> (ThreadId, ThreadId) {
     let fork = hands.fork(thread, Bounds::all(Position(1))).await;
     hands.say(fork, "c").await;
     (thread, fork)
+}
+
+/// The segments of a snapshot, each with the position up to which its messages are seen, in pages of two.
+async fn seen(snapshot: &mut dyn Snapshot) -> Vec<(SegmentId, u64)> {
+    let mut seen = Vec::new();
+    loop {
+        let page = snapshot.segments(2).await.expect("a page");
+        assert!(page.len() <= 2);
+        if page.is_empty() {
+            return seen;
+        }
+        let until = |part: &SeenSegment| part.head.unwrap_or(part.bounds.messages).0;
+        seen.extend(page.iter().map(|part| (part.row.segment.id, until(part))));
+    }
+}
+
+async fn threads(snapshot: &mut dyn Snapshot) -> Vec<ThreadId> {
+    let mut threads = Vec::new();
+    loop {
+        let page = snapshot.threads(2).await.expect("a page");
+        assert!(page.len() <= 2);
+        if page.is_empty() {
+            return threads;
+        }
+        threads.extend(page.iter().map(|thread| thread.id));
+    }
+}
+
+pub async fn a_snapshot_shows_one_moment_in_the_order_of_exports(hands: Hands) {
+    let ann = Account::new("ann").expect("an account");
+    let mut all = Vec::new();
+    for n in 0..3 {
+        all.push(hands.thread(&["a", "b"][..n.min(2)]).await);
+    }
+    let anns = hands.thread_with(ann.clone(), Record::default(), &["c"]).await;
+    all.push(anns);
+    let deleted = hands.thread(&["d"]).await;
+    hands.delete(deleted).await;
+    let mut versions = std::collections::BTreeMap::new();
+    for thread in &all {
+        let head = hands.head(*thread).await;
+        versions.insert(head.segment, head.version.0);
+    }
+    let mut snapshot = hands.stores.upkeep.snapshot(None).await.expect("a snapshot");
+    let mut of_ann = hands.stores.upkeep.snapshot(Some(ann)).await.expect("a snapshot");
+    // What happens now is not in it.
+    hands.say(all[0], "later").await;
+    hands.thread(&["later"]).await;
+    hands.delete(all[1]).await;
+    let size = snapshot.size();
+    assert_eq!((size.threads, size.segments, size.entries), (4, 4, 5), "the entry of the deleted thread is counted");
+    let expected: Vec<_> = versions.into_iter().collect();
+    assert_eq!(seen(&mut *snapshot).await, expected, "all begin at the same position, so they come by their ids");
+    all.sort_by_key(|thread| thread.short());
+    assert_eq!(threads(&mut *snapshot).await, all);
+    let tombstones = snapshot.tombstones(None, 9).await.expect("a page");
+    assert_eq!(tombstones.iter().map(|gone| gone.thread).collect::<Vec<_>>(), [deleted]);
+    assert!(snapshot.tombstones(Some(deleted), 9).await.expect("a page").is_empty());
+    let [one, other] = [BlobId::of(b"one"), BlobId::of(b"other")];
+    assert_eq!(snapshot.new_blobs(vec![one, one]).await.expect("new"), [one]);
+    assert_eq!(snapshot.new_blobs(vec![one, other]).await.expect("new"), [other]);
+    snapshot.rewind().await.expect("from the beginning");
+    assert_eq!(seen(&mut *snapshot).await, expected);
+    assert_eq!(threads(&mut *snapshot).await, all);
+    assert_eq!(snapshot.new_blobs(vec![one]).await.expect("new"), [one]);
+    assert_eq!(threads(&mut *of_ann).await, [anns]);
+    assert_eq!(seen(&mut *of_ann).await.len(), 1);
+}
+
+pub async fn a_snapshot_shows_segments_of_other_threads_as_far_as_links_reach(hands: Hands) {
+    let root = hands.thread(&["a", "b", "c", "d"]).await;
+    let top = hands.head(root).await.segment;
+    // Two ways to the root: over a thread that is deleted, and directly.
+    let between = hands.fork(root, Bounds::all(Position(3))).await;
+    hands.say(between, "e").await;
+    let middle = hands.head(between).await.segment;
+    let far = hands.fork(between, Bounds::all(hands.head(between).await.version)).await;
+    let near = hands.fork(root, Bounds::all(Position(1))).await;
+    hands.delete(root).await;
+    hands.delete(between).await;
+    let mut snapshot = hands.stores.upkeep.snapshot(None).await.expect("a snapshot");
+    let found: std::collections::HashMap<_, _> = seen(&mut *snapshot).await.into_iter().collect();
+    assert_eq!(found.len(), 4);
+    assert_eq!((found[&top], found[&middle]), (3, 4), "the longer way sees more of the root");
+    hands.delete(far).await;
+    let mut snapshot = hands.stores.upkeep.snapshot(None).await.expect("a snapshot");
+    let found = seen(&mut *snapshot).await;
+    let left = hands.head(near).await;
+    assert_eq!(found, [(top, 1), (left.segment, left.version.0)]);
+    let rows = hands.stores.upkeep.segment_rows(vec![middle, top, SegmentId::from_chance(1 << 40)]).await;
+    let mut ids: Vec<_> = rows.expect("rows").into_iter().map(|row| row.segment.id).collect();
+    ids.sort();
+    let mut expected = [middle, top];
+    expected.sort();
+    assert_eq!(ids, expected);
+}
+
+pub async fn an_entry_without_its_damaged_body_stays_damaged(hands: Hands) {
+    hands.thread(&["a", "b"]).await;
+    let mut batch = whole(&hands).await;
+    // The same thread under another name, with a message that was damaged elsewhere.
+    let (thread, segment) = (hands.thread_id(), hands.segment_id());
+    (batch.segments[0].segment.id, batch.segments[0].segment.thread) = (segment, thread);
+    (batch.threads[0].id, batch.threads[0].head.segment) = (thread, segment);
+    batch.entries.iter_mut().for_each(|imported| imported.entry.segment = segment);
+    batch.entries[0].entry.body = Body::Damaged;
+    hands.stores.upkeep.import(batch).await.expect("an import");
+    let entries = hands.entries(hands.head(thread).await.segment, 0, 9).await;
+    assert_eq!(entries[0].body, Body::Damaged);
+    assert_eq!(text(&entries[1]).as_deref(), Some("b"));
+    hands.stores.upkeep.rebuild(quiet()).await.expect("a rebuild");
+    assert_eq!(hands.entries(hands.head(thread).await.segment, 0, 9).await, entries);
 }
 
 pub async fn an_import_can_be_repeated(hands: Hands) {

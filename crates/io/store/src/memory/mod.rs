@@ -21,9 +21,9 @@ use threadkeep_model::{
 use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
-    FeedItem, FeedNews, GcOptions, GcReport, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk, Leases,
-    LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Store, StoreError,
-    StoredEntry, Timers, Tombstone, Total, Upkeep, UploadId,
+    FeedItem, FeedNews, GcOptions, GcReport, HeldSnapshot, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk,
+    Leases, LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Snapshot,
+    Store, StoreError, StoredEntry, Timers, Tombstone, Total, Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -459,6 +459,10 @@ impl Upkeep for MemoryStore {
         Box::pin(ready(self.lock().gc(options.now)))
     }
 
+    fn compact(&self, _progress: Progress) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(ready(Ok(0)))
+    }
+
     fn rebuild(&self, _progress: Progress) -> BoxFuture<'_, Result<()>> {
         self.lock().rebuild();
         Box::pin(ready(Ok(())))
@@ -484,6 +488,24 @@ impl Upkeep for MemoryStore {
         self.read(|state| {
             let rows = state.segments.iter().filter(|(id, _)| after.is_none_or(|after| **id > after));
             Ok(rows.take(limit).map(|(_, state)| state.row.clone()).collect())
+        })
+    }
+
+    fn segment_rows(&self, segments: Vec<SegmentId>) -> BoxFuture<'_, Result<Vec<SegmentRow>>> {
+        self.read(|state| {
+            let found = segments.iter().filter_map(|id| state.segments.get(id));
+            Ok(found.map(|state| state.row.clone()).collect())
+        })
+    }
+
+    fn snapshot(&self, account: Option<Account>) -> BoxFuture<'_, Result<Box<dyn Snapshot>>> {
+        self.read(|state| {
+            let threads = state.threads.values();
+            let threads = threads.filter(|thread| account.as_ref().is_none_or(|account| thread.account == *account));
+            let rows = state.segments.values().map(|state| state.row.clone()).collect();
+            let entries = state.segments.values().map(|state| state.entries.len() as u64).sum();
+            let held = HeldSnapshot::new(threads.cloned().collect(), rows, entries);
+            Ok(Box::new(held.with_deleted(state.tombstones.values().copied().collect())) as Box<dyn Snapshot>)
         })
     }
 

@@ -14,6 +14,18 @@ impl Registry for MemoryStore {
         Box::pin(ready(Ok(())))
     }
 
+    fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>> {
+        let mut state = self.lock();
+        let key = (document.kind, document.id.clone());
+        let found = state.registry.get(&key).cloned();
+        let fits = found.as_ref().map(|found| &found.json) == before.as_ref();
+        if fits {
+            let created = found.map_or(document.created, |before| before.created);
+            state.registry.insert(key, Registered { created, ..document });
+        }
+        Box::pin(ready(Ok(fits)))
+    }
+
     fn registered(&self, kind: RegistryKind, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<Registered>>> {
         self.read(|state| {
             let found = ids.into_iter().filter_map(|id| state.registry.get(&(kind, id)).cloned());

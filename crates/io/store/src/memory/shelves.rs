@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::ops::Range;
 
 use bytes::Bytes;
 use threadkeep_model::Account;
 
 use super::MemoryStore;
-use crate::{BoxFuture, NewVolume, Reshelving, Result, Shelves, VolumeRow};
+use crate::{BoxFuture, NewVolume, Reshelving, Result, Shelves, StoreError, VolumeRow};
 
 /// The volumes and the note of the index.
 #[derive(Debug, Default)]
@@ -29,6 +30,17 @@ impl Shelves for MemoryStore {
 
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
         self.read(|state| Ok(state.index.volumes.get(&id).map(|volume| volume.content.clone())))
+    }
+
+    fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>> {
+        self.read(|state| {
+            let Some(volume) = state.index.volumes.get(&id) else { return Ok(None) };
+            let part = |range: Range<usize>| match range.start <= range.end && range.end <= volume.content.len() {
+                true => Ok(volume.content.slice(range)),
+                false => Err(StoreError::corrupt(format!("volume {id} of the search index ends early"))),
+            };
+            ranges.into_iter().map(part).collect::<Result<_>>().map(Some)
+        })
     }
 
     fn edition(&self) -> BoxFuture<'_, Result<(u64, String)>> {
@@ -58,8 +70,8 @@ impl Shelves for MemoryStore {
         Box::pin(ready(Ok(())))
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(ready(Ok(())))
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(ready(Ok(0)))
     }
 }
 

@@ -179,7 +179,7 @@ impl Cost {
         self.cpu.as_secs_f64() * 1e6 / self.micros.len() as f64
     }
 
-    /// Requests a second.
+    /// How many requests it did in a second.
     fn rate(&self) -> f64 {
         self.micros.len() as f64 / self.wall.as_secs_f64()
     }

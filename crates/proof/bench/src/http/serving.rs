@@ -160,7 +160,7 @@ impl Serving {
         Err(self.spawned.explain("the server does not stop"))
     }
 
-    /// `kill -9`.
+    /// Ends the server with `kill -9`.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.spawned.child.kill()?;
         self.spawned.child.wait()?;

@@ -10,6 +10,7 @@ pub(crate) mod memory;
 pub(crate) mod observe;
 mod read;
 mod rest;
+mod secrets;
 
 use crate::Result;
 use crate::bench::{Bench, Keeper, Load, SLICES};
@@ -25,6 +26,7 @@ pub(crate) struct Row {
 const ON_FILES: &[Row] = &[
     Row { name: append::ALONE, measure: append::alone },
     Row { name: append::BY_64, measure: |bench| append::many(bench, append::BY_64, 64) },
+    Row { name: secrets::NAME, measure: secrets::measure },
     Row { name: history::NAME, measure: history::measure },
     Row { name: fork::NAME, measure: fork::measure },
     Row { name: read::NAME, measure: read::measure },
@@ -38,6 +40,7 @@ const ON_A_SERVER: &[Row] = &[
     Row { name: append::ALONE, measure: append::alone },
     Row { name: append::BY_8, measure: |bench| append::many(bench, append::BY_8, 8) },
     Row { name: append::BY_32, measure: |bench| append::many(bench, append::BY_32, 32) },
+    Row { name: secrets::NAME, measure: secrets::measure },
     Row { name: history::NAME, measure: history::measure },
     Row { name: fork::NAME, measure: fork::measure },
     Row { name: read::NAME, measure: read::measure },

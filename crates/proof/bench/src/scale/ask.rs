@@ -26,7 +26,6 @@ pub(super) struct Asked {
     pub(super) micros: f64,
     /// Of the server, an answer.
     pub(super) cpu_micros: f64,
-    /// The last answer.
     pub(super) body: Vec<u8>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct ScaleArgs {
     /// One JSON object a line instead of a table.
     #[arg(long)]
     json: bool,
-    /// Only these rows.
+    /// Measure these rows only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
     /// The program to measure [default: the one beside this one]

@@ -61,7 +61,6 @@ pub(super) struct Effort {
     pub(super) busy_for: Duration,
     /// How long after its last request a server is idle.
     pub(super) idle_after: Duration,
-    /// Appends and forks.
     pub(super) writes: usize,
     /// Links of a chain of forks.
     pub(super) chain: usize,

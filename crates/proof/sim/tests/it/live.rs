@@ -184,7 +184,6 @@ impl Twins {
         }
     }
 
-    /// Flushes, and compares.
     async fn settle(&mut self) {
         let version = self.writer.version();
         match self.writer.flush_version(version).await {

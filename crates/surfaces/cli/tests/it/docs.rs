@@ -40,8 +40,19 @@ fn the_page_on_search_shows_what_happens() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_page_on_the_sandbox_shows_what_happens() {
+    run("docs/sandbox.md");
+}
+
+#[test]
 fn the_page_on_operating_shows_what_happens() {
     run("docs/operating.md");
+}
+
+#[test]
+fn the_page_on_secrets_shows_what_happens() {
+    run("docs/secrets.md");
 }
 
 #[test]

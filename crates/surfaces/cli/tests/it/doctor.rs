@@ -107,3 +107,30 @@ pub fn a_flipped_bit_in_a_message_is_told_with_its_place_and_everything_else_is_
     keep.ok(&["export", &fine]);
     assert!(keep.ok(&["list"]).contains("Damaged"));
 }
+
+#[test]
+pub fn a_backup_and_an_export_of_a_damaged_store_have_the_rest_and_exit_with_1() {
+    let (keep, fine) = varied();
+    let thread = keep.create("Damaged");
+    for text in ["first", "precious", "last"] {
+        keep.say(&thread, text);
+    }
+    damage(&keep, "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'precious', 'qrecious') AS BLOB)");
+    let place = format!("entry 2 of thread {thread} is not what was written");
+    let [backup, export] = ["backup.db", "all.jsonl"].map(|name| keep.at(name).display().to_string());
+    for args in [&["backup", &backup][..], &["export", "-o", &export]] {
+        let told = keep.run(args);
+        assert_eq!(told.code, Some(1), "{told:?}");
+        assert!(told.stderr.contains(&format!("damaged: the store is damaged: {place}")), "{told:?}");
+        assert!(told.stderr.contains("1 damaged part of the store is not in it; everything else is"), "{told:?}");
+    }
+    for (n, args) in [["restore", &backup], ["import", &export]].into_iter().enumerate() {
+        let other = Keep::new();
+        // An import of an export has nothing to add to what the export said.
+        assert_eq!(other.run(&args).code, Some(1 - n as i32));
+        assert_eq!(other.message_ids(&fine).len(), 4);
+        let shown = other.run(&["show", &thread, "--all"]);
+        assert!(shown.stdout.contains("first") && shown.stderr.contains("entry 2"), "{shown:?}");
+        other.say(&thread, "and on");
+    }
+}

@@ -81,7 +81,12 @@ pub fn files_are_written_searched_compared_and_brought_back() {
     keep.run_with(&["write-file", &thread, "/x", "--expected-version", "1"], b"x").refused(5, &["is at version"]);
     keep.run_with(&["write-file", &thread, "/x", "--expected-version", &version], b"").ok();
     assert_eq!(keep.json(&["read-file", &thread, "/x"])["file"]["size"], 0, "an empty file is a file");
-    keep.run(&["thumbnail", &thread, "/x", "-o", "x.png"]).refused(3, &["no small picture"]);
+    keep.run(&["thumbnail", &thread, "/x", "-o", "x.png"]).refused(3, &["no thumbnail"]);
+    std::fs::write(keep.at("small.png"), "small").expect("a file");
+    keep.run_with(&["write-file", &thread, "/x", "--thumbnail", "small.png"], b"film").ok();
+    keep.ok(&["thumbnail", &thread, "/x", "-o", "x.png"]);
+    assert_eq!(std::fs::read(keep.at("x.png")).expect("a picture"), b"small");
+    keep.run_with(&["write-file", &thread, "/x", "--thumbnail", "none.png"], b"film").refused(3, &["none.png"]);
 
     // A fork has what there was at its point, and goes its own way.
     let fork = keep.ok(&["fork", &thread]);

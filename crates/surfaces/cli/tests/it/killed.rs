@@ -24,7 +24,6 @@ const DELAY_MICROS_MAX: u64 = 60_000;
 struct Client {
     number: usize,
     threads: [String; 2],
-    /// The next append.
     next: u64,
     /// How many of its appends were kept before it heard of it.
     unheard: u64,

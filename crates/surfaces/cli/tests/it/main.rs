@@ -2,6 +2,8 @@
 //! servers.
 
 mod amp;
+#[cfg(target_os = "linux")]
+mod code;
 mod concurrency;
 mod copy;
 mod crash;
@@ -17,6 +19,10 @@ mod killed;
 mod merge;
 mod mistakes;
 mod names;
+#[cfg(target_os = "linux")]
+mod notify;
+#[cfg(unix)]
+mod packaging;
 mod postgres;
 mod power;
 mod primitives;

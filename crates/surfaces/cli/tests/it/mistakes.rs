@@ -33,6 +33,27 @@ pub fn wrong_arguments_are_named_with_the_command_and_with_one_that_works() {
         (&["ls", "--lifecycle", "activ"], &["--lifecycle", "'activ'", "hint: --lifecycle active"]),
         (&["completions", "foo"], &["'foo'", "bash", "zsh"]),
         (&["keys", "create"], &["threadkeep keys create needs --account NAME"]),
+        (&["queue", "frob", &thread], &["threadkeep queue has no command 'frob'", "threadkeep queue -h"]),
+        (&["queue", "ad", &thread, "x"], &["threadkeep queue has no command 'ad'", "hint: threadkeep queue add"]),
+        (
+            &["queue", "rm", &thread, "x"],
+            &["no command 'rm'", "hint: threadkeep queue remove; see threadkeep queue -h"],
+        ),
+        (&["kv", "remove", &thread, "x"], &["no command 'remove'", "hint: threadkeep kv rm; see threadkeep kv -h"]),
+        (&["approvals", "frob", "x"], &["threadkeep approvals has no command 'frob'"]),
+        (&["kv", "4e36"], &["threadkeep kv has no command '4e36'", "hint: threadkeep kv list 4e36"]),
+        (&["@last"], &["threadkeep has no command '@last'", "hint: threadkeep show @last"]),
+        (
+            &["show", &thread, "--at-version", "-1"],
+            &["--at-version: '-1' is a negative number", "hint: --at-version 1"],
+        ),
+        (&["fork", &thread, "--message-index", "x"], &["--message-index", "'x' is not a whole number from 0"]),
+        (&["ls", "--limit", "99999999999999999999999"], &["--limit of threadkeep ls", "is too large"]),
+        (&["keys", "create", "--account", "ann", "--scope", "all"], &["--scope: 'all' is not a scope: read, write or"]),
+        (&["run", "step", &thread, "nonsense", "x"], &["RUN: 'nonsense' is not the id of a run", "run step -h"]),
+        (&["call", "frobnicate"], &["there is no call 'frobnicate'", "hint: threadkeep call -h"]),
+        (&["call", "getThread", "{}"], &["THREAD: is missing: it goes before the JSON", "threadkeep call -h"]),
+        (&["call", "appendd"], &["there is no call 'appendd'; did you mean append?"]),
     ] {
         let error = keep.run(args).refused(2, words);
         assert_eq!(error.lines().count(), 2, "an error and a hint: {error}");
@@ -58,7 +79,14 @@ pub fn a_setting_that_is_wrong_is_named_with_its_value_and_its_place() {
         std::fs::remove_file(folder.path().join("threadkeep.toml")).expect("a file");
     }
     in_folder(folder.path(), &["config", "--page", "x"], &[]).refused(2, &["--page: 'x'", "threadkeep config -h"]);
-    in_folder(folder.path(), &["ls"], &[("THREADKEEP_LOG", "loud")]).refused(2, &["THREADKEEP_LOG=loud", "json, off"]);
+    let log = in_folder(folder.path(), &["ls"], &[("THREADKEEP_LOG", "loud")]);
+    log.refused(2, &["THREADKEEP_LOG=loud", "json, off", "hint: THREADKEEP_LOG=json"]);
+    let store = in_folder(folder.path(), &["ls"], &[("THREADKEEP_STORE", "redis://ann:secret@x")]);
+    let error = store.refused(2, &["THREADKEEP_STORE: there is no store 'redis://'", "sqlite:PATH"]);
+    assert!(!error.contains("secret"), "{error}");
+    std::fs::write(folder.path().join("odd.toml"), "pag = 5\n").expect("a file");
+    let odd = in_folder(folder.path(), &["--config", "odd.toml", "ls"], &[]);
+    odd.refused(2, &["odd.toml: there is no setting 'pag'; did you mean page", "threadkeep config lists the settings"]);
 }
 
 #[test]

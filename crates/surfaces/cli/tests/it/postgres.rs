@@ -172,7 +172,6 @@ struct Said {
 }
 
 impl Load {
-    /// Lines under way.
     const WINDOW: usize = 4;
 
     fn send(&mut self) {

@@ -97,3 +97,22 @@ fn a_data_folder_that_others_can_open_is_told_at_start() {
     assert_eq!(mode(&data), 0o700);
     assert_eq!(serve(&["--json"]).next_json().get("warning"), None);
 }
+
+#[test]
+fn settings_are_not_looked_for_in_a_folder_that_cannot_be_read() {
+    let keep = Keep::new();
+    let here = keep.at("here");
+    std::fs::create_dir(&here).expect("a folder");
+    // Root reads everything, unless it gives up the capability.
+    let drop =
+        "drop=; [ $(id -u) != 0 ] || drop='setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-all'";
+    let config = |before: &str| {
+        let mut shell = Command::new("sh");
+        let script = format!("{drop}; {before}; $drop \"$0\" config; code=$?; chmod 700 .; exit $code");
+        shell.args(["-c", &script]).arg(threadkeep().get_program()).current_dir(&here);
+        shell.env_remove("THREADKEEP_CONFIG");
+        run(shell, b"")
+    };
+    assert!(config("chmod 000 .").ok().contains("heartbeat"));
+    config("touch threadkeep.toml; chmod 000 threadkeep.toml").refused(6, &["cannot read threadkeep.toml"]);
+}

@@ -113,7 +113,7 @@ pub fn tables_and_lines_fit_the_terminal() {
         for args in [&["ls"][..], &["thread", "history", &thread], &["tail", &thread, "--no-follow"], &["config"]] {
             let shown = seen(&keep, columns, 50, &[args, &["--color", "never"]].concat()).ok();
             let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or_default();
-            assert!(widest <= columns.into(), "{args:?} has {widest} columns:\n{shown}");
+            assert!(widest <= usize::from(columns), "{args:?} has {widest} columns:\n{shown}");
         }
     }
     let listed = seen(&keep, 60, 24, &["ls"]).ok();

@@ -22,8 +22,14 @@ impl Serving {
 
     /// One that is started with these arguments, too.
     pub fn start_with(folder: &Path, more: &[&str]) -> Self {
+        Self::start_in(folder, more, &[])
+    }
+
+    /// One that is started in this environment, too.
+    pub fn start_in(folder: &Path, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = threadkeep();
         command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(more);
+        command.envs(variables.iter().copied());
         let running = Running::start(command);
         let ready = running.next_json();
         let url = ready["url"].as_str().expect("a url");
@@ -35,13 +41,13 @@ impl Serving {
         self.ready["apiKey"].as_str().expect("a key")
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let socket = TcpStream::connect(&self.address).expect("a connection");
         socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         socket
     }
 
-    fn head(&self, method: &str, path: &str, key: &str, length: usize) -> String {
+    pub fn head(&self, method: &str, path: &str, key: &str, length: usize) -> String {
         format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n",
@@ -50,7 +56,7 @@ impl Serving {
     }
 
     /// The status and what was said, unless the server is gone.
-    fn ask(&self, method: &str, path: &str, key: &str, body: &str) -> Option<(u16, Value)> {
+    pub fn ask(&self, method: &str, path: &str, key: &str, body: &str) -> Option<(u16, Value)> {
         let mut socket = TcpStream::connect(&self.address).ok()?;
         socket.set_read_timeout(Some(DEADLINE)).ok()?;
         socket.write_all(self.head(method, path, key, body.len()).as_bytes()).ok()?;

@@ -225,7 +225,7 @@ fn a_key_in_the_environment_speaks_for_its_account_and_may_do_no_more_than_it_ma
         ran.refused(4, &["may not do upkeep"]);
     }
     for ran in by("tk_wrong_key", &["list"]) {
-        ran.refused(4, &["a key is needed"]);
+        ran.refused(4, &["missing or invalid API key"]);
     }
 }
 

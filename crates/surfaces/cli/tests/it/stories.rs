@@ -389,8 +389,8 @@ pub fn work_is_handed_on_and_threads_name_each_other() {
     assert_eq!(kinds, [(&handoff, &"parent".into()), (&named, &"child".into())]);
     assert_eq!(seen[0]["comment"], "tests");
     assert!(keep.run(&["tree", &thread]).ok().contains("handoff after message 0"));
-    keep.run(&["handoff", &thread, " "]).refused(2, &["goal"]);
-    keep.run(&["mention", &thread, &thread]).refused(2, &["target"]);
+    keep.run(&["handoff", &thread, " "]).refused(2, &["GOAL"]);
+    keep.run(&["mention", &thread, &thread]).refused(2, &["TARGET"]);
 }
 
 #[test]

@@ -112,7 +112,6 @@ impl Keep {
         self.server.as_mut().expect("a server").get_mut().expect("no panic")
     }
 
-    /// A store elsewhere.
     pub fn on(url: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self { folder, store: url.into(), server: None }
@@ -409,7 +408,6 @@ pub fn wait(child: &mut Child) -> ExitStatus {
     status.expect("it ended")
 }
 
-/// Waits until `holds`.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();

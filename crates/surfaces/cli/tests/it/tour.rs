@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 10] = [
+const WITHOUT: [(&str, &str); 11] = [
     ("GET /sign-in", "for browsers"),
     ("POST /sign-out", "for browsers"),
     ("GET /", "a page for people"),
@@ -17,7 +17,8 @@ const WITHOUT: [(&str, &str); 10] = [
     ("PUT /v1/projects/{project}", "update does it field by field"),
     ("GET /healthz", "for whoever watches the server"),
     ("GET /readyz", "for whoever watches the server"),
-    ("GET /metrics", "for whoever watches the server"),
+    ("GET /llms.txt", "a map for agents"),
+    ("GET /metrics", "for programs that watch the server"),
     ("GET /openapi.json", "for programs that write clients"),
 ];
 
@@ -66,7 +67,6 @@ fn every_route_has_a_command() {
     assert!(missing.is_empty(), "no command asks {missing:?}");
 }
 
-/// Every command, once.
 fn tour(keep: &Keep) {
     keep.ok(&["projects", "create", "P", "--id", "p"]);
     for args in [&["list"][..], &["show", "p"], &["update", "p", "--name", "Q"]] {
@@ -119,6 +119,8 @@ fn tour(keep: &Keep) {
         keep.ok(args);
     }
     keep.ok(&["import", "all.jsonl"]);
+    keep.run_with(&["code", "run", "-", "--thread", &thread], b"export default 1").ok();
+    keep.ok(&["code", "terminate", &thread, "none"]);
     files(keep, &thread);
     let child = keep.ok(&["subagent", &thread, "critic"]);
     keep.ok(&["children", &thread]);
@@ -230,7 +232,6 @@ fn merge(keep: &Keep, thread: &str) {
     keep.run(&["merge", thread, &source, "--validation", "test"]).refused(5, &["merge-test"]);
 }
 
-/// Files and values.
 fn files(keep: &Keep, thread: &str) {
     let commands: [&[&str]; 15] = [
         &["write-file", thread, "/a.txt"],
@@ -253,6 +254,15 @@ fn files(keep: &Keep, thread: &str) {
         keep.ok(args);
     }
     keep.ok(&["delete-value", thread, "k"]);
+    for whose in [&["--thread", thread][..], &[]] {
+        let with = |args: &[&'static str]| [args, whose].concat();
+        keep.run_with(&with(&["env", "set", "TOUR", "--type", "text"]), b"a value\n").ok();
+        assert_eq!(keep.ok(&with(&["env", "get", "TOUR"])), "a value");
+        keep.ok(&with(&["env", "list"]));
+        keep.ok(&with(&["env", "rm", "TOUR"]));
+    }
+    keep.ok(&["env", "list", "--instance"]);
+    keep.ok(&["store", "rotate-key"]);
 }
 
 /// One thread, several, and those of a project.

@@ -29,7 +29,6 @@ fn every_call_keeps_its_promises_by_the_command() {
     walk(Surface::Command);
 }
 
-/// A way in.
 #[derive(Debug, Clone, Copy)]
 enum Surface {
     Http,
@@ -156,11 +155,14 @@ impl House {
             Surface::Command => {
                 let mut command = threadkeep();
                 command.env("THREADKEEP_KEY", key).args(["--server", &self.url(), "call", sample.name]);
-                command.args(&sample.thread).arg(fields.to_string()).arg("--json");
+                // Secrets are no arguments.
+                let by_stdin = sample.name.starts_with("set-") && sample.name.ends_with("env");
+                let text = fields.to_string();
+                command.args(&sample.thread).arg(if by_stdin { "-" } else { &text }).arg("--json");
                 command.args(given.expected.map(|version| format!("--expected-version={version}")));
                 command.args(given.lease.as_ref().map(|token| format!("--writer={token}")));
                 command.args(given.key.as_ref().map(|key| format!("--idempotency-key={key}")));
-                let ran = run(command, b"");
+                let ran = run(command, if by_stdin { text.as_bytes() } else { b"" });
                 let said = |text: &str| -> Value {
                     serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}: {ran:?}", sample.name))
                 };
@@ -343,6 +345,7 @@ fn conversation(house: &House) -> Vec<Sample> {
     let said = |text: &str| json!({"role": "user", "content": text});
     let create = |text: &str| json!({"messages": [said(text)]});
     let edit = |text: &str| json!({"message": message, "content": text});
+    let variable = |value: &str| json!({"name": "V", "value": value});
     let event = |data: u8| json!({"type": "result", "data": {"n": data}});
     vec![
         plain("create", create("a"), create("b")),
@@ -363,6 +366,10 @@ fn conversation(house: &House) -> Vec<Sample> {
         read("values", &thread, json!({})),
         read("value", &thread, json!({"valueKey": "k"})),
         on("delete-value", &thread, json!({"valueKey": "k"}), json!({"valueKey": "l"})),
+        on("set-env", &thread, variable("VALUE-1"), variable("VALUE-2")),
+        read("env", &thread, json!({})),
+        read("get-env", &thread, json!({"name": "V"})),
+        on("delete-env", &thread, json!({"name": "V"}), json!({"name": "W"})),
         plain("search", json!({"query": SECRET}), json!({})),
         plain("backfill", json!({}), json!({})),
     ]
@@ -512,6 +519,11 @@ fn accounts(house: &House) -> Vec<Sample> {
         plain("create-key", json!({"account": "eve"}), json!({})),
         plain("keys", json!({}), json!({})),
         plain("revoke-key", json!({"key": key}), json!({})),
+        plain("set-account-env", json!({"name": "V", "value": "VALUE-1"}), json!({})),
+        plain("account-env", json!({}), json!({})),
+        plain("get-account-env", json!({"name": "V"}), json!({})),
+        plain("delete-account-env", json!({"name": "V"}), json!({})),
+        plain("instance-env", json!({}), json!({})),
         plain("gc", json!({}), json!({})),
         plain("doctor", json!({}), json!({})),
     ]

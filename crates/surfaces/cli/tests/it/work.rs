@@ -65,7 +65,7 @@ pub fn the_queue_is_bounded_and_its_refusals_say_what_to_do() {
     keep.run(&["edit-queued", &thread, unknown, "x"]).refused(3, &["waits on this thread"]);
     keep.run(&["edit-queued", &thread, "queued-1", "x"]).refused(2, &["queued- and a uuid"]);
     keep.run(&["edit", &thread, unknown, "x"]).refused(3, &[unknown]);
-    keep.run(&["step", &thread, "x"]).refused(2, &["is not a uuid"]);
+    keep.run(&["step", &thread, "x"]).refused(2, &["is not the id of a run"]);
     keep.run(&["end", &thread]).refused(2, &[]);
     keep.run(&["begin", &thread, "--ttl", "1ms"]).refused(2, &["1 s to 24 h"]);
     keep.run(&["skill", &thread, ""]).refused(2, &["must not be blank"]);

@@ -169,7 +169,6 @@ impl Proxy {
         self.shared.silent.store(silent, Ordering::SeqCst);
     }
 
-    /// Cuts every connection.
     pub fn cut(&self) {
         self.shared.generation.fetch_add(1, Ordering::SeqCst);
     }
@@ -240,7 +239,6 @@ impl Shared {
     }
 }
 
-/// Runs a test.
 pub fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async { tokio::time::timeout(DEADLINE, test).await.expect("in time") });

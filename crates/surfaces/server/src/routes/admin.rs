@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use threadkeep::{Engine, ExportItem, Exporter, Selection};
 use threadkeep_calls::{ErrorCode, Imported, Problem, Status};
-use threadkeep_transcripts::{ExportReader, ExportWriter};
+use threadkeep_transcripts::{ExportReader, ExportWriter, HeldItems};
 use tokio::sync::mpsc;
 
 use crate::access::Admin;
@@ -24,19 +24,19 @@ const READY_MAX: usize = 2;
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Upkeep",
-        "For those who administer. It reaches every account.",
+        "Garbage collection, checks, exports and backups. They cover every account and need an admin key.",
         [
             table::get(
                 ("exportStore", "/v1/admin/export"),
-                "Exports every thread of every account as JSON lines; without its last line it is cut off.",
+                "Exports every thread of every account as JSON lines. An export without its last line is incomplete. Damaged data is left out, and counted in the last line.",
                 export,
                 Gives::text("application/x-ndjson", "The export."),
             ),
             table::post(
                 ("importStore", "/v1/admin/import"),
-                "Takes in an export: all of its threads, or none.",
+                "Imports an export: all of its threads, or none.",
                 import,
-                Gives::json::<Imported>("How many threads came."),
+                Gives::json::<Imported>("Number of imported threads."),
             )
             .fails([
                 ErrorCode::InvalidExport,
@@ -49,6 +49,7 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::ThreadExists,
                 ErrorCode::ImportConflict,
                 ErrorCode::CannotRead,
+                ErrorCode::CannotWrite,
             ]),
         ],
     )
@@ -57,7 +58,7 @@ pub(crate) fn routes() -> Routes {
 /// Every thread of every account, as JSON lines. An interrupted export lacks its last line, so an import refuses
 /// it.
 async fn export(Admin(access): Admin) -> Answer {
-    let exporter = access.engine.exporter(Selection::Store).await?;
+    let exporter = access.engine.exporter(Selection::Store).await?.redacting().leaving_damage();
     let (send, receive) = mpsc::channel(READY_MAX);
     tokio::spawn(write(exporter, send));
     let mut response = Response::new(axum::body::Body::from_stream(Written(receive)));
@@ -118,17 +119,19 @@ async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
 fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receiver<Bytes>) -> Result<Imported, Refused> {
     let mut reader = ExportReader::new(BufReader::new(Incoming { receive, chunk: Bytes::new() }))?;
     let mut importer = engine.importer();
-    let mut threads = Vec::new();
+    let mut threads = HeldItems::new();
     while let Some(item) = reader.next()? {
         match item {
-            ExportItem::Thread { .. } => threads.push(item),
-            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Entry { .. } => {
+            ExportItem::Thread { .. } => threads.push(&item)?,
+            ExportItem::Segment(_) | ExportItem::Blob(..) | ExportItem::Lost(_) | ExportItem::Entry { .. } => {
                 handle.block_on(importer.push(item))?;
             }
         }
     }
-    for thread in threads {
-        handle.block_on(importer.push(thread))?;
+    if let Some(mut threads) = threads.into_reader()? {
+        while let Some(thread) = threads.next()? {
+            handle.block_on(importer.push(thread))?;
+        }
     }
     let known = importer.known();
     Ok(Imported { threads: handle.block_on(importer.finish())? - known, known })

@@ -23,6 +23,8 @@ use crate::table::{self, Gives, Routes};
 
 /// The media type of SQLite's files.
 pub(crate) const MEDIA: &str = "application/vnd.sqlite3";
+/// How many entries, records and large values are damaged, and not in the backup.
+const LOST: &str = "threadkeep-lost";
 /// Bytes that are read and sent at once.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks that are ready before the socket takes them.
@@ -31,16 +33,19 @@ const READY_MAX: usize = 2;
 pub(crate) fn routes() -> Routes {
     let backup = table::post(
         ("backUpStore", "/v1/admin/backup"),
-        "Gives everything as it was at one moment, verified: a store in one file, for `threadkeep store restore`.",
+        "Makes a verified backup of everything as of one moment: a store in one file, for `threadkeep store restore`.",
         backup,
-        Gives::text(MEDIA, "The backup, with its length in `Content-Length`."),
+        Gives::text(
+            MEDIA,
+            "The backup, with its length in `Content-Length`. `Threadkeep-Lost` counts the data that is damaged and not in it.",
+        ),
     );
     Routes::new("Upkeep", "", [backup.fails([ErrorCode::CannotOpenStore, ErrorCode::CopyDiffers])])
 }
 
 async fn backup(State(app): State<App>, Admin(access): Admin, Body(Nothing {}): Body<Nothing>) -> Answer {
     let path = app.settings.scratch.join(format!("backup-{:032x}.db", SystemWorld.chance()));
-    threadkeep::backup(&access.engine, &path, std::sync::Arc::new(|_, _, _| {})).await?;
+    let report = threadkeep::backup(&access.engine, &path, std::sync::Arc::new(|_, _, _| {})).await?;
     let (file, bytes) = taken(&path).map_err(|error| {
         let detail = format!("the backup cannot be read: {error}");
         Problem::new(Status::Unavailable, ErrorCode::CannotRead, detail)
@@ -51,6 +56,7 @@ async fn backup(State(app): State<App>, Admin(access): Admin, Body(Nothing {}): 
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    headers.insert(LOST, HeaderValue::from(report.lost.count));
     Ok(response)
 }
 

@@ -1,26 +1,35 @@
-//! Descriptions of the server: the OpenAPI document, and the pages made of it. They need no key.
+//! Descriptions of the server: the OpenAPI document, and the pages made of it. They need no key, and are compressed for
+//! clients that accept gzip.
+
+use std::io::Write;
 
 use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use threadkeep::Json;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use super::pages;
 use crate::access::Session;
-use crate::answer::Answer;
+use crate::answer::{Answer, Refused};
+use crate::app::App;
 use crate::conditions::IfNoneMatch;
 use crate::input::Path;
 use crate::routes::openapi::{document, tag};
-use crate::table::{self, Gives, Routes};
+use crate::table::{self, Describe, Gives, Operation, Routes};
 
 pub(crate) fn routes() -> Routes {
-    let unchanged = || Gives::nothing(304, "It is what the client has.");
+    let unchanged = || Gives::nothing(304, "The client has this version already.");
     Routes::new(
         "Documentation",
-        "What describes the server.",
+        "The documentation of this server.",
         [
-            table::get(("getRoot", "/"), "Leads to the pages.", root, Gives::nothing(307, "`Location` is `/docs`.")),
+            table::get(("getRoot", "/"), "Redirects to `/docs`.", root, Gives::nothing(307, "`Location` is `/docs`.")),
             table::get(
                 ("getOpenApi", "/openapi.json"),
                 "Shows this description as an OpenAPI document.",
@@ -30,9 +39,24 @@ pub(crate) fn routes() -> Routes {
             .gives(unchanged()),
             table::get(
                 ("getDocs", "/docs"),
-                "Shows this description as a page.",
-                reference,
+                "Shows the first page of this documentation.",
+                index,
                 Gives::text("text/html", "The page."),
+            )
+            .gives(unchanged()),
+            table::get(
+                ("getDocsArea", "/docs/{area}"),
+                "Shows the calls of an area, with examples.",
+                area,
+                Gives::text("text/html", "The page."),
+            )
+            .gives(unchanged())
+            .fails([ErrorCode::RouteNotFound]),
+            table::get(
+                ("getLlmsTxt", "/llms.txt"),
+                "Shows a map of the server for agents.",
+                llms,
+                Gives::text("text/plain", "The map, as Markdown."),
             )
             .gives(unchanged()),
             table::get(
@@ -58,50 +82,108 @@ async fn root() -> Answer {
     Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/docs")]).into_response())
 }
 
-async fn openapi(known: IfNoneMatch) -> Answer {
+async fn openapi(visitor: Visitor) -> Answer {
     let document = document();
-    Ok(kept("application/json", &document.text, &document.etag, &known))
+    let gzip = || document.gzip.get_or_init(|| compressed(&document.text)).clone();
+    Ok(visitor.kept("application/json", &document.text, gzip))
 }
 
-async fn reference(session: Session, known: IfNoneMatch) -> Answer {
-    Ok(match &session.key {
-        Some(key) => shown(&pages::reference_for(key), &known),
-        None => shown(pages::reference(), &known),
-    })
+async fn index(session: Session, visitor: Visitor) -> Answer {
+    Ok(visitor.shown(&pages::index(&visitor.url, session.key.as_ref())))
 }
 
-async fn error_list(known: IfNoneMatch) -> Answer {
-    Ok(shown(&pages::error_list(), &known))
+async fn area(Path(area): Path<String>, visitor: Visitor) -> Answer {
+    let page = pages::area(&area, &visitor.url).ok_or_else(|| {
+        let problem = Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such page");
+        problem.hint("/docs lists the pages")
+    })?;
+    Ok(visitor.shown(&page))
 }
 
-async fn error(Path(code): Path<String>, known: IfNoneMatch) -> Answer {
+async fn llms(visitor: Visitor) -> Answer {
+    let map = pages::llms(&visitor.url);
+    Ok(visitor.kept("text/plain; charset=utf-8", &map, || compressed(&map)))
+}
+
+async fn error_list(visitor: Visitor) -> Answer {
+    Ok(visitor.shown(&pages::error_list()))
+}
+
+async fn error(Path(code): Path<String>, visitor: Visitor) -> Answer {
     let code = ErrorCode::named(&code).ok_or_else(|| {
         let problem = Problem::new(Status::NotFound, ErrorCode::RouteNotFound, "there is no such code");
         problem.hint("/docs/errors lists them")
     })?;
-    Ok(shown(&pages::error_page(code), &known))
+    Ok(visitor.shown(&pages::error_page(code)))
 }
 
-/// A page.
-fn shown(page: &str, known: &IfNoneMatch) -> Response {
-    let mut response = kept("text/html; charset=utf-8", page, &tag(page), known);
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
-    response
+/// A reader of the documentation: the version it has already, whether it takes gzip, and the address of this server.
+struct Visitor {
+    known: IfNoneMatch,
+    gzip: bool,
+    url: String,
 }
 
-/// Something that changes with the program only: clients keep it, and ask whether it is still the same.
-fn kept(media: &'static str, text: &str, etag: &str, known: &IfNoneMatch) -> Response {
-    let mut response = if known.is(etag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let mut response = Response::new(Body::from(text.to_owned()));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
-        response
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(etag) = HeaderValue::from_str(etag) {
-        headers.insert(header::ETAG, etag);
+impl FromRequestParts<App> for Visitor {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let known = IfNoneMatch::from_request_parts(parts, app).await?;
+        let mut accepted = parts.headers.get_all(header::ACCEPT_ENCODING).iter();
+        let gzip = accepted.any(|value| value.to_str().is_ok_and(accepts_gzip));
+        Ok(Self { known, gzip, url: app.settings.public_url.clone().unwrap_or_default() })
     }
-    response
+}
+
+impl Describe for Visitor {
+    fn describe(operation: &mut Operation) {
+        IfNoneMatch::describe(operation);
+    }
+}
+
+fn accepts_gzip(accepted: &str) -> bool {
+    accepted.split(',').any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse::<f32>);
+        is_named && weight.is_ok_and(|weight| weight > 0.0)
+    })
+}
+
+fn compressed(text: &str) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).expect("memory takes everything");
+    encoder.finish().expect("memory takes everything").into()
+}
+
+impl Visitor {
+    fn shown(&self, page: &str) -> Response {
+        let mut response = self.kept("text/html; charset=utf-8", page, || compressed(page));
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
+        response
+    }
+
+    /// Something that changes with the program only: clients keep it, and ask whether it is still the same.
+    fn kept(&self, media: &'static str, text: &str, gzip: impl FnOnce() -> Bytes) -> Response {
+        let etag = tag(text);
+        let mut response = if self.known.is(&etag) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            let body = if self.gzip { Body::from(gzip()) } else { Body::from(text.to_owned()) };
+            let mut response = Response::new(body);
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+            if self.gzip {
+                response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
+            response
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        // A weak tag: the text is the same, compressed or not.
+        if let Ok(etag) = HeaderValue::from_str(&format!("W/{etag}")) {
+            headers.insert(header::ETAG, etag);
+        }
+        response
+    }
 }

@@ -35,7 +35,7 @@ pub(super) struct Which {
     /// Lines that hold this text.
     #[schemars(length(min = 1, max = 4_096))]
     grep: Option<String>,
-    /// Whether what `grep` says is a regular expression, and not the text itself.
+    /// Whether the pattern of `grep` is a regular expression (default: plain text).
     regex: Flag,
     /// Only in files whose paths this glob matches: `*` stays within a directory, `**` crosses.
     #[schemars(length(max = 1_024))]
@@ -54,10 +54,10 @@ pub(super) struct Which {
     /// The directory; the whole thread without it.
     #[schemars(with = "Option<FilePath>")]
     below: Option<String>,
-    /// How many items at most: of a page 50 unless it is said; lines of `grep` 1,000; paths of `find` 100,000.
+    /// Maximum number of items (default: 50 in a page, 1,000 lines of `grep`, 100,000 paths of `find`).
     #[schemars(range(min = 1, max = 100_000))]
     limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
     /// As the thread was at this version.
     as_of: Option<Version>,

@@ -31,20 +31,18 @@ const ONE: &str = "/v1/threads/{thread}/files/{*path}";
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Files and values",
-        "What a thread holds beside its conversation. Every write makes a new version, and every version stays readable.",
+        "The files and values of a thread. Every write makes a new version, and every version stays readable.",
         [
             table::get(
                 ("listFiles", WHOLE),
-                "Lists all files, or a directory (`list`), counts them (`stats`), or searches them by name (`find`) and by line \
-                 (`grep`).",
+                "Lists all files or a directory (`list`), counts them (`stats`), or searches them by name (`find`) or by line (`grep`).",
                 whole,
                 Gives::json::<Whole>("A page of files and directories; or what was asked for instead.").versioned(),
             )
             .fails([ErrorCode::InvalidCursor, ErrorCode::VersionInFuture, ErrorCode::PathEscapesRoot]),
             table::get(
                 ("readFile", ONE),
-                "Reads a file, whole or in part, now or at a version; or says what is there (`stat`, `list`, `versions`), how it \
-                 changed (`diff`), or shows it small (`thumbnail`).",
+                "Reads a file, whole or in part, now or at a version. Also its record (`stat`), the entries of a directory (`list`), its `versions`, its changes (`diff`) and a `thumbnail`.",
                 read,
                 Gives::content(200, "The content, with the type it was written with and its hash in `ETag`;"),
             )
@@ -61,7 +59,7 @@ pub(crate) fn routes() -> Routes {
             ]),
             table::put(
                 ("writeFile", ONE),
-                "Writes a file, whole: a new one, or a new version of one that is there. `Threadkeep-Thumbnail` brings a small picture of it, as base64.",
+                "Writes a file: a new one, or a new version. `Threadkeep-Thumbnail` may bring a thumbnail, as base64.",
                 write,
                 Gives::created::<api::FileRecord>("The new file.").versioned(),
             )
@@ -105,7 +103,7 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// What is said of one path.
+/// Answers about one path.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "never built: it describes the answer")]
@@ -147,25 +145,25 @@ pub(super) fn directory(found: &[FileRecord]) -> api::Directory {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Reading {
-    /// What is there, without its content.
+    /// The record of the file or directory, without its content.
     stat: Flag,
     /// What is directly in the directory.
     list: Flag,
-    /// Who wrote it when, the newest first.
+    /// Its versions with their authors and times, newest first.
     versions: Flag,
-    /// How it changed since this version, as `diff -u` tells it.
+    /// The changes since this version, as a unified diff.
     diff: Option<Version>,
-    /// A small picture of it, whose longer edge has at most so many pixels: 256 unless it is said.
+    /// A thumbnail whose longer edge has at most this many pixels (default 256).
     #[schemars(with = "Option<u32>", range(min = 1, max = 2_048))]
     thumbnail: Option<String>,
     /// The file that was written with exactly this version.
     version: Option<Version>,
     /// As the thread was at this version.
     as_of: Option<Version>,
-    /// How many versions at most.
+    /// Maximum number of versions.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
-    /// Where the page of versions before ended.
+    /// The `nextCursor` of the previous page of versions.
     cursor: Option<String>,
 }
 
@@ -341,7 +339,6 @@ async fn change(
     }
 }
 
-/// What to delete.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Deleting {

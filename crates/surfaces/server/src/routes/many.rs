@@ -36,7 +36,7 @@ struct Asked {
     threads: Option<String>,
     /// All threads of this project.
     project_id: Option<String>,
-    /// A cursor that this stream gave, or `latest`; from the first entry if nothing is said.
+    /// A cursor of this stream, or `latest`. Default: from the first entry.
     after: Option<String>,
     /// A ticket, in place of a key.
     ticket: Option<String>,

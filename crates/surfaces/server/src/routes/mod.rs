@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+pub(crate) mod code;
 mod content;
 mod docs;
 mod file_list;
@@ -44,6 +45,7 @@ pub(crate) fn table() -> Vec<Routes> {
         referred::routes(),
         crate::stream::routes(),
         many::routes(),
+        code::routes(),
         search::routes(),
         tickets::routes(),
         sign_in::routes(),

@@ -10,18 +10,16 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use threadkeep::model::{BlobId, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
+use threadkeep::model::{BlobId, EnvName, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
 use threadkeep_calls::{ErrorCode, ProblemTold};
 
 use crate::routes;
 use crate::table::{ANY_MEDIA, Gives, Honours, Needs, Operation, SchemaOf, Takes};
 
-/// The document as text, and the tag of its version.
+/// The document as text, and compressed once a client has asked for that.
 pub(crate) struct Document {
-    /// The document.
     pub(crate) text: String,
-    /// Its `ETag`.
-    pub(crate) etag: String,
+    pub(crate) gzip: OnceLock<bytes::Bytes>,
 }
 
 /// The document. It is made when it is first asked for: most servers never are.
@@ -30,8 +28,7 @@ pub(crate) fn document() -> &'static Document {
     DOCUMENT.get_or_init(|| {
         let mut text = serde_json::to_string_pretty(&build()).expect("a document has text keys");
         text.push('\n');
-        let etag = tag(&text);
-        Document { text, etag }
+        Document { text, gzip: OnceLock::new() }
     })
 }
 
@@ -131,9 +128,8 @@ pub(crate) fn build() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Threads for AI agents: durable, forkable conversations. Bodies are JSON, and unknown fields \
                             are refused. Times are RFC 3339 in UTC. `ETag` is the version of a thread, `If-Match` the \
-                            version that a write expects. What goes wrong is told as a problem (RFC 9457), whose `type` \
-                            leads to a page that explains its code. What belongs to another account answers like what is \
-                            not there.",
+                            version that a write expects. Errors are problems (RFC 9457), whose `type` leads to a page \
+                            that explains the code. Resources of another account answer 404.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -217,6 +213,10 @@ fn path_parameter(name: &'static str) -> Value {
             "pattern": "^[^/\\x00]+$", "examples": ["website"] }),
         "key" => json!({ "description": "The id of a key, which is no secret.", "type": "string",
             "pattern": "^[^/]+$", "examples": ["5f0c3a9e1b7d2468"] }),
+        "run" => {
+            json!({ "description": "The id that a run of code was started with.", "type": "string", "minLength": 1,
+            "maxLength": 128, "pattern": "^[^/\\x00]+$", "examples": ["nightly"] })
+        }
         "path" => {
             json!({ "description": "The path of a file or directory, which may hold slashes as they are. What else it \
             holds is escaped.", "type": "string", "minLength": 1, "maxLength": FilePath::BYTES_MAX,
@@ -224,6 +224,9 @@ fn path_parameter(name: &'static str) -> Value {
         }
         "valueKey" => json!({ "description": "The key of a value, escaped: a slash in it is `%2F`.", "type": "string",
             "minLength": 1, "maxLength": ValueKey::BYTES_MAX, "examples": ["settings"] }),
+        "name" => of::<EnvName>(),
+        "area" => json!({ "description": "The name of an area, as `/docs` links to it.", "type": "string",
+            "pattern": "^[^/]+$", "examples": ["threads"] }),
         "code" => json!({ "description": "The code of a problem.", "type": "string",
             "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
             "examples": [ErrorCode::ThreadNotFound.as_str()] }),
@@ -280,7 +283,7 @@ fn header_parameter(header: Honours) -> Value {
         Honours::Actor => (
             "Threadkeep-Actor",
             false,
-            "Who acts, if not whoever the key is for: `human NAME` or `agent NAME`. Only a key with scope admin may say so.",
+            "The actor, if it is not the one of the key: `human NAME` or `agent NAME`. It needs an admin key.",
             json!({ "type": "string", "pattern": "^(human|agent) [!-$&-~]{1,255}$" }),
         ),
         Honours::IfMatch => (
@@ -292,7 +295,7 @@ fn header_parameter(header: Honours) -> Value {
         Honours::IfNoneMatch => (
             "If-None-Match",
             false,
-            "The `ETag` of what the client has already; to write only what is not there yet, `*`.",
+            "The `ETag` that the client has already; or `*`, to write only if nothing exists at the path.",
             json!({ "type": "string" }),
         ),
         Honours::IdempotencyKey => (
@@ -316,7 +319,7 @@ fn header_parameter(header: Honours) -> Value {
         Honours::LastEventId => (
             "Last-Event-ID",
             false,
-            "Where the stream broke off, as the last `id:` said; it counts before `after`.",
+            "The last `id:` that the client received. It takes precedence over `after`.",
             json!({ "type": "string", "pattern": "^[!-~]+$" }),
         ),
         Honours::Range => (
@@ -329,7 +332,7 @@ fn header_parameter(header: Honours) -> Value {
         Honours::Metadata => (
             "Threadkeep-Metadata",
             false,
-            "What the writer says about the file: a JSON object.",
+            "Metadata of the file: a JSON object.",
             json!({ "type": "string", "contentMediaType": "application/json" }),
         ),
         Honours::IfValueMatch => (

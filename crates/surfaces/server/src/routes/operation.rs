@@ -9,6 +9,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use threadkeep::Error;
+use threadkeep::sandbox::Origin;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::answer::{Answer, Refused, json};
@@ -22,7 +23,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_millis(800);
 pub(crate) fn routes() -> Routes {
     Routes::new(
         "Operation",
-        "What whoever operates the server asks.",
+        "Health and metrics of the server.",
         [
             table::get(
                 ("getHealth", "/healthz"),
@@ -32,14 +33,14 @@ pub(crate) fn routes() -> Routes {
             ),
             table::get(
                 ("getReadiness", "/readyz"),
-                "Says whether the server can reach its store and is not about to stop.",
+                "Says whether the server can reach its store and is not about to stop, and whether it runs code.",
                 ready,
-                Gives::json::<Health>("It can."),
+                Gives::json::<Ready>("It can."),
             )
             .fails([ErrorCode::Unavailable, ErrorCode::StorageFailed, ErrorCode::StoreDamaged]),
             table::get(
                 ("getMetrics", "/metrics"),
-                "Shows what the server counts, as Prometheus reads it.",
+                "Shows the metrics of the server, for Prometheus.",
                 count,
                 Gives::text("text/plain", "The counts."),
             ),
@@ -47,11 +48,20 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// How the server is.
+/// The state of the server.
 #[derive(Serialize, JsonSchema)]
 struct Health {
-    /// `ok` or `ready`.
+    /// `ok` if it lives, `ready` if it can serve.
     status: &'static str,
+}
+
+/// Whether the server is ready, and for what.
+#[derive(Serialize, JsonSchema)]
+struct Ready {
+    /// `ready`.
+    status: &'static str,
+    /// `ready` if code of requests runs, else why it does not.
+    sandbox: String,
 }
 
 async fn alive() -> Answer {
@@ -64,7 +74,9 @@ async fn ready(State(app): State<App>) -> Answer {
         return Err(Problem::new(Status::Unavailable, ErrorCode::Unavailable, "the server is stopping").into());
     }
     within(app.engine.feed_latest()).await?;
-    Ok(json(&Health { status: "ready" }))
+    let sandbox =
+        app.sandbox.check(Origin::Request).map_or_else(|refused| refused.to_string(), |()| "ready".to_owned());
+    Ok(json(&Ready { status: "ready", sandbox }))
 }
 
 /// What the store answers, if it answers soon: the operator wants to know whether it does.

@@ -45,7 +45,7 @@ pub(super) fn routes() -> Routes {
             .fails([ErrorCode::ReferenceGone, ErrorCode::InvalidCursor, ErrorCode::PathEscapesRoot]),
             table::get(
                 ("readReferredFile", "/v1/references/{reference}/files/{*path}"),
-                "Reads a file that a reference shows, whole or in part; or says what is there (`stat`, `list`).",
+                "Reads a file that a reference shows, whole or in part; or its record (`stat`), or the entries of a directory (`list`).",
                 file,
                 Gives::content(200, "The content, with the type it was written with and its hash in `ETag`;"),
             )
@@ -67,7 +67,7 @@ pub(super) fn routes() -> Routes {
             .fails([ErrorCode::ReferenceGone, ErrorCode::InvalidCursor]),
             table::get(
                 ("getReferredValue", "/v1/references/{reference}/kv/{valueKey}"),
-                "Shows a value through a reference. Where there is none, it is null, with version 0.",
+                "Shows a value through a reference. A missing key has the value null and version 0.",
                 value,
                 Gives::json::<api::Value>("The value; `ETag` is its own version.").versioned(),
             )
@@ -76,7 +76,7 @@ pub(super) fn routes() -> Routes {
     )
 }
 
-/// What is said of one path.
+/// Answers about one path.
 #[derive(JsonSchema)]
 #[schemars(rename = "ReferredPath")]
 #[serde(untagged)]
@@ -101,16 +101,15 @@ async fn messages(access: Access, Path(id): Path<String>, Query(which): Query<Li
     Ok(at_version(page.version, json(&api::Page::new(items, page.next.clone(), total))))
 }
 
-/// Which files.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Which {
     /// Only what is below this directory.
     below: Option<String>,
-    /// How many items at most.
+    /// Maximum number of items.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -133,7 +132,7 @@ async fn files(access: Access, Path(id): Path<String>, Query(which): Query<Which
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Reading {
-    /// What is there, without its content.
+    /// The record of the file or directory, without its content.
     stat: Flag,
     /// What is directly in the directory.
     list: Flag,
@@ -162,16 +161,15 @@ async fn file(
     content(engine, &method, &found, &known, &wanted).await
 }
 
-/// Which values.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct WhichValues {
     /// Those whose keys begin with this.
     prefix: String,
-    /// How many items at most.
+    /// Maximum number of items.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 

@@ -11,9 +11,9 @@ use crate::table::{self, Gives, Routes};
 pub(crate) fn routes() -> Routes {
     let status = table::get(
         ("getSearchStatus", "/v1/search/status"),
-        "Says how far the index follows the log, and how large it is for the account.",
+        "Shows how far the search index follows the log, and its size for the account.",
         status,
-        Gives::json::<SearchStatus>("How it stands."),
+        Gives::json::<SearchStatus>("The state."),
     );
     Routes::new("Search", "", [status])
 }

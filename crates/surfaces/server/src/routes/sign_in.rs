@@ -24,7 +24,7 @@ pub(crate) fn routes() -> Routes {
         [
             table::post(
                 ("createSignIn", "/v1/sign-in"),
-                "Draws a link that signs a browser in with this key, once, within an hour.",
+                "Makes a link that signs a browser in with this key, once, within an hour.",
                 draw,
                 Gives::created::<api::SignIn>("The link."),
             ),

@@ -16,7 +16,7 @@ use crate::tickets::TICKET_TTL;
 pub(crate) fn routes() -> Routes {
     let draw = table::post(
         ("createTicket", "/v1/tickets"),
-        "Draws a ticket: it opens one stream once, within a minute, in place of a key.",
+        "Makes a ticket, which opens one stream once, within a minute, in place of a key.",
         draw,
         Gives::created::<Ticket>("The ticket, to be sent as `?ticket=`."),
     );

@@ -42,7 +42,6 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
-    /// As text.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -57,23 +56,15 @@ impl Needs {
 /// A header that a route honours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Honours {
-    /// `Threadkeep-Actor`.
     Actor,
-    /// `If-Match`.
     IfMatch,
-    /// `If-None-Match`.
     IfNoneMatch,
-    /// `Idempotency-Key`.
     IdempotencyKey,
-    /// `Threadkeep-Writer`.
     Writer,
     /// `Threadkeep-Writer`, which must be there.
     WriterToken,
-    /// `Last-Event-ID`.
     LastEventId,
-    /// `Range`, with `If-Range`.
     Range,
-    /// `Threadkeep-Metadata`.
     Metadata,
     /// `If-Match`, about a value.
     IfValueMatch,
@@ -113,7 +104,6 @@ impl Gives {
         Self::of::<T>(200, what)
     }
 
-    /// JSON, with 201.
     pub(crate) fn created<T: JsonSchema>(what: &'static str) -> Self {
         Self::of::<T>(201, what)
     }

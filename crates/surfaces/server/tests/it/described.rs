@@ -62,6 +62,7 @@ fn the_pages_need_nothing_from_elsewhere_and_their_links_lead_somewhere() {
     let html = "Accept: text/html,application/xhtml+xml\r\n";
     let front = client.send("GET", "/", html, None);
     assert_eq!((front.status, front.header("location")), (307, Some("/docs")));
+    let index = client.get("/docs").body;
     let mut pages = vec!["/docs".to_owned(), "/docs/errors".to_owned()];
     let mut read = 0;
     while let Some(path) = pages.get(read).cloned() {
@@ -70,24 +71,28 @@ fn the_pages_need_nothing_from_elsewhere_and_their_links_lead_somewhere() {
         assert_eq!(page.status, 200, "{path}");
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
         assert!(page.header("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'none'")));
+        let own = page.body.replace(&format!("http://{}", server.address()), "");
         for foreign in ["<script", "src=", "url(", "@import", "<link", "http://", "https://"] {
-            assert!(!page.body.contains(foreign), "{path} has {foreign}");
+            assert!(!own.contains(foreign), "{path} has {foreign}");
         }
         for link in page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-            match link.strip_prefix('#') {
-                Some(place) => assert!(page.body.contains(&format!("id=\"{place}\"")), "{path}: {link}"),
-                None if link == "/openapi.json" || pages.iter().any(|page| page == link) => {}
-                None => pages.push(link.to_owned()),
+            let (to, place) = link.split_once('#').unwrap_or((link, ""));
+            let there = if to.is_empty() { &page.body } else { &index };
+            assert!(to.is_empty() || place.is_empty() || to == "/docs", "{path}: {link}");
+            assert!(place.is_empty() || there.contains(&format!("id=\"{place}\"")), "{path}: {link}");
+            let is_page = !to.is_empty() && !["/openapi.json", "/llms.txt"].contains(&to);
+            if is_page && !pages.iter().any(|page| page == to) {
+                pages.push(to.to_owned());
             }
         }
         let tag = page.header("etag").expect("a tag");
         assert_eq!(client.send("GET", &path, &format!("If-None-Match: {tag}\r\n"), None).status, 304, "{path}");
     }
-    let reference = client.get("/docs").body;
+    let reference: String = pages.iter().map(|page| client.get(page).body).collect();
     let document = client.get("/openapi.json").ok(200);
     for operation in operations(&document) {
         let id = operation["operationId"].as_str().expect("a name");
-        assert!(reference.contains(&format!("<article id=\"{id}\">")), "{id}");
+        assert_eq!(reference.matches(&format!("<article id=\"{id}\">")).count(), 1, "{id}");
     }
     assert!(read > 60, "a page for each code: {read}");
     client.get("/docs/errors/no_such_code").refused(404, "route_not_found");

@@ -12,6 +12,7 @@ mod keys;
 mod lists;
 mod matrix;
 mod merge;
+mod pages;
 mod primitives;
 mod public;
 mod revoked;

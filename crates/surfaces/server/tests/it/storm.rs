@@ -12,7 +12,7 @@ use crate::support::{Client, Event, Server};
 const THREADS: usize = 3;
 const WRITERS: usize = 4;
 /// Streams of each kind on each server.
-const STREAMS: usize = 15;
+const STREAMS: usize = 125;
 /// How long a call waits for PostgreSQL here; a server in use waits 10 s.
 const CALL_SECONDS: u64 = 3;
 /// The longest that a request may take.

@@ -185,7 +185,6 @@ pub struct Client {
     pub key: Option<String>,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     pub status: u16,
@@ -293,7 +292,6 @@ impl Client {
         self.stream(path, "").head
     }
 
-    /// Opens a stream.
     #[track_caller]
     pub fn stream(&self, path: &str, headers: &str) -> Stream {
         self.try_stream(path, headers).unwrap_or_else(|head| panic!("{head}"))

@@ -34,11 +34,11 @@ pub struct SearchResult {
 /// A message of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchResultMessage {
-    /// Who said it.
+    /// The role of the speaker.
     pub role: Role,
-    /// What was said.
+    /// The text of the message.
     pub text: String,
-    /// When.
+    /// When the message was appended.
     pub timestamp: Timestamp,
     /// Whether it is the one that matches.
     pub is_match: bool,

@@ -38,7 +38,6 @@ async fn thread(keep: &Keep, id: ThreadId) -> Thread {
     keep.engine.thread(id).await.expect("a thread")
 }
 
-/// `coder: pdf web`
 async fn state(keep: &Keep, id: ThreadId) -> String {
     let record = thread(keep, id).await.record;
     let skills: Vec<&str> = record.activated_skills.iter().map(|skill| skill.name.as_str()).collect();

@@ -16,6 +16,7 @@ on_every_store!(
     nothing_is_added_where_no_call_is_open,
     the_model_is_given_results_right_after_their_calls,
     deleting_a_call_deletes_its_results,
+    an_update_that_deletes_a_call_deletes_its_results,
 );
 
 fn call(ids: &[&str]) -> MessageBody {
@@ -56,6 +57,25 @@ async fn deleting_a_call_deletes_its_results(keep: Keep) {
     let back = keep.engine.rollback(thread, RollbackTo::Version(before)).await;
     back.expect("a rollback");
     assert_eq!(keep.engine.messages(thread, Page::first()).await.expect("a page").total, 6);
+}
+
+async fn an_update_that_deletes_a_call_deletes_its_results(keep: Keep) {
+    let thread = keep.thread(&["a"]).await;
+    let mut ids = Vec::new();
+    for said in [call(&["one", "two"]), result("one"), result("two"), call(&["three"]), result("three")] {
+        ids.push(keep.engine.append(thread, said).await.expect("an append")[0].id);
+    }
+    let writer = crate::live::open(&crate::live::unhurried(&keep), thread).await;
+    let deletes = |draft: &mut threadkeep::Draft| {
+        draft.delete(ids[1]);
+        draft.delete(ids[0]);
+    };
+    let version = writer.update(deletes).expect("an update");
+    writer.flush_version(version).await.expect("a flush");
+    assert_eq!(shows(&keep, thread).await, "a call:three result:three");
+    crate::live::say(&writer, "b");
+    writer.dispose().await.expect("all is flushed");
+    assert_eq!(shows(&keep, thread).await, "a call:three result:three b");
 }
 
 fn part(part: Part) -> String {

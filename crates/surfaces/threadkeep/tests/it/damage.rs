@@ -300,3 +300,70 @@ fn rows_of_an_earlier_version_are_read_as_they_are_sqlite() {
 fn rows_of_an_earlier_version_are_read_as_they_are_postgres() {
     run(earlier(postgres()));
 }
+
+/// A backup has everything but the damaged data, which it names; so has the store that it is restored to.
+async fn backed_up(place: fn() -> Place, table: &str, column: &str, is_text: bool, lost: &[&str]) {
+    let held = held(place()).await;
+    held.place.flip(table, column, is_text);
+    let keep = held.place.open();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("backup.db");
+    let quiet = || std::sync::Arc::new(|_: &str, _: u64, _: Option<u64>| {});
+    let taken = threadkeep::backup(&keep, &file, quiet()).await.expect("a backup");
+    let at = format!("{table}.{column}");
+    assert_eq!(taken.lost.count as usize, lost.len(), "{at}: {:?}", taken.lost);
+    assert!(taken.lost.what.iter().all(|what| what.contains("is not what was written")), "{at}: {:?}", taken.lost);
+    for says in lost {
+        assert!(taken.lost.what.iter().any(|what| what.contains(says)), "{at}: {says}: {:?}", taken.lost);
+    }
+    let restored = threadkeep::open("memory:").expect("a store");
+    let report = threadkeep::restore(&restored, &file, folder.path(), quiet()).await.expect("a restore");
+    assert_eq!((report.hash, report.threads), (taken.hash, taken.threads));
+    let fine = restored.messages(held.fine, Page::first()).await.expect("a page");
+    assert_eq!(fine.items[0].text().expect("text"), "all is well");
+    for thread in [held.thread, held.fork] {
+        for id in &held.whole {
+            restored.message(thread, *id, None).await.expect("a whole message");
+        }
+    }
+    let shown = reads(&restored, &held).await;
+    assert!(!shown.iter().any(|(_, answer)| answer.as_ref().is_ok_and(|answer| answer.contains(DAMAGED))), "{at}");
+    restored.append(held.thread, MessageBody::user("and on")).await.expect("a message");
+}
+
+const LOST: [(&str, &str, bool, &[&str]); 3] = [
+    // A message, three of a batch, a value, a mention, a handoff, and the two messages of the thread that it made.
+    (
+        "entries",
+        "body",
+        false,
+        &[
+            "entry 2 of thread",
+            "entry 4 of",
+            "entry 5 of",
+            "entry 6 of",
+            "entry 9",
+            "entry 12",
+            "entry 13",
+            "entry 1",
+            "entry 2",
+        ],
+    ),
+    // A large message, and a file.
+    ("blob_chunks", "bytes", false, &["blob", "blob"]),
+    ("segments", "record", true, &["first record", "first record", "first record"]),
+];
+
+#[test]
+fn a_backup_keeps_all_but_the_damage_and_names_it_sqlite() {
+    for (table, column, is_text, lost) in LOST {
+        run(backed_up(sqlite, table, column, is_text, lost));
+    }
+}
+
+#[test]
+fn a_backup_keeps_all_but_the_damage_and_names_it_postgres() {
+    for (table, column, is_text, lost) in LOST {
+        run(backed_up(postgres, table, column, is_text, lost));
+    }
+}

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use threadkeep::calls::{ErrorCode, Lease};
 use threadkeep::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, Begin, CARRIERS, Cancel,
-    Capability, Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteMessage, DeleteValue, Deny,
-    EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff, IdempotencyKey, Inject,
-    InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
-    NotifyParent, Observe, Position, Queue, Redo, Refer, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
-    RollbackTo, SetCheckpoint, SetStatus, SetValue, Skill, Spawn, Step, Subagent, Terminate, ThreadId, Transfer,
-    Truncate, Unarchive, Unobserve, Update, Uuid, Version,
+    Capability, Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage,
+    DeleteValue, Deny, EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff,
+    IdempotencyKey, Inject, InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId,
+    NewFile, NewMessage, NotifyParent, Observe, Position, Queue, Redo, Refer, RemoveQueued, RevokeApproval,
+    RevokeDelegation, Rollback, RollbackTo, SetCheckpoint, SetEnv, SetStatus, SetValue, Skill, Spawn, Step, Subagent,
+    Terminate, ThreadId, Transfer, Truncate, Unarchive, Unobserve, Update, Uuid, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -198,6 +198,10 @@ async fn conversation(walk: &mut Walk<'_>) {
     walk.goes(thread, thread, value("1"), value("2")).await;
     let gone = |key: &str| DeleteValue { key: key.parse().expect("a key"), if_version: None };
     walk.goes(thread, thread, gone("k"), gone("l")).await;
+    let variable = |value: &str| SetEnv::new("V", value).expect("a name");
+    walk.goes(thread, thread, variable("1"), variable("2")).await;
+    let unset = |name: &str| DeleteEnv::new(name).expect("a name");
+    walk.goes(thread, thread, unset("V"), unset("W")).await;
 }
 
 async fn work(walk: &mut Walk<'_>) {

@@ -10,6 +10,7 @@ mod copy;
 mod damage;
 mod doctor;
 mod emit;
+mod env;
 mod envelope;
 mod files;
 mod follow;
@@ -40,10 +41,11 @@ mod timers;
 mod transfer;
 mod turns;
 mod unflushed;
+mod upkeep;
 mod values;
 mod writer;
 
-use threadkeep::{Create, Engine, MessageBody, Page, ThreadId};
+use threadkeep::{Create, Engine, KeyFileAt, MessageBody, Page, ThreadId};
 
 /// A store of each kind, fresh. The folder goes when the keep does.
 pub(crate) struct Keep {
@@ -66,7 +68,10 @@ impl Keep {
     pub(crate) fn postgres() -> Self {
         let schema = threadkeep_throwaway::schema();
         let engine = threadkeep::open(&schema.url()).expect("a store on a server");
-        Self { engine, _folder: None, _schema: Some(schema) }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let keys = KeyFileAt::new(folder.path().join("secrets.key"));
+        let engine = engine.with_key_keeper(std::sync::Arc::new(keys));
+        Self { engine, _folder: Some(folder), _schema: Some(schema) }
     }
 
     /// A thread with these messages of the user.

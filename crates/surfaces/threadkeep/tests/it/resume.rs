@@ -102,6 +102,10 @@ impl Upkeep for Breaking {
         self.inner.gc(options, progress)
     }
 
+    fn compact(&self, progress: Progress) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.compact(progress)
+    }
+
     fn rebuild(&self, progress: Progress) -> BoxFuture<'_, Result<(), StoreError>> {
         self.inner.rebuild(progress)
     }
@@ -120,6 +124,20 @@ impl Upkeep for Breaking {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SegmentRow>, StoreError>> {
         self.inner.all_segments(after, limit)
+    }
+
+    fn segment_rows(
+        &self,
+        segments: Vec<threadkeep::model::SegmentId>,
+    ) -> BoxFuture<'_, Result<Vec<SegmentRow>, StoreError>> {
+        self.inner.segment_rows(segments)
+    }
+
+    fn snapshot(
+        &self,
+        account: Option<threadkeep::Account>,
+    ) -> BoxFuture<'_, Result<Box<dyn threadkeep_store::Snapshot>, StoreError>> {
+        self.inner.snapshot(account)
     }
 
     fn all_tombstones(

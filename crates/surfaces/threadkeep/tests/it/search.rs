@@ -467,7 +467,6 @@ async fn another_embedder_gives_new_vectors_and_never_mixes(keep: Keep) {
     assert!(found(&keep.engine, "q").await.is_empty());
 }
 
-/// Never answers.
 struct Broken(Model);
 
 impl Embedder for Broken {

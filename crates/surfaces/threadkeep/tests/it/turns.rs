@@ -5,7 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use threadkeep::{Account, Caller, Create, Engine, Limits, List, MessageBody, SqliteStore, Stores, SystemWorld};
+use threadkeep::{
+    Account, Caller, Create, Engine, Limits, List, MessageBody, Selection, SqliteStore, Stores, SystemWorld,
+};
 use threadkeep_store::{ListQuery, Store};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -56,6 +58,59 @@ fn a_total_that_hangs_delays_no_append_no_list_and_no_other_account() {
         open.add_permits(2);
         assert_eq!(second.await.expect("a task").expect("a list").total.map(|total| total.count), Some(1));
         assert_eq!(third.await.expect("a task").expect("a list").total.map(|total| total.count), Some(0));
+    });
+}
+
+#[test]
+fn a_read_that_finds_many_waiting_is_refused_and_told_when_to_come_again() {
+    crate::run(async {
+        let (engine, mut coming, open) = engine_with_gate(Stores::of(threadkeep::MemoryStore::new()));
+        let asked = || {
+            let engine = engine.clone();
+            tokio::spawn(async move { engine.list(total()).await })
+        };
+        let first = asked();
+        assert!(coming.recv().await.is_some(), "one is read");
+        // Each is polled once: it waits, or it is refused.
+        let mut waiting: Vec<_> = (0..8).map(|_| Box::pin(engine.list(total()))).collect();
+        for read in &mut waiting {
+            assert!(is_pending(read.as_mut()), "eight of an account may wait");
+        }
+        let refused = engine.list(total()).await.expect_err("too many wait");
+        assert_eq!(refused.code(), "busy");
+        assert!(refused.to_string().contains("try again in 10 s"), "{refused}");
+        assert_eq!(refused.retry_after().map(|wait| wait.as_secs()), Some(10));
+        let account = Account::new("another").expect("an account");
+        let other = engine.acting_as(Caller { account, ..Caller::local() });
+        let other = tokio::spawn(async move { other.list(total()).await });
+        assert_eq!(coming.recv().await.as_deref(), Some("another"), "another account has its own turns");
+        // One that goes makes room for another.
+        drop(waiting.pop());
+        let mut next = Box::pin(engine.list(total()));
+        assert!(is_pending(next.as_mut()));
+        open.add_permits(2 + waiting.len() + 1);
+        for read in waiting.into_iter().chain([next]) {
+            read.await.expect("a list");
+        }
+        first.await.expect("a task").expect("a list");
+        other.await.expect("a task").expect("a list");
+    });
+}
+
+#[test]
+fn an_account_has_two_exports_at_once_and_lists_do_not_wait_for_them() {
+    crate::run(async {
+        let keep = crate::Keep::sqlite();
+        keep.thread(&["a"]).await;
+        let held = [
+            keep.engine.exporter(Selection::Store).await.expect("an export"),
+            keep.engine.exporter(Selection::All).await.expect("an export"),
+        ];
+        let refused = keep.engine.exporter(Selection::All).await.map(drop).expect_err("a third one");
+        assert_eq!(refused.code(), "busy");
+        assert_eq!(keep.engine.list(total()).await.expect("a list").total, Some(1));
+        drop(held);
+        keep.engine.exporter(Selection::All).await.expect("an export");
     });
 }
 

@@ -16,7 +16,6 @@ type FileId = u64;
 const BLOCK_BYTES: [usize; 2] = [512, 4_096];
 const HEAD_BYTES: usize = 24;
 
-/// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Step {
     Wrote {

@@ -55,6 +55,7 @@ pages! {
     DelegationNotFound "delegation_not_found";
     ReferenceNotFound "reference_not_found";
     ObserverNotFound "observer_not_found";
+    EnvNotFound "env_not_found";
     ReferenceGone "reference_gone";
     MethodNotAllowed "method_not_allowed";
     NotAcceptable "not_acceptable";
@@ -90,12 +91,16 @@ pages! {
     CopyDiffers "copy_differs";
     ServerRunning "server_running";
     VersionConflict "version_conflict";
+    SecretInFile "secret_in_file";
     IdempotencyKeyReused "idempotency_key_reused";
     RateLimited "rate_limited";
     Internal "internal";
     StoreDamaged "store_damaged";
     Busy "busy";
+    SecretsUnavailable "secrets_unavailable";
     EmbedderFailed "embedder_failed";
+    SandboxUnavailable "sandbox_unavailable";
+    SandboxBusy "sandbox_busy";
     Unavailable "unavailable";
     StorageFailed "storage_failed";
     CannotOpenStore "cannot_open_store";
@@ -142,7 +147,6 @@ fn statuses(code: ErrorCode) -> String {
     code.statuses().iter().map(|status| status.http().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// All codes.
 pub(crate) fn error_list() -> String {
     let mut rows = String::new();
     for code in ErrorCode::ALL {
@@ -155,9 +159,9 @@ pub(crate) fn error_list() -> String {
         .expect("a string takes everything");
     }
     let content = format!(
-        "<h1>Errors</h1>\n<p>What goes wrong is told as <code>application/problem+json</code>. The <code>code</code> is \
-         stable; the words beside it may change.</p>\n<table>\n<tr><th>Code</th><th>Status</th><th>Exit code</th>\
-         <th>Meaning</th></tr>\n{rows}</table>\n"
+        "<h1>Errors</h1>\n<p>Errors are answered as <code>application/problem+json</code>. The <code>code</code> is stable; \
+         the words beside it may change.</p>\n<table>\n<thead><tr><th>Code</th><th>Status</th><th>Exit code</th>\
+         <th>Meaning</th></tr></thead>\n{rows}</table>\n"
     );
     page("Errors · Threadkeep", "", &content)
 }

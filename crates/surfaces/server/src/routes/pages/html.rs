@@ -75,7 +75,6 @@ fn coded(text: &str) -> String {
     parts.collect()
 }
 
-/// A whole page.
 pub(crate) fn page(title: &str, navigation: &str, content: &str) -> String {
     let title = escaped(title);
     format!(
@@ -85,7 +84,7 @@ pub(crate) fn page(title: &str, navigation: &str, content: &str) -> String {
             "<meta name=\"color-scheme\" content=\"light dark\">\n",
             "<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n",
             "<header><a href=\"/docs\"><strong>Threadkeep</strong></a> <a href=\"/docs/errors\">Errors</a> ",
-            "<a href=\"/openapi.json\">OpenAPI</a></header>\n",
+            "<a href=\"/openapi.json\">OpenAPI</a> <a href=\"/llms.txt\">llms.txt</a></header>\n",
             "{navigation}<main>\n{content}</main>\n</body>\n</html>\n"
         ),
         title = title,

@@ -1,11 +1,15 @@
-//! Pages for people: the reference, made from the OpenAPI document, and a page for each code of a problem.
+//! Pages for people, made from the OpenAPI document: an index, a page for each area, and one for each error code. A map for
+//! agents as text.
 //!
 //! They need nothing from elsewhere: no script, font, style or picture.
 
 mod errors;
+mod examples;
 mod html;
+mod llms;
 mod reference;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use axum::http::{StatusCode, header};
@@ -15,25 +19,60 @@ use threadkeep_calls::Problem;
 pub(crate) use errors::{error_list, error_page};
 pub(crate) use html::CSP;
 
-/// The page of all routes. It is made when it is first asked for.
-pub(crate) fn reference() -> &'static str {
-    static PAGE: OnceLock<String> = OnceLock::new();
-    PAGE.get_or_init(|| reference::page(&crate::routes::openapi::build()))
+/// The reference, with a placeholder for the address of the server.
+struct Reference {
+    index: String,
+    /// The page of each area, by its name in the path.
+    areas: BTreeMap<String, String>,
+    llms: String,
 }
 
-/// The same for a signed-in user: routes that the browser may read open with a click.
-pub(crate) fn reference_for(key: &threadkeep::Key) -> String {
+/// The reference. It is made when it is first asked for.
+fn reference() -> &'static Reference {
+    static REFERENCE: OnceLock<Reference> = OnceLock::new();
+    REFERENCE.get_or_init(|| {
+        let document = crate::routes::openapi::build();
+        let tags = reference::array(&document["tags"]).iter();
+        let areas = tags.map(|tag| (reference::slug(reference::text(&tag["name"])), reference::area(&document, tag)));
+        Reference { index: reference::index(&document), areas: areas.collect(), llms: llms::text_of(&document) }
+    })
+}
+
+/// The same text, with the address of this server.
+fn addressed(text: &str, url: &str) -> String {
+    text.replace(examples::PLACEHOLDER_URL, &html::escaped(url))
+}
+
+/// The first page, with the name of the user who is signed in.
+pub(crate) fn index(url: &str, key: Option<&threadkeep::Key>) -> String {
+    let page = addressed(&reference().index, url);
+    match key {
+        Some(key) => page.replacen("<main>\n", &format!("<main>\n{}", greeting(key)), 1),
+        None => page,
+    }
+}
+
+/// The page of an area, if there is one of this name.
+pub(crate) fn area(name: &str, url: &str) -> Option<String> {
+    reference().areas.get(name).map(|page| addressed(page, url))
+}
+
+/// The map for agents.
+pub(crate) fn llms(url: &str) -> String {
+    addressed(&reference().llms, url)
+}
+
+/// A line for a signed-in user: routes that the browser may read open with a click.
+fn greeting(key: &threadkeep::Key) -> String {
     let (account, scope) = (html::escaped(key.account.as_str()), key.scope.as_str());
     let mut greeting = format!(
-        "<main>\n<form method=\"post\" action=\"/sign-out\"><p>Signed in for <strong>{account}</strong> ({scope}). \
-         Open: "
+        "<form method=\"post\" action=\"/sign-out\"><p>Signed in for <strong>{account}</strong> ({scope}). Open: "
     );
     let open = ["/v1/threads", "/v1/projects", "/metrics"].into_iter();
     for path in open.chain((key.scope == threadkeep::Scope::Admin).then_some("/v1/keys")) {
         greeting.push_str(&format!("<a href=\"{path}\">{path}</a> "));
     }
-    greeting.push_str("<button>Sign out</button></p></form>\n");
-    reference().replacen("<main>\n", &greeting, 1)
+    greeting + "<button>Sign out</button></p></form>\n"
 }
 
 /// The answer that tells a browser why it was refused.

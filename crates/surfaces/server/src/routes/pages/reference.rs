@@ -1,145 +1,265 @@
-//! The reference: every route of the OpenAPI document, with its parameters, bodies, answers and a call with curl.
+//! The reference, made from the OpenAPI document: an index, and a page for each area with its calls.
+//!
+//! A page shows each call with its parameters, its errors, a command and a real answer, and at its end the objects that
+//! its calls take and give.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::examples;
 use super::html::{self, escaped, sentence};
-use crate::table::ANY_MEDIA;
 
-/// How deep the fields of a body are shown.
+/// How deep the fields of an unnamed object are shown.
 const DEPTH_MAX: usize = 4;
 
-/// The page.
-pub(crate) fn page(document: &Value) -> String {
-    let (mut navigation, mut content) = (String::from("<nav>\n"), String::new());
-    let info = sentence(text(&document["info"]["description"]));
-    let _ = write!(content, "<h1>Threadkeep {}</h1>\n<p>{info}</p>\n", escaped(text(&document["info"]["version"])));
-    content.push_str(
-        "<p>Set <code>URL</code> and <code>KEY</code> to what <code>threadkeep serve</code> printed, and the calls below \
-         work as they stand.</p>\n",
-    );
-    for tag in array(&document["tags"]) {
-        let name = text(&tag["name"]);
-        let (shown, about) = (escaped(name), sentence(text(&tag["description"])));
-        let _ = writeln!(navigation, "<strong>{shown}</strong>\n<ul>");
-        let _ = writeln!(content, "<section>\n<h2>{shown}</h2>\n<p>{about}</p>");
-        for (path, method, operation) in operations(document) {
-            if operation["tags"][0] == name {
-                let id = escaped(text(&operation["operationId"]));
-                let _ = writeln!(navigation, "<li><a href=\"#{id}\">{}</a></li>", escaped(&spaced(&id)));
-                content.push_str(&told(document, path, method, operation));
-            }
-        }
-        navigation.push_str("</ul>\n");
-        content.push_str("</section>\n");
-    }
-    navigation
-        .push_str("<strong>Shapes</strong>\n<ul><li><a href=\"#Content\">content of a message</a></li></ul>\n</nav>\n");
-    let parts = &document["components"]["schemas"]["Content"];
-    let _ = writeln!(
-        content,
-        "<section id=\"Content\">\n<h2>Content of a message</h2>\n<p>A string, or a list of parts:</p>"
-    );
-    for part in array(&parts["anyOf"][1]["items"]["oneOf"]) {
-        let _ = writeln!(content, "<p>{}</p>", sentence(text(&part["description"])));
-        fields(document, part, &mut content);
-    }
-    content.push_str("</section>\n");
-    html::page("Threadkeep over HTTP", &navigation, &content)
-}
+/// A method, a path, and the description of its call.
+type Call<'a> = (&'a str, &'a str, &'a Value);
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn array(value: &Value) -> &[Value] {
+pub(super) fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// `listThreads` as `list threads`.
-fn spaced(id: &str) -> String {
-    let mut words = String::new();
-    for letter in id.chars() {
-        if letter.is_ascii_uppercase() {
-            words.push(' ');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
+pub(super) fn content(content: &Value) -> Option<(&str, &Value)> {
+    content.as_object()?.iter().next().map(|(media, body)| (media.as_str(), body))
 }
 
-fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+/// The name of an area in the path of its page.
+pub(super) fn slug(tag: &str) -> String {
+    tag.to_ascii_lowercase().replace(' ', "-")
+}
+
+pub(super) fn calls_of<'a>(document: &'a Value, tag: &str) -> Vec<Call<'a>> {
+    operations(document).filter(|(_, _, operation)| operation["tags"][0] == tag).collect()
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = Call<'_>> {
     let paths = document["paths"].as_object().into_iter().flatten();
     paths.flat_map(|(path, methods)| {
         let methods = methods.as_object().into_iter().flatten();
-        methods.map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        methods.map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
     })
 }
 
-fn told(document: &Value, path: &str, method: &str, operation: &Value) -> String {
-    let id = escaped(text(&operation["operationId"]));
+/// Answers that a server really gave, by the names of the calls. The test that walks the pages writes them.
+fn answers() -> &'static BTreeMap<String, String> {
+    static ANSWERS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    ANSWERS.get_or_init(|| {
+        let golden = include_str!("../../../../../../spec/docs/answers.json");
+        serde_json::from_str(golden).expect("spec/docs/answers.json holds a text for each call")
+    })
+}
+
+fn navigation(document: &Value) -> String {
+    let mut html = String::from("<nav>\n<ul>\n");
+    for tag in array(&document["tags"]) {
+        let name = text(&tag["name"]);
+        let _ = writeln!(html, "<li><a href=\"/docs/{}\">{}</a></li>", slug(name), escaped(name));
+    }
+    html + "</ul>\n</nav>\n"
+}
+
+/// The table of areas, how to begin, and all that holds for every call.
+pub(super) fn index(document: &Value) -> String {
+    let info = sentence(text(&document["info"]["description"]));
+    let version = escaped(text(&document["info"]["version"]));
+    let mut html = format!(
+        "<h1>Threadkeep {version}</h1>\n<p>{info}</p>\n<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. For \
+         agents: <a href=\"/llms.txt\">/llms.txt</a>.</p>\n<section>\n<h2>Calls</h2>\n<table>\n<thead><tr><th>Area</th>\
+         <th>Purpose</th><th>Calls</th></tr></thead>\n"
+    );
+    for tag in array(&document["tags"]) {
+        let (name, about) = (text(&tag["name"]), sentence(text(&tag["description"])));
+        let (slug, count) = (slug(name), calls_of(document, name).len());
+        let _ = writeln!(
+            html,
+            "<tr><td><a href=\"/docs/{slug}\">{}</a></td><td>{about}</td><td>{count}</td></tr>",
+            escaped(name)
+        );
+    }
+    html.push_str("</table>\n</section>\n");
+    let first: Vec<String> = ["createThread", "appendMessages", "listMessages"]
+        .iter()
+        .filter_map(|id| operations(document).find(|(_, _, operation)| operation["operationId"] == *id))
+        .map(|(method, path, operation)| examples::call(path, method, operation))
+        .collect();
+    let _ = writeln!(
+        html,
+        "<section>\n<h2>The first call</h2>\n<p>Paste this into a shell. In the folder that holds \
+         <code>threadkeep-data</code> it finds the local key; elsewhere, set <code>KEY</code> first. Every page begins \
+         with such a block, and its calls work after it.</p>\n<pre class=\"setup\">{}</pre>",
+        escaped(&examples::setup(&first))
+    );
+    for call in &first {
+        let _ = writeln!(html, "<pre class=\"call\">{}</pre>", escaped(call));
+    }
+    html.push_str("</section>\n<section id=\"headers\">\n<h2>Headers</h2>\n<p>Each call names the headers that it honours. \
+                   It refuses a condition that it does not honour.</p>\n<table>\n<thead><tr><th>Header</th><th>Meaning</th>\
+                   </tr></thead>\n");
+    let mut seen = BTreeSet::new();
+    for (_, _, operation) in operations(document) {
+        for header in array(&operation["parameters"]).iter().filter(|parameter| parameter["in"] == "header") {
+            let (name, about) = (text(&header["name"]), text(&header["description"]));
+            if seen.insert((name, about)) {
+                let _ = writeln!(html, "<tr><td><code>{}</code></td><td>{}</td></tr>", escaped(name), sentence(about));
+            }
+        }
+    }
+    let _ = writeln!(
+        html,
+        "</table>\n</section>\n<section id=\"errors\">\n<h2>Errors</h2>\n<p>A call that takes a key can answer with \
+         {}. Each call lists its other errors. <a href=\"/docs/errors\">All errors</a> have a page.</p>\n</section>",
+        codes(&common(document))
+    );
+    html::page("Threadkeep over HTTP", &navigation(document), &html)
+}
+
+/// The page of an area, with its calls.
+pub(super) fn area(document: &Value, tag: &Value) -> String {
+    let name = text(&tag["name"]);
+    let calls = calls_of(document, name);
+    let mut html = format!("<h1>{}</h1>\n<p>{}</p>\n", escaped(name), sentence(text(&tag["description"])));
+    html.push_str("<table>\n<thead><tr><th>Call</th><th>Purpose</th></tr></thead>\n");
+    for (method, path, operation) in &calls {
+        let (id, about) = (escaped(text(&operation["operationId"])), sentence(text(&operation["summary"])));
+        let (method, path) = (method.to_ascii_uppercase(), escaped(path));
+        let _ = writeln!(html, "<tr><td><a href=\"#{id}\"><code>{method} {path}</code></a></td><td>{about}</td></tr>");
+    }
+    let commands: Vec<String> =
+        calls.iter().map(|(method, path, operation)| examples::call(path, method, operation)).collect();
+    let _ = writeln!(
+        html,
+        "</table>\n<section>\n<h2>First</h2>\n<p>Paste this into a shell. The calls below then work as they are. In the \
+         folder that holds <code>threadkeep-data</code> it finds the local key; elsewhere, set <code>KEY</code> \
+         first.</p>\n<pre class=\"setup\">{}</pre>\n</section>",
+        escaped(&examples::setup(&commands))
+    );
+    let common = common(document);
+    for ((method, path, operation), command) in calls.iter().zip(&commands) {
+        html.push_str(&told(document, method, path, operation, command, &common));
+    }
+    let mut named = BTreeSet::new();
+    for (_, _, operation) in &calls {
+        reached(document, &operation["requestBody"], &mut named);
+        reached(document, &operation["parameters"], &mut named);
+        for (_, answer) in operation["responses"].as_object().into_iter().flatten() {
+            reached(document, &answer["content"], &mut named);
+        }
+    }
+    if !named.is_empty() {
+        html.push_str("<section id=\"objects\">\n<h2>Objects</h2>\n");
+        for name in named {
+            let schema = &document["components"]["schemas"][name];
+            let about = sentence(text(&schema["description"]));
+            let _ = writeln!(html, "<article id=\"object-{name}\">\n<h3>{name}</h3>\n<p>{about}</p>");
+            fields(document, schema, &mut html);
+            html.push_str("</article>\n");
+        }
+        html.push_str("</section>\n");
+    }
+    html::page(&format!("{name} · Threadkeep"), &navigation(document), &html)
+}
+
+/// The errors of a call, each with its status.
+fn errors(document: &Value, operation: &Value) -> BTreeSet<(String, String)> {
+    let mut errors = BTreeSet::new();
+    for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
+        let problem = &resolved(document, answer)["content"]["application/problem+json"]["schema"];
+        for code in array(&problem["properties"]["code"]["enum"]) {
+            errors.insert((status.clone(), text(code).to_owned()));
+        }
+    }
+    errors
+}
+
+/// The errors that every call with a key has.
+fn common(document: &Value) -> BTreeSet<(String, String)> {
+    let with_key = operations(document).filter(|(_, _, operation)| operation["x-threadkeep-scope"] != "none");
+    let all = with_key.map(|(_, _, operation)| errors(document, operation));
+    all.reduce(|common, more| common.intersection(&more).cloned().collect()).unwrap_or_default()
+}
+
+fn codes(errors: &BTreeSet<(String, String)>) -> String {
+    let links = errors.iter().map(|(status, code)| {
+        let (status, code) = (escaped(status), escaped(code));
+        format!("{status}&nbsp;<a href=\"/docs/errors/{code}\"><code>{code}</code></a>")
+    });
+    links.collect::<Vec<_>>().join(", ")
+}
+
+fn told(
+    document: &Value,
+    method: &str,
+    path: &str,
+    operation: &Value,
+    command: &str,
+    common: &BTreeSet<(String, String)>,
+) -> String {
+    let id = text(&operation["operationId"]);
     let scope = match text(&operation["x-threadkeep-scope"]) {
         "none" => "no key".to_owned(),
         "public" => "read key, or none if public".to_owned(),
         scope => format!("{scope} key"),
     };
-    let mut html = String::new();
-    let (shown_method, shown_path) = (method.to_ascii_uppercase(), escaped(path));
-    let _ = write!(
-        html,
-        "<article id=\"{id}\">\n<h3><span class=\"scope\">{scope}</span><code><span class=\"method\">{shown_method}</span> \
-         {shown_path}</code></h3>\n<p>{}</p>\n",
-        sentence(text(&operation["summary"]))
+    let mut html = format!(
+        "<article id=\"{}\">\n<h2><code><span class=\"method\">{}</span> {}</code></h2>\n<p class=\"scope\">{scope}</p>\n\
+         <p>{}</p>\n<pre class=\"call\">{}</pre>\n",
+        escaped(id),
+        method.to_ascii_uppercase(),
+        escaped(path),
+        sentence(text(&operation["summary"])),
+        escaped(command),
     );
-    let parameters = array(&operation["parameters"]);
-    if !parameters.is_empty() {
-        html.push_str("<h4>Parameters</h4>\n<table>\n");
-        for parameter in parameters {
-            let name = escaped(text(&parameter["name"]));
-            let must = if parameter["required"] == true { "" } else { ", optional" };
-            let (place, kind) = (escaped(text(&parameter["in"])), kind(document, &parameter["schema"]));
-            let about = sentence(text(&parameter["description"]));
-            let _ = writeln!(
-                html,
-                "<tr><td><code>{name}</code></td><td>{place}{must}</td><td>{kind}</td><td>{about}</td></tr>"
-            );
+    for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
+        let answer = resolved(document, answer);
+        if content(&answer["content"]).is_some_and(|(media, _)| media == "application/problem+json") {
+            continue;
+        }
+        let kind = content(&answer["content"]).map_or(String::new(), |(media, body)| match media {
+            "application/json" => format!(" ({})", kind(document, &body["schema"])),
+            media => format!(" (<code>{}</code>)", escaped(media)),
+        });
+        let _ = writeln!(html, "<p><strong>{status}</strong>{kind}: {}</p>", sentence(text(&answer["description"])));
+    }
+    if let Some(answer) = answers().get(id) {
+        let _ = writeln!(html, "<details><summary>Answer</summary><pre>{}</pre></details>", escaped(answer));
+    }
+    let (headers, others): (Vec<&Value>, Vec<&Value>) =
+        array(&operation["parameters"]).iter().partition(|parameter| parameter["in"] == "header");
+    if !others.is_empty() {
+        html.push_str("<h3>Parameters</h3>\n");
+        html.push_str(HEAD);
+        for parameter in others {
+            let place = text(&parameter["in"]);
+            let must = if parameter["required"] == true { place.to_owned() } else { format!("{place}, optional") };
+            let schema = &parameter["schema"];
+            row(document, text(&parameter["name"]), &must, schema, text(&parameter["description"]), &mut html);
         }
         html.push_str("</table>\n");
     }
     if let Some((media, body)) = content(&operation["requestBody"]["content"]) {
-        let must = if operation["requestBody"]["required"] == true { "" } else { " (may be left out)" };
-        let _ = writeln!(html, "<h4>Body{must}</h4>\n<p><code>{}</code></p>", escaped(media));
-        fields(document, &body["schema"], &mut html);
-    }
-    html.push_str("<h4>Answers</h4>\n<table>\n");
-    for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
-        let answer = resolved(document, answer);
-        let kind = content(&answer["content"]).map_or(String::new(), |(_, body)| {
-            if text(&body["schema"]["allOf"][0]["$ref"]).ends_with("/Problem") {
-                return "problem".to_owned();
-            }
-            kind(document, &body["schema"])
-        });
-        let about = sentence(text(&answer["description"]));
-        let _ = writeln!(html, "<tr><td>{}</td><td>{kind}</td><td>{about}</td></tr>", escaped(status));
-    }
-    html.push_str("</table>\n");
-    for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
-        if status.starts_with('2')
-            && let Some(body) = answer["content"].get("application/json")
-        {
-            html.push_str("<details><summary>Fields of the answer</summary>\n");
+        let must = if operation["requestBody"]["required"] == true { "" } else { ", optional" };
+        let _ = writeln!(html, "<h3>Body</h3>\n<p><code>{}</code>{must}</p>", escaped(media));
+        if media == "application/json" {
             fields(document, &body["schema"], &mut html);
-            html.push_str("</details>\n");
         }
     }
-    let _ = write!(html, "<pre>{}</pre>\n</article>\n", escaped(&curl(path, method, operation)));
-    html
-}
-
-fn content(content: &Value) -> Option<(&str, &Value)> {
-    content.as_object()?.iter().next().map(|(media, body)| (media.as_str(), body))
+    if !headers.is_empty() {
+        let names = headers.iter().map(|header| format!("<code>{}</code>", escaped(text(&header["name"]))));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(html, "<p>Headers (<a href=\"/docs#headers\">meaning</a>): {names}.</p>");
+    }
+    let own: BTreeSet<_> = errors(document, operation).difference(common).cloned().collect();
+    if !own.is_empty() {
+        let _ = writeln!(html, "<p>Errors beside <a href=\"/docs#errors\">the usual ones</a>: {}.</p>", codes(&own));
+    }
+    html + "</article>\n"
 }
 
 /// The target of a `$ref`.
@@ -150,23 +270,43 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// The shapes that a schema allows.
-fn shapes<'a>(document: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+/// The name of the object that a schema refers to. A name for a plain value, such as an id, is none.
+fn object<'a>(document: &'a Value, schema: &'a Value) -> Option<&'a str> {
+    let name = text(&schema["$ref"]).strip_prefix("#/components/schemas/")?;
+    (!objects(document, schema).is_empty()).then_some(name)
+}
+
+/// The names of all objects that can be reached from here.
+fn reached<'a>(document: &'a Value, schema: &'a Value, names: &mut BTreeSet<&'a str>) {
+    if let Some(name) = object(document, schema)
+        && !names.insert(name)
+    {
+        return;
+    }
+    match resolved(document, schema) {
+        Value::Object(parts) => parts.values().for_each(|part| reached(document, part, names)),
+        Value::Array(parts) => parts.iter().for_each(|part| reached(document, part, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The objects that a schema allows, also as items of a list.
+fn objects<'a>(document: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     let schema = resolved(document, schema);
+    if schema["properties"].is_object() {
+        return vec![schema];
+    }
     let any = array(&schema["anyOf"]).iter().chain(array(&schema["oneOf"]));
-    let any: Vec<&Value> = any.flat_map(|schema| shapes(document, schema)).collect();
-    if any.is_empty() { vec![schema] } else { any }
+    any.chain(schema.get("items")).flat_map(|schema| objects(document, schema)).collect()
 }
 
 /// A schema in a few words.
 fn kind(document: &Value, schema: &Value) -> String {
-    if let Some(name) = text(&schema["$ref"]).rsplit('/').next().filter(|name| !name.is_empty()) {
-        if name == "Content" {
-            return "string or list of <a href=\"#Content\">parts</a>".to_owned();
-        }
-        let is_short = resolved(document, schema)["properties"].is_null();
-        let inner = if is_short { kind(document, resolved(document, schema)) } else { String::new() };
-        return if inner.is_empty() { escaped(name) } else { inner };
+    if let Some(name) = object(document, schema) {
+        return format!("<a href=\"#object-{name}\">{name}</a>");
+    }
+    if schema["$ref"].is_string() {
+        return kind(document, resolved(document, schema));
     }
     if let Some(values) = schema["enum"].as_array() {
         let values: Vec<String> =
@@ -208,88 +348,47 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The fields of an object, or of each shape that it can take.
+const HEAD: &str =
+    "<table class=\"fields\">\n<thead><tr><th>Name</th><th>Needed</th><th>Type</th><th>Meaning</th></tr></thead>\n";
+
+fn row(document: &Value, name: &str, must: &str, schema: &Value, about: &str, html: &mut String) {
+    let (name, kind, about) = (escaped(name), kind(document, schema), sentence(about));
+    let _ = writeln!(html, "<tr><td><code>{name}</code></td><td>{must}</td><td>{kind}</td><td>{about}</td></tr>");
+}
+
+/// The fields of an object, or of each object that a schema allows.
 fn fields(document: &Value, schema: &Value, html: &mut String) {
-    let shapes: Vec<&Value> =
-        shapes(document, schema).into_iter().filter(|shape| shape["properties"].is_object()).collect();
-    for (place, shape) in shapes.iter().enumerate() {
+    let objects = objects(document, schema);
+    for (place, shape) in objects.iter().enumerate() {
         if place > 0 {
             html.push_str("<p>or</p>\n");
         }
-        html.push_str("<table>\n");
+        if objects.len() > 1 {
+            let _ = writeln!(html, "<p>{}</p>", sentence(text(&shape["description"])));
+        }
+        html.push_str(HEAD);
         rows(document, shape, "", 0, html);
         html.push_str("</table>\n");
     }
-    if shapes.is_empty() {
+    if objects.is_empty() {
         let _ = writeln!(html, "<p>{}</p>", kind(document, schema));
     }
 }
 
 fn rows(document: &Value, shape: &Value, before: &str, depth: usize, html: &mut String) {
     let none = Map::new();
-    for (name, schema) in shape["properties"].as_object().unwrap_or(&none) {
-        let name = format!("{before}{name}");
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let must = if array(&shape["required"]).iter().any(|required| required == last) { "" } else { "optional" };
+    for (field, schema) in shape["properties"].as_object().unwrap_or(&none) {
+        let name = format!("{before}{field}");
+        let is_required = array(&shape["required"]).iter().any(|required| required == field);
+        let must = if is_required { "required" } else { "optional" };
         let about = [schema, resolved(document, schema)].into_iter().map(|schema| text(&schema["description"]));
         let about = about.into_iter().find(|about| !about.is_empty()).unwrap_or_default();
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{}</code></td><td>{must}</td><td>{}</td><td>{}</td></tr>",
-            escaped(&name),
-            kind(document, schema),
-            sentence(about)
-        );
-        let mut inner = shapes(document, schema);
-        let mut path = format!("{name}.");
-        if let [list] = inner.as_slice()
-            && list["items"].is_object()
-        {
-            (inner, path) = (shapes(document, &list["items"]), format!("{name}[]."));
-        }
-        inner.retain(|shape| shape["type"] != "null");
-        if let [only] = inner.as_slice()
-            && depth < DEPTH_MAX
-            && only["properties"].is_object()
-        {
-            rows(document, only, &path, depth + 1, html);
+        row(document, &name, must, schema, about, html);
+        // Objects without a name are shown where they are.
+        let inner = if schema["items"].is_object() { &schema["items"] } else { schema };
+        if inner["properties"].is_object() && depth < DEPTH_MAX {
+            let list = if schema["items"].is_object() { "[]" } else { "" };
+            rows(document, inner, &format!("{name}{list}."), depth + 1, html);
         }
     }
-}
-
-/// A command that works when it is pasted.
-fn curl(path: &str, method: &str, operation: &Value) -> String {
-    let mut path = path.to_owned();
-    let mut call = String::from("curl");
-    if method != "get" {
-        let _ = write!(call, " -X {}", method.to_ascii_uppercase());
-    }
-    if operation["x-threadkeep-scope"] != "none" {
-        call.push_str(" -H \"Authorization: Bearer $KEY\"");
-    }
-    for parameter in array(&operation["parameters"]) {
-        let (name, example) = (text(&parameter["name"]), shown(&parameter["example"]));
-        match text(&parameter["in"]) {
-            "path" => path = path.replace(&format!("{{{name}}}"), &example),
-            "header" if parameter["required"] == true => {
-                let _ = write!(call, " -H '{name}: {example}'");
-            }
-            _ => {}
-        }
-    }
-    if let Some((media, body)) = content(&operation["requestBody"]["content"]) {
-        let media = if media == ANY_MEDIA { "text/markdown" } else { media };
-        let _ = write!(call, " \\\n  -H 'Content-Type: {media}'");
-        match &body["example"] {
-            Value::Null if media == "text/markdown" => call.push_str(" --data-binary @notes.md"),
-            Value::Null => call.push_str(" --data-binary @export.jsonl"),
-            example => {
-                let _ = write!(call, " -d '{}'", example.to_string().replace('\'', r"'\''"));
-            }
-        }
-    }
-    let quiet = if path.ends_with("/stream") { " -N" } else { "" };
-    let query = if operation["operationId"] == "streamThreads" { "?projectId=website" } else { "" };
-    let _ = write!(call, "{quiet} \"$URL{path}{query}\"");
-    call
 }

@@ -1,0 +1,2382 @@
+// Printed from the table of calls. Do not edit: BLESS=1 cargo test -p threadkeep-print
+
+/** An account, by its name. */
+export type Account = string;
+
+/** Takes up an injection by hand. */
+export type Acknowledge = Record<string, never>;
+
+/** An actor: a person, an agent or Threadkeep itself. */
+export type Actor = {
+  /** Human, agent or system. */
+  type: ActorKind;
+  /** The actor's name within its account. */
+  name: string;
+};
+
+/** The types of actors. */
+export type ActorKind = "human" | "agent" | "system";
+
+/** Says yes to an approval. */
+export type Answer = {
+  /** The reason, for people to read. */
+  reason?: string | null;
+};
+
+/** The two shapes of the answer. */
+export type Appended = Message | AppendedMessages;
+
+/** The messages that a batch added. */
+export type AppendedMessages = {
+  /** The messages that were appended. */
+  messages: Message[];
+};
+
+/** A request to be allowed something. */
+export type Approval = {
+  /** The id of the approval, under which it is answered. */
+  id: Uuid;
+  /** The thread it is about. */
+  threadId: ThreadId;
+  /** The capabilities that were asked for. */
+  scope: Capability[];
+  /** Why it was asked for, in words. */
+  reason?: string | null;
+  /** Whether it waits, and how it was answered. */
+  state: ApprovalState;
+  /** The actor that asked. */
+  askedBy: Actor;
+  /** When it was asked for. */
+  askedAt: Timestamp;
+  /** When it times out. */
+  timeoutAt?: Timestamp | null;
+  /** The outcome if the time runs out. */
+  fallback: Fallback;
+  /** Whether it can be taken back after it was approved. */
+  canRevoke: boolean;
+  /** Whether it is pending past its time-out. */
+  overdue: boolean;
+  /** Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back. */
+  holds: boolean;
+  /** The actor that answered. */
+  answeredBy?: Actor | null;
+  /** When it was answered. */
+  answeredAt?: Timestamp | null;
+  /** Why it was answered so, in words. */
+  answerReason?: string | null;
+  /** Whether the time-out answered. */
+  timedOut?: boolean;
+};
+
+/** The state of an approval. */
+export type ApprovalState = "pending" | "approved" | "denied" | "revoked";
+
+/** Hides a thread from the main list. */
+export type Archive = Record<string, never>;
+
+/** One file, as it was at a version. */
+export type ArtifactVersion = {
+  /** The path of the file. */
+  path: FilePath;
+  /** The version of the thread at which it was so. */
+  version: Version;
+};
+
+/** Hands a thread to another agent. Its history stays. */
+export type Assign = {
+  /** The name of the agent. */
+  agentId: string;
+};
+
+/** A file that belongs to a message. The blob store holds its bytes, and equal bytes only once. */
+export type Attachment = {
+  /** The hash of its bytes. */
+  id: BlobId;
+  /** The name of the file. */
+  name: string;
+  /** Its media type, such as `image/png`. */
+  mimeType: string;
+  /** Its size in bytes. */
+  size: number;
+  /** Its path among the files of the thread, if it has one. */
+  path?: FilePath | null;
+};
+
+/** The result of a backfill. */
+export type Backfilled = {
+  /** Messages that were not in the index, and now are. */
+  embedded: number;
+  /** Messages that were dropped from it, because no thread is left that shows them. */
+  cleaned: number;
+};
+
+/** Several messages, added as one. */
+export type Batch = {
+  /** The messages, in order. */
+  messages: NewMessage[];
+};
+
+/** Begins an execution: calls that were left open are closed, and what waits is delivered. */
+export type Begin = {
+  /** How long it may rest between two steps, in milliseconds. Default: ten minutes. */
+  ttl?: number | null;
+  /** Takes over from an execution that is still open. */
+  takeOver?: boolean;
+};
+
+/** Whether a reference shows its target as it was, or as it is. */
+export type Binding = "frozen" | "live";
+
+/** The BLAKE3 hash of some bytes, in hex digits. */
+export type BlobId = string;
+
+/** Cancels the execution that is open. */
+export type Cancel = Record<string, never>;
+
+/** A capability of an agent: one of the standard list, or `tool:` and the name of a tool. */
+export type Capability = string;
+
+/** Moves a thread on in its life. */
+export type ChangeLifecycle = {
+  /** The move to make. */
+  action: LifecycleAction;
+  /** Why, in words for people. */
+  reason?: string | null;
+};
+
+/** Gives a thread to another account, with the threads of its subagents. */
+export type ChangeOwner = {
+  /** The account that owns it from now on. */
+  account: string;
+};
+
+/** How many were added, changed and removed. */
+export type Changed = {
+  /** Number of new ones. */
+  added: number;
+  /** Ones that are different now. */
+  changed: number;
+  /** Ones that are gone. */
+  removed: number;
+};
+
+/** What a change of the tree answers with. */
+export type Changed2 = FileRecord | Moved;
+
+/** A version with a name. */
+export type Checkpoint = {
+  /** The name of the checkpoint. */
+  name: string;
+  /** The version it names. */
+  version: Version;
+  /** When the name was set. */
+  createdAt: Timestamp;
+};
+
+/** The thread of a subagent, as its parent's registry knows it. */
+export type Child = {
+  /** The thread of the subagent. */
+  reference: ThreadId;
+  /** The name of the subagent. */
+  name: string;
+  /** A title for people. */
+  title?: string | null;
+  /** The task of the subagent. */
+  description: string;
+  /** Whether the subagent can be resumed after its work. */
+  resumable?: boolean | null;
+  /** Whether its parent waits for it. */
+  blocking?: boolean | null;
+  /** A name for the thread. */
+  threadName?: string | null;
+  /** Shared by the children that one message made. */
+  spawnGroupId?: string | null;
+  /** When the thread was registered. */
+  createdAt: Timestamp;
+  /** Its activity, in its own words. */
+  status: string;
+  /** Whether it reports to its parent by itself. */
+  parentCommunication?: ParentCommunication | null;
+};
+
+/** A choice for one conflict: of a file, a value or a question. */
+export type Choice = {
+  /** The path of the file in conflict. */
+  path?: FilePath | null;
+  /** Or the key of the value in conflict. */
+  key?: ValueKey | null;
+  /** Or the question that has two answers. */
+  question?: string | null;
+  /** The side to take. */
+  take?: Take | null;
+  /** Or the text of the file, or the answer to the question. */
+  content?: string | null;
+  /** Or the new value. */
+  value?: Json | null;
+};
+
+/** How each type of conflict is resolved. */
+export type ConflictStrategy = {
+  /** For files that both sides changed. */
+  file?: FileStrategy;
+  /** For questions that both sides answered differently. */
+  decision?: DecisionStrategy;
+  /** For values that both sides changed. */
+  state?: StateStrategy;
+};
+
+/** The type of a conflict. */
+export type ConflictType = "file" | "decision" | "code_dependency" | "state";
+
+/** The content of a message: a string, or typed parts. */
+export type Content = string | ({
+  type: "text";
+  text: string;
+} | {
+  type: "image";
+  /** The path of the file. */
+  path: string;
+  /** The media type of the file. */
+  mimeType: string;
+  /** A name to show instead of the path. */
+  name?: string | null;
+} | {
+  type: "file";
+  /** The path of the file. */
+  path: string;
+  /** The media type of the file. */
+  mimeType: string;
+  /** A name to show instead of the path. */
+  name?: string | null;
+} | {
+  type: "tool_use";
+  /** The id of the call. */
+  id: string;
+  /** The name of the tool. */
+  name: string;
+  /** The arguments: any JSON. */
+  input: unknown;
+} | {
+  type: "tool_result";
+  /** The id of the call. */
+  toolUseId: string;
+  content: string | ({
+    type: "text";
+    text: string;
+  } | {
+    type: "image";
+    /** The path of the file. */
+    path: string;
+    /** The media type of the file. */
+    mimeType: string;
+    /** A name to show instead of the path. */
+    name?: string | null;
+  } | {
+    type: "file";
+    /** The path of the file. */
+    path: string;
+    /** The media type of the file. */
+    mimeType: string;
+    /** A name to show instead of the path. */
+    name?: string | null;
+  } | {
+    type: "tool_use";
+    /** The id of the call. */
+    id: string;
+    /** The name of the tool. */
+    name: string;
+    /** The arguments: any JSON. */
+    input: unknown;
+  } | {
+    type: "tool_result";
+    /** The id of the call. */
+    toolUseId: string;
+    content: string;
+    /** Whether the tool failed. */
+    isError?: boolean;
+  } | {
+    type: "thinking";
+    text: string;
+  })[];
+  /** Whether the tool failed. */
+  isError?: boolean;
+} | {
+  type: "thinking";
+  text: string;
+})[];
+
+/** A key that was just made, with its secret, which is told this once. */
+export type CreatedKey = {
+  /** The secret, as requests carry it. */
+  key: string;
+  /** Its id, which is no secret. */
+  id: string;
+  /** The account it speaks for. */
+  account: Account;
+  /** The name of the person or program that uses it. */
+  name: string;
+  /** Whether a human or an agent does. */
+  type: ActorKind;
+  /** The rights of the key. */
+  scope: Scope;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** When it ends by itself. */
+  expiresAt?: Timestamp | null;
+  /** When it was revoked. */
+  revokedAt?: Timestamp | null;
+};
+
+/** Records the answer to a question. The newest answer counts. */
+export type Decide = {
+  /** The question. Questions are compared without case and extra spaces. */
+  question: string;
+  /** The answer, which counts from now on. */
+  answer: string;
+  /** Why, in words for people. */
+  reason?: string | null;
+};
+
+/** An answer that counts. */
+export type Decision = {
+  /** The question, as it was last asked. */
+  question: string;
+  /** The answer that was given. */
+  answer: string;
+  /** The reason for the answer. */
+  reason?: string | null;
+  /** The actor that decided. */
+  actor: Actor;
+  /** When it was decided. */
+  createdAt: Timestamp;
+  /** The version of the thread after it. */
+  version: Version;
+};
+
+/** How a question that both sides answered differently is resolved. */
+export type DecisionStrategy = "human" | "ours" | "theirs";
+
+/** A permission for agents to act on a thread without asking. */
+export type Delegation = {
+  /** The id of the delegation, under which it is revoked. */
+  id: Uuid;
+  /** The thread on which it holds. */
+  threadId: ThreadId;
+  /** The capabilities that it gives. */
+  scope: Capability[];
+  /** The agent, by its name; absent for every agent. */
+  to?: string | null;
+  /** The reason, for people to read. */
+  reason?: string | null;
+  /** Until when it holds; absent if it holds until it is revoked. */
+  until?: Timestamp | null;
+  /** Whether it can be revoked before that. */
+  canRevoke: boolean;
+  /** The human who gave it. */
+  givenBy: Actor;
+  /** When it was given. */
+  givenAt: Timestamp;
+  /** Whether it holds now. */
+  holds: boolean;
+};
+
+/** `{"deleted": …}`: whether there was something to delete. */
+export type Deleted = {
+  /** Whether something was deleted. */
+  deleted: boolean;
+};
+
+/** Where events go: one of the two. */
+export type Deliver = {
+  /** To the thread that observes, as an injection. */
+  thread?: boolean;
+  /** To this address, as a signed POST. */
+  webhook?: string | null;
+};
+
+/** Counts of the changes that a thread made to its files. */
+export type DiffStats = {
+  /** Counts of whole files. */
+  files: Changed;
+  /** Counts of lines of files. */
+  lines: Changed;
+};
+
+/** The direction of authority: from a human on request, or to agents in advance. */
+export type Direction = "request_approval" | "delegate";
+
+/** What is directly in a directory. */
+export type Directory = {
+  /** Directories first, then by name. */
+  entries: FileRecord[];
+};
+
+/** The report of the doctor. */
+export type Doctor = {
+  /** Whether nothing is wrong, or nothing is wrong any more. */
+  healthy: boolean;
+  /** Whether what is derived was built anew. */
+  repaired: boolean;
+  /** Threads that were looked at. */
+  threads: number;
+  /** Entries that were looked at. */
+  entries: number;
+  /** Blobs that were looked at. */
+  blobs: number;
+  /** Threads that were written to or deleted meanwhile. Each was compared at one version of its own. */
+  changed: number;
+  /** Derived data that differs from the log; a repair rebuilds it. */
+  derived: string[];
+  /** Damage to the log or to blobs, which nothing can rebuild. */
+  damage: string[];
+};
+
+/** New content, new metadata, or both. */
+export type EditMessage = {
+  /** The new content. */
+  content: Content;
+  /** Fields of the metadata to set; null clears one. */
+  metadata?: Record<string, unknown> | null;
+} | {
+  /** Fields of the metadata to set; null clears one. */
+  metadata: Record<string, unknown>;
+};
+
+/** Tells subscribers of an event that is not logged. */
+export type Emit = {
+  /** The name of the event. */
+  event: string;
+  /** The data of the event: any JSON. */
+  data: Json;
+};
+
+/** How many subscribers heard an event. */
+export type EmitTold = {
+  /** Subscribers that listened at that moment. */
+  listeners: number;
+};
+
+/** Ends the execution of a thread. */
+export type End = {
+  /** The outcome of the execution. */
+  status?: ExecutionStatus;
+  /** Messages to append first. */
+  messages?: NewMessage[];
+};
+
+/** The name of a variable. */
+export type EnvName = string;
+
+/** Whether the value of a variable may be shown. */
+export type EnvType = "text" | "secret";
+
+/** A variable, as a thread or an account sees it. */
+export type EnvVariable = {
+  /** The name of the variable. */
+  name: EnvName;
+  /** Whether the value may be shown. A thread sees variables of the account and the instance as secrets. */
+  type: EnvType;
+  /** Where it is set. */
+  layer: "thread" | "account" | "instance";
+  /** The thread on which it is set. */
+  threadId?: ThreadId | null;
+  /** The value. Lists leave out the values of secrets. */
+  value?: string | null;
+  /** What its writer should know, such as that it is too short to be redacted. */
+  warnings?: string[];
+};
+
+/** A stable code. `/docs/errors/CODE` explains it; later versions may add some. */
+export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "env_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+
+/** An execution that is open. */
+export type Execution = {
+  /** The id of the execution. */
+  executionId: Uuid;
+  /** The name of the executor. */
+  by: string;
+  /** When the execution began. */
+  beganAt: Timestamp;
+  /** From when on others may take over, unless it goes a step further. */
+  expiresAt: Timestamp;
+  /** How many steps it went. */
+  steps: number;
+};
+
+/** How an execution ended. */
+export type ExecutionStatus = "completed" | "failed" | "cancelled";
+
+/** The outcome of an approval that was not answered in time. */
+export type Fallback = "skip" | "block" | "auto_approve";
+
+/** A thread with all it is related to, directly or not. */
+export type Family = {
+  /** The thread that was asked for. */
+  threadId: ThreadId;
+  /** The threads, that one first. */
+  threads: Thread[];
+  /** The relations among them. */
+  relations: Relation[];
+  /** The subagents among them, as the registry of the thread they work for knows them. */
+  subagents: Subagent[];
+  /** Whether there are more threads than were read. */
+  cutOff: boolean;
+};
+
+/** How the two sides of a file conflict. */
+export type FileConflict = "both_changed" | "both_added" | "deleted_here" | "deleted_there" | "type_changed" | "binary";
+
+/** The lines of a file that match. */
+export type FileMatches = {
+  /** The path of the file. */
+  path: FilePath;
+  /** The matching lines, in order. */
+  matches: LineMatch[];
+};
+
+/** A version of a file in a source thread. */
+export type FileOrigin = {
+  /** The source thread. */
+  threadId: ThreadId;
+  /** The version that wrote the file there; none if the file was removed there. */
+  version?: Version | null;
+};
+
+/** The path of a file or a directory, from the root of the thread's files. */
+export type FilePath = string;
+
+/**
+ * A file or a directory. A directory that is there only because of what is below it has no times and no
+ * version.
+ */
+export type FileRecord = {
+  /** Its path from the root of the thread. */
+  path: FilePath;
+  /** The last part of its path. */
+  name: string;
+  /** Whether it is a directory. */
+  isDirectory: boolean;
+  /** Its size in bytes; 0 for a directory. */
+  size: number;
+  /** The media type of a file, such as `text/plain`. */
+  mimeType?: string | null;
+  /** The hash of its content. */
+  hash?: BlobId | null;
+  /** The width of an image, in pixels. */
+  width?: number | null;
+  /** The height of an image, in pixels. */
+  height?: number | null;
+  /** Metadata that its writer gave it. */
+  metadata?: Record<string, unknown> | null;
+  /** When it came to be. */
+  createdAt?: Timestamp | null;
+  /** When it last changed. */
+  updatedAt?: Timestamp | null;
+  /** The version of the thread with which it last changed. */
+  version?: Version | null;
+};
+
+/** How much there is. */
+export type FileStats = {
+  /** Number of files. */
+  fileCount: number;
+  /** Directories, those included that are there because of what is below them. */
+  directoryCount: number;
+  /** Bytes of all files. */
+  totalSize: number;
+};
+
+/** How a file that both sides changed is merged. */
+export type FileStrategy = "three_way" | "ours" | "theirs" | "union" | "manual";
+
+/** A version of a file: one entry that wrote or removed it. */
+export type FileVersion = {
+  /** The version of the thread that the entry made. */
+  version: Version;
+  /** When the entry was committed. */
+  createdAt: Timestamp;
+  /** Who; visitors are told no names. */
+  actor: Actor;
+  /** Whether the file was removed. */
+  deleted: boolean;
+  /** Its size in bytes from then on. */
+  size?: number | null;
+  /** Its media type from then on. */
+  mimeType?: string | null;
+  /** The hash of its content from then on. */
+  hash?: BlobId | null;
+};
+
+/** Where to fork: now, or at one of these. */
+export type Fork = {
+  /** The title of the fork. */
+  title?: string | null;
+} | {
+  /** After the message with this index. */
+  messageIndex: number;
+  /** The title of the fork. */
+  title?: string | null;
+} | {
+  /** The last message that the fork shares. */
+  messageId: MessageName;
+  /** The title of the fork. */
+  title?: string | null;
+} | {
+  /** As the thread was at this version. */
+  version: Version;
+  /** The title of the fork. */
+  title?: string | null;
+};
+
+/** Files by their names. */
+export type Found = {
+  /** Where they are, in order. */
+  paths: FilePath[];
+  /** Whether there may be more. */
+  truncated: boolean;
+};
+
+/** The result of a garbage collection. */
+export type Gc = {
+  /** Freed segments. */
+  segments: number;
+  /** Freed entries. */
+  entries: number;
+  /** Freed blobs. */
+  blobs: number;
+  /** Bytes given back to the file system. */
+  bytes: number;
+};
+
+/** Files with lines that match. */
+export type Grepped = {
+  /** The files, in the order of their paths. */
+  files: FileMatches[];
+  /** Whether there may be more. */
+  truncated: boolean;
+};
+
+/** A new thread that goes on from a summary of this one. */
+export type Handoff = {
+  /** The purpose of the new thread. */
+  goal: string;
+  /** A summary for the new thread. Default: the built-in summary of the conversation so far. */
+  summary?: string | null;
+  /** A description of the relation; without it, the goal. */
+  comment?: string | null;
+  /** The agent of the new thread; without it, the same agent. */
+  agentId?: string | null;
+};
+
+/** How the server is. */
+export type Health = {
+  /** `ok` or `ready`. */
+  status: string;
+};
+
+/** An entry of a thread's history. `data` is the body as the log keeps it, to the letter. */
+export type HistoryEntry = {
+  /** The thread whose history it is. */
+  threadId: ThreadId;
+  /** Its position in the history of the thread. */
+  version: Version;
+  /** The kind of the entry, such as `message_appended`. */
+  kind: string;
+  /** When the entry was committed. */
+  time: Timestamp;
+  /** The account that answers for it; visitors are not told. */
+  account?: Account | null;
+  /** The actor that wrote it. */
+  actor: Actor;
+  /** The cause that its writer named. */
+  cause?: string | null;
+  /** The id of the message that it brought. */
+  messageId?: MessageId | null;
+  /** The body of the entry. */
+  data: Json;
+};
+
+/** The result of an import: `{"threads": …, "known": …}`. */
+export type Imported = {
+  /** Number of threads that are new here. */
+  threads: number;
+  /** Number of threads that were here already, and were left as they are. */
+  known: number;
+};
+
+/** How much a spawned thread inherits. */
+export type Inherit = "full" | "partial" | "none";
+
+/** Puts something before the executor of a thread; the next `begin` or `step` takes it up. */
+export type Inject = {
+  /** The type of the injection. */
+  type: InjectionType;
+  /** The content: any JSON. */
+  content: Json;
+  /** How soon it is taken up. */
+  urgency?: Urgency;
+};
+
+/** A new injection. */
+export type Injected = {
+  /** The id of the injection. */
+  injectionId: Uuid;
+};
+
+/** Something that was injected. */
+export type Injection = {
+  /** The id of the injection. */
+  id: Uuid;
+  /** The type of the injection. */
+  type: InjectionType;
+  /** The content: any JSON. */
+  content: Json;
+  /** How soon it is taken up. */
+  urgency: Urgency;
+  /** Whether it was taken up: `waiting` or `taken`. */
+  state: InjectionState;
+  /** The actor that injected it. */
+  actor: Actor;
+  /** When it was injected. */
+  createdAt: Timestamp;
+  /** The version of the thread after it. */
+  version: Version;
+  /** Who took it up. */
+  takenBy?: Actor | null;
+  /** When it was taken up. */
+  takenAt?: Timestamp | null;
+  /** The execution that took it up; absent if it was acknowledged by hand. */
+  executionId?: Uuid | null;
+};
+
+/** Whether an injection was taken up. */
+export type InjectionState = "waiting" | "taken" | "all";
+
+/** The type of an injection. */
+export type InjectionType = "data" | "constraint" | "feedback" | "priority";
+
+/** Any JSON, kept to the letter. It nests at most 128 deep. */
+export type Json = unknown;
+
+/** A key: `{id, account, name, type, scope, createdAt, expiresAt?, revokedAt?}`, never its secret. */
+export type Key = {
+  /** Its id, which is no secret. */
+  id: string;
+  /** The account it speaks for. */
+  account: Account;
+  /** The name of the person or program that uses it. */
+  name: string;
+  /** Whether a human or an agent does. */
+  type: ActorKind;
+  /** The rights of the key. */
+  scope: Scope;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** When it ends by itself. */
+  expiresAt?: Timestamp | null;
+  /** When it was revoked. */
+  revokedAt?: Timestamp | null;
+};
+
+/** The state of a thread's lifecycle. */
+export type Lifecycle = "active" | "suspended" | "completed" | "cancelled" | "archived";
+
+/** An action that moves a thread from one state to another. */
+export type LifecycleAction = "done" | "archive" | "cancel" | "suspend" | "resume";
+
+/** A line that matches. */
+export type LineMatch = {
+  /** Which line, counted from 1. */
+  line: number;
+  /** At which character of the line the first match begins, counted from 1. */
+  column: number;
+  /** The line; of a long one, what is around the match. */
+  text: string;
+};
+
+/** The state of approvals that are listed. */
+export type ListedState = "pending" | "approved" | "denied" | "revoked" | "all";
+
+/** `{"version": …}`: where something was logged. */
+export type Logged = {
+  /** The version of the thread after it. */
+  version: Version;
+};
+
+/** A message or another event: `{type, version, createdAt, data}`. */
+export type LoggedEvent = {
+  /** `message`, `tool_use`, `assistant_text` or `result`. */
+  type: string;
+  /** Where it stands in the log. */
+  version: Version;
+  /** When it was logged. */
+  createdAt: Timestamp;
+  /** A whole message, or what the event carries. */
+  data: Json;
+};
+
+/** Records that a thread mentions another one. */
+export type Mention = {
+  /** The thread that is mentioned. */
+  target: ThreadName;
+  /** A description of the relation. */
+  comment?: string | null;
+};
+
+/** Merges what other threads made into a thread. */
+export type Merge = {
+  /** The threads that are merged, in this order. */
+  sources: ThreadName[];
+  /** Which files, by patterns for their paths, and which values, by `kv:PREFIX`. Default: everything. */
+  artifactScope?: string[];
+  /** The resolution of each kind of conflict. */
+  conflictStrategy?: ConflictStrategy;
+  /**
+   * Choices for single conflicts. Each names a path, a key or a question, and the side to take or the new
+   * content.
+   */
+  choices?: Choice[];
+  /** How the result is checked, by a command in the server's configuration. */
+  validation?: Validation;
+  /** Whether it needs an approval before it happens. */
+  requiresApproval?: boolean;
+  /** Whether to say only what would happen. */
+  dryRun?: boolean;
+};
+
+/** How a merge changed a file or a value. */
+export type MergeAction = "added" | "taken" | "merged" | "removed";
+
+/** The common base that both sides of a merge are compared with. */
+export type MergeBase = {
+  type: "empty";
+} | {
+  type: "history";
+  /** Up to this position both see the same files. */
+  files: Version;
+  /** Up to this position both see the same values. */
+  values: Version;
+} | {
+  type: "birth";
+  /** The thread that was made from the other. */
+  threadId: ThreadId;
+  /** Its version at that time. */
+  version: Version;
+} | {
+  type: "merge";
+  /** The id of the earlier merge. */
+  mergeId: Uuid;
+  /** The thread that it merged. */
+  threadId: ThreadId;
+  /** The version that it merged. */
+  version: Version;
+};
+
+/** A conflict: a file, a value or a decision that both sides changed. */
+export type MergeConflict = {
+  /** The type of the conflict. */
+  type: ConflictType;
+  /** For a file: how the two sides conflict. */
+  detail?: FileConflict | null;
+  /** The source thread that brought it. */
+  source?: ThreadId | null;
+  /** The path of the file. */
+  path?: FilePath | null;
+  /** The key of the value. */
+  key?: ValueKey | null;
+  /** The question that was answered twice. */
+  question?: string | null;
+  /** The common base: a hash, a value or an answer. */
+  base?: Json | null;
+  /** The same in the target; none if it was removed there. */
+  ours?: Json | null;
+  /** The same in the source; none if it was removed there. */
+  theirs?: Json | null;
+  /** Both texts with conflict markers, unless that is too long. A choice can send it back, edited. */
+  merged?: string | null;
+  /** How it was resolved; none if it is open. */
+  resolved?: Resolved | null;
+};
+
+/** A thread that was merged, at one of its versions. */
+export type MergeSource = {
+  /** The thread that was merged. */
+  threadId: ThreadId;
+  /** Its version that was merged. */
+  version: Version;
+  /** The base that both sides were compared with. */
+  base: MergeBase;
+};
+
+/** The state of a merge. */
+export type MergeStatus = "clean" | "conflicted" | "failed" | "pending_approval" | "rejected" | "merged";
+
+/** A merge, as far as it came. */
+export type MergeTold = {
+  /** Its identity; absent for a dry run. */
+  mergeId?: Uuid | null;
+  /** How far it came. Nothing changed unless it is `merged`. */
+  status: MergeStatus;
+  /** The merged threads, each with its version and the base of the comparison. */
+  sources: MergeSource[];
+  /** The files that changed, or would have. */
+  files: MergedFile[];
+  /** The values that changed, or would have. */
+  values: MergedValue[];
+  /** The changes that both sides made, and how each was resolved. */
+  conflicts: MergeConflict[];
+  /** The result of the check. */
+  validation?: ValidationResult | null;
+  /** The approval it waits for, or waited for. */
+  approvalId?: Uuid | null;
+  /** Who asked for it. */
+  by: Actor;
+  /** The version of the thread with which this was recorded; absent for a dry run. */
+  version?: Version | null;
+  /** When this was recorded; absent for a dry run. */
+  createdAt?: Timestamp | null;
+};
+
+/** A file that a merge changed, and where its content comes from. */
+export type MergedFile = {
+  /** The path in the target. */
+  path: FilePath;
+  /** How the merge changed the file. */
+  action: MergeAction;
+  /** The source threads it comes from, each with the version that wrote it there. */
+  from: FileOrigin[];
+  /** The hash of its content now; none if it was removed. */
+  hash?: BlobId | null;
+};
+
+/** A value that a merge changed. */
+export type MergedValue = {
+  /** The key of the value. */
+  key: ValueKey;
+  /** How the merge changed the value. */
+  action: MergeAction;
+  /** The source thread it comes from. */
+  threadId: ThreadId;
+};
+
+/**
+ * A message. Content and metadata are the body's, to the letter: borrowed from it, or owned by one that was
+ * read.
+ */
+export type Message = {
+  /** The same in every fork. A message that waited in a queue keeps the name it had there. */
+  id: MessageName;
+  /** Counts up within a thread; gaps are fine. */
+  number: number;
+  /** The role it plays. */
+  role: Role;
+  /** The name of the speaker or the tool. */
+  name?: string | null;
+  /** The content: a string, or typed parts. */
+  content: Content;
+  /** Metadata of the writer: a JSON object. */
+  metadata: Record<string, unknown>;
+  /** Whether lists hide it. */
+  silent: boolean;
+  /** How far below the conversation it hangs. */
+  depth: number;
+  /** The message it hangs under. */
+  parentId?: MessageId | null;
+  /** Whether it is whole. */
+  status: MessageStatus;
+  /** The actor that wrote it. */
+  actor: Actor;
+  /** When it entered the log. */
+  createdAt: Timestamp;
+  /** The thread's version at which it got its present form. */
+  version: Version;
+  /** Files that belong to it. */
+  attachments?: Attachment[];
+};
+
+/** A message as it is handed in and as the log keeps it. */
+export type MessageBody = {
+  /** The role of the message. */
+  role: Role;
+  /** The name of the speaker or the tool. */
+  name?: string | null;
+  /** The content: text or typed parts. */
+  content: Content;
+  /** A free-form JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Hidden from lists by default, still part of the conversation. */
+  silent?: boolean;
+  /** Its level below the conversation; 0 is the conversation itself. */
+  depth?: number;
+  /** The message above it. */
+  parentId?: MessageId | null;
+  /** Whether it is complete. */
+  status?: MessageStatus;
+  /** Files that belong to it. */
+  attachments?: Attachment[];
+};
+
+/** The identity of a message, the same in every fork: `M-` and hex digits. */
+export type MessageId = string;
+
+/** A message, by its id or by the id it had in the queue. */
+export type MessageName = string;
+
+/** Whether a message is complete. */
+export type MessageStatus = "pending" | "completed" | "failed";
+
+/** A message as a model is given it. */
+export type ModelMessage = {
+  /** The message of the thread it is; absent for one that only answers calls. */
+  id?: MessageId | null;
+  /** The role of the speaker. */
+  role: Role;
+  /** The name of the speaker or the tool. */
+  name?: string | null;
+  /** The content: a string, or typed parts. */
+  content: Content;
+};
+
+/** The result of a move. */
+export type Moved = {
+  /** Where it is now. */
+  path: FilePath;
+  /** How many files that were. */
+  files: number;
+};
+
+/** An event to log. */
+export type NewEvent = {
+  type: "message";
+  data: Said;
+} | {
+  type: "tool_use";
+  data: Record<string, unknown>;
+} | {
+  type: "assistant_text";
+  data: Record<string, unknown>;
+} | {
+  type: "result";
+  data: Record<string, unknown>;
+};
+
+/** Creates an API key for an account. */
+export type NewKey = {
+  /** The account it speaks for. */
+  account: string;
+  /** The rights of the key. Default: `write`. */
+  scope?: Scope | null;
+  /** Who uses it. Default: the account's name. */
+  name?: string | null;
+  /** Whether an agent uses it. */
+  agent?: boolean;
+  /** When it ends by itself. */
+  expiresAt?: Timestamp | null;
+};
+
+/** A message as it is handed in and as the log keeps it. */
+export type NewMessage = {
+  /** The role of the message. */
+  role: Role;
+  /** The name of the speaker or the tool. */
+  name?: string | null;
+  /** The content: text or typed parts. */
+  content: Content;
+  /** A free-form JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Hidden from lists by default, still part of the conversation. */
+  silent?: boolean;
+  /** Its level below the conversation; 0 is the conversation itself. */
+  depth?: number;
+  /** The message above it. */
+  parentId?: MessageId | null;
+  /** Whether it is complete. */
+  status?: MessageStatus;
+  /** Files that belong to it. */
+  attachments?: Attachment[];
+};
+
+/** One message, or several. */
+export type NewMessages = PlacedMessage | Batch;
+
+/** Tells a thread what happens to another one. */
+export type NewObserver = {
+  /** The thread that is observed. It belongs to the same account. */
+  target: ThreadName;
+  /** Which events. Default: all of them. */
+  events?: ObservedEvent[];
+  /** Where they go. Default: to the thread that observes. */
+  deliver?: Deliver;
+};
+
+/** Makes a reference to another thread: to read it as it is now, or to follow it. */
+export type NewReference = {
+  /** The thread that is read. */
+  target: ThreadName;
+  /**
+   * The parts that are read: `all`, `messages`, `files`, `kv`, or patterns for paths of files. Default: all.
+   */
+  scope?: ReferenceScope[];
+  /** Whether it follows the target. Default: frozen. */
+  binding?: Binding;
+};
+
+/** A new thread for a subagent of this one. */
+export type NewSubagent = {
+  /** The name of the subagent. */
+  name: string;
+  /** A title for people. */
+  title?: string | null;
+  /** The task of the subagent. */
+  description?: string;
+  /** The agent that works on it. */
+  agentId?: string | null;
+  /** Whether it stays after its work, and can be spoken to again. */
+  resumable?: boolean | null;
+  /** Whether its parent waits for it. */
+  blocking?: boolean | null;
+  /** A name for the thread. */
+  threadName?: string | null;
+  /** Shared by the subagents that one message started. */
+  spawnGroupId?: string | null;
+  /** Whether it reports to its parent by itself. */
+  parentCommunication?: ParentCommunication | null;
+  /** The first status of the subagent. Default: `created`. */
+  status?: string | null;
+  /** The messages it begins with. */
+  messages?: NewMessage[];
+  /**
+   * Paths of files of this thread. The new one gets them with the last of its messages, as
+   * `/attachments/NAME`.
+   */
+  attachments?: FilePath[];
+};
+
+/** A new thread: any of its fields, and its first messages. */
+export type NewThread = {
+  /** A title for people. */
+  title?: string | null;
+  /** Whether the main list hides it. */
+  archived?: boolean | null;
+  /** The text of a message that is not sent yet. */
+  draft?: string | null;
+  /** Whether the draft is sent by itself. */
+  autoSubmitDraft?: boolean | null;
+  /** The mode the agent works in. */
+  agentMode?: string | null;
+  /** The limit of output tokens. */
+  maxTokens?: number | null;
+  /** The agent it belongs to. */
+  agentId?: string | null;
+  /** The task it belongs to. */
+  taskId?: string | null;
+  /** The project it belongs to. */
+  projectId?: string | null;
+  /** The user it belongs to. */
+  userId?: string | null;
+  /** The purpose of the thread. */
+  intent?: string | null;
+  /** A free-form JSON object, replaced whole. */
+  metadata?: Record<string, unknown> | null;
+  /** The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`. */
+  env?: Record<string, unknown> | null;
+  /** Who may read it: its account alone, or everyone. */
+  visibility?: Visibility | null;
+  /** The messages that the thread begins with. */
+  messages?: NewMessage[];
+};
+
+/** A stream to open with a ticket. */
+export type NewTicket = {
+  /** Its path, without a query. */
+  path: string;
+};
+
+/** A body that says nothing: empty, or `{}`. */
+export type Nothing = Record<string, never>;
+
+/** The result of a message to the parent: it waits there, or there is no parent. */
+export type Notified = {
+  /** Whether there was a parent to tell. */
+  notified: boolean;
+  /** The message that waits there. */
+  queued?: Queued | null;
+};
+
+/** Queues a silent message for the thread that this one works for. */
+export type NotifyParent = {
+  /** The text of the message. */
+  content: string;
+  /** Paths of files of this thread. The parent gets them with the message, as `/attachments/NAME`. */
+  attachments?: FilePath[];
+};
+
+/** The events of a thread that an observer can ask for. */
+export type ObservedEvent = "status_changed" | "artifact_created" | "artifact_updated" | "error_occurred" | "approval_requested" | "done";
+
+/** An observer: events of one thread that go to another thread or to a webhook. */
+export type Observer = {
+  /** The id of the observer, under which it is removed. */
+  id: Uuid;
+  /** The thread that is told. */
+  threadId: ThreadId;
+  /** The thread that is observed. */
+  target: ThreadId;
+  /** The events it is told of. */
+  events: string[];
+  /** The destination of the events. */
+  deliver: Deliver;
+  /** The secret that signs posts to a webhook. Shown once, when the observer is made. */
+  secret?: string | null;
+  /** Who asked for it. */
+  createdBy: Actor;
+  /** When it was asked for. */
+  createdAt: Timestamp;
+  /** Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back. */
+  holds: boolean;
+};
+
+/** What is said of one path. */
+export type One = FileRecord | Directory | PageOfFileVersion;
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfApproval = {
+  /** The items of this page, in order. */
+  items: Approval[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfCheckpoint = {
+  /** The items of this page, in order. */
+  items: Checkpoint[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfChild = {
+  /** The items of this page, in order. */
+  items: Child[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfDecision = {
+  /** The items of this page, in order. */
+  items: Decision[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfDelegation = {
+  /** The items of this page, in order. */
+  items: Delegation[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfEnvVariable = {
+  /** The items of this page, in order. */
+  items: EnvVariable[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfFileRecord = {
+  /** The items of this page, in order. */
+  items: FileRecord[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfFileVersion = {
+  /** The items of this page, in order. */
+  items: FileVersion[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfHistoryEntry = {
+  /** The items of this page, in order. */
+  items: HistoryEntry[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfInjection = {
+  /** The items of this page, in order. */
+  items: Injection[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfKey = {
+  /** The items of this page, in order. */
+  items: Key[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfLoggedEvent = {
+  /** The items of this page, in order. */
+  items: LoggedEvent[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfMergeTold = {
+  /** The items of this page, in order. */
+  items: MergeTold[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfMessage = {
+  /** The items of this page, in order. */
+  items: Message[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfObserver = {
+  /** The items of this page, in order. */
+  items: Observer[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfProject = {
+  /** The items of this page, in order. */
+  items: Project[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfQueued = {
+  /** The items of this page, in order. */
+  items: Queued[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfRelationship = {
+  /** The items of this page, in order. */
+  items: Relationship[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfThreadSummary = {
+  /** The items of this page, in order. */
+  items: ThreadSummary[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** A page of a list: `{items, nextCursor, total?}`. */
+export type PageOfValue = {
+  /** The items of this page, in order. */
+  items: Value[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+};
+
+/** Whether a subagent reports to its parent by itself. */
+export type ParentCommunication = "implicit" | "explicit";
+
+/** Where a message is placed. */
+export type Place = {
+  /** The message before which it is inserted. */
+  before: MessageName;
+};
+
+/** A message to add, at the end or before another. */
+export type PlacedMessage = {
+  /** The role of the message. */
+  role: Role;
+  /** The name of the speaker or the tool. */
+  name?: string | null;
+  /** The content: text or typed parts. */
+  content: Content;
+  /** A free-form JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Hidden from lists by default, still part of the conversation. */
+  silent?: boolean;
+  /** Its level below the conversation; 0 is the conversation itself. */
+  depth?: number;
+  /** The message above it. */
+  parentId?: MessageId | null;
+  /** Whether it is complete. */
+  status?: MessageStatus;
+  /** Files that belong to it. */
+  attachments?: Attachment[];
+  /** Where it is placed; at the end by default. */
+  position?: Place | null;
+};
+
+/** A problem, in the form of RFC 9457. */
+export type Problem = {
+  /** The page that explains the code, relative to the server. */
+  type: string;
+  /** The status in words. */
+  title: string;
+  /** The status of the answer. */
+  status: number;
+  /** The stable code of the error. */
+  code: ErrorCode;
+  /** What happened, to what, in a sentence. */
+  detail: string;
+  /** The next step for the caller, if the detail does not say it. */
+  hint?: string | null;
+  /** The field of the request that breaks a rule. */
+  field?: string | null;
+  /** Where the thread is, for a conflict. */
+  currentVersion?: Version | null;
+  /** The approval that has to be given first, where that is the reason. */
+  approvalId?: Uuid | null;
+  /** Who, in words for people. */
+  holder?: string;
+  /** When the lease ends unless it is renewed. */
+  expiresAt?: Timestamp;
+  /** The state of the thread. */
+  lifecycle?: Lifecycle;
+  /** The actions of `lifecycle` that it allows; none if it is over. */
+  allowed?: LifecycleAction[];
+  /** The request's id, as in the header `X-Request-Id`. */
+  requestId: string;
+};
+
+/**
+ * The result of a begin, a step or an end. After a begin, `messages` are the messages for a model; else the
+ * appended
+ * ones.
+ */
+export type Progressed = {
+  /** The id of the execution. */
+  executionId: Uuid;
+  /** The version of the thread. */
+  version: Version;
+  /** The messages that were appended to the conversation, in order. */
+  delivered: Message[];
+  /** The injections that were delivered, immediate ones first. They are not part of the conversation. */
+  injections: Injection[];
+  /** The conversation as a model is given it, for a begin. */
+  messages?: ModelMessage[] | null;
+};
+
+/** A project, as its owner sees it. */
+export type Project = {
+  /** Its id within the account. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** The name of an icon. */
+  iconName?: string | null;
+  /** The sandbox that its threads work in. */
+  sandbox?: Sandbox | null;
+  /** When it came into being. */
+  createdAt: Timestamp;
+};
+
+/** The fields of a project; null clears a field. */
+export type ProjectChanges = {
+  /** A name for people. */
+  name?: string;
+  /** The name of an icon. */
+  iconName?: string | null;
+  /** The sandbox that its threads work in. */
+  sandbox?: Sandbox | null;
+};
+
+/** Creates a project in the account. */
+export type PutProject = {
+  /** Its id; a new one by default. */
+  id?: string | null;
+  /** A name for people. */
+  name: string;
+  /** The name of an icon. */
+  iconName?: string | null;
+  /** The sandbox that its threads work in. */
+  sandbox?: Sandbox | null;
+};
+
+/** A message that waits. */
+export type Queued = {
+  /** Its name, which it keeps when it is delivered. */
+  id: QueuedId;
+  /** Its number, which it keeps too. */
+  number: number;
+  /** The waiting message. */
+  queuedMessage: MessageBody;
+  /** The actor that queued it. */
+  actor: Actor;
+  /** When it was queued, or last edited. */
+  createdAt: Timestamp;
+};
+
+/** A message that is or was in the queue: `queued-` and a uuid of version 8. */
+export type QueuedId = string;
+
+/**
+ * Takes back the last undo. Each further redo goes one step further forward, until something else is written.
+ */
+export type Redo = Record<string, never>;
+
+/** A reference: one thread reads another one. */
+export type Reference = {
+  /** The id of the reference. */
+  refId: Uuid;
+  /** The thread that reads. */
+  threadId: ThreadId;
+  /** The thread that is read. */
+  target: ThreadId;
+  /** The parts that are read. */
+  scope: ReferenceScope[];
+  /** Whether it is frozen, or follows the target. */
+  binding: Binding;
+  /** The version of the target when the reference was made. A frozen reference shows this version. */
+  snapshotVersion: Version;
+  /** The actor that made it. */
+  createdBy: Actor;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** Whether the entry that made it is in view: a rollback undoes it, and an undo brings it back. */
+  holds: boolean;
+};
+
+/** The part of a thread that is read: `all`, `messages`, `files`, `kv`, or a pattern for paths of files. */
+export type ReferenceScope = string;
+
+/** The references of a thread that hold, from both sides. */
+export type References = {
+  /** The references that this thread made. */
+  outgoing: Reference[];
+  /** The references to this thread that the caller may see. */
+  incoming: Reference[];
+};
+
+/** What is said of one path. */
+export type ReferredPath = FileRecord | Directory;
+
+/** A relation, seen from neither end. */
+export type Relation = {
+  /** The thread it was made on. */
+  parentId: ThreadId;
+  /** The thread at the other end. */
+  childId: ThreadId;
+  /** The kind of relation. */
+  type: RelationKind;
+  /** The index of the message where it was made. */
+  messageIndex?: number | null;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** A comment of the actor that made it. */
+  comment?: string | null;
+};
+
+/** The type of a relation between two threads. */
+export type RelationKind = "fork" | "handoff" | "mention" | "spawn" | "reference";
+
+/** The end of a relation at which a thread is. */
+export type RelationRole = "parent" | "child";
+
+/** A relation as one of its two threads sees it. */
+export type Relationship = {
+  /** The thread at the other end. */
+  threadId: ThreadId;
+  /** The kind of relation. */
+  type: RelationKind;
+  /** The role of the thread that sees it: `parent` or `child`. */
+  role: RelationRole;
+  /** The index of the message where it was made. */
+  messageIndex?: number | null;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** A comment of the actor that made it. */
+  comment?: string | null;
+};
+
+/** `{"released": …}`: whether a lease was still held. */
+export type Released = {
+  /** Whether a lease was still held, and is released now. */
+  released: boolean;
+};
+
+/** Keeps a lease for longer. */
+export type RenewWriter = {
+  /** How long it lasts from now on, in milliseconds. */
+  ttl?: number | null;
+  /** Who holds it; a renewal does not change that. */
+  holder?: string | null;
+};
+
+/** How a conflict was resolved. */
+export type Resolved = "ours" | "theirs" | "union" | "content";
+
+/** Whether a key was revoked. */
+export type Revoked = {
+  /** False if there was none that held. */
+  revoked: boolean;
+};
+
+/** The role a message plays in the conversation. */
+export type Role = "user" | "assistant" | "info" | "tool" | "system";
+
+/** Where to go back to. */
+export type Rollback = {
+  /** To the version with this name. */
+  checkpoint: string;
+} | {
+  /** To just after this message of the assistant, with the results of its calls: its id or its index. */
+  step: StepName;
+} | {
+  /** To how it was at this time. */
+  timestamp: Timestamp;
+} | {
+  /** The version to go back to. */
+  version: Version;
+} | {
+  /** To what this file was at a version; everything else stays. */
+  artifactVersion: ArtifactVersion;
+} | {
+  /** To before the last rollback or truncation. */
+  undo: true;
+};
+
+/** Indexes messages that are missing in the search index. */
+export type RunBackfill = {
+  /**
+   * The agent whose messages are counted in the answer; all of the account if nothing is said. What is
+   * indexed is always
+   * everything.
+   */
+  agentId?: string | null;
+};
+
+/** Compares everything with the log. */
+export type RunDoctor = {
+  /** Rebuild from the log what is derived and wrong. */
+  repair?: boolean;
+};
+
+/** Frees what no thread reaches any more. */
+export type RunGc = {
+  /** Give the space back to the file system too. */
+  vacuum?: boolean;
+};
+
+/** Something a user or an assistant said. */
+export type Said = {
+  /** The role of the speaker. */
+  role: Speaker;
+  /** The content of the message. */
+  content: Content;
+};
+
+/** A sandbox, as its operator knows it. */
+export type Sandbox = {
+  /** The id of the sandbox at its operator. */
+  externalId: string;
+  /** How it is reached and set up. It may hold passwords: only the owner of the project sees it. */
+  config?: Json | null;
+};
+
+/** The rights of a key. Each scope includes the ones before it. */
+export type Scope = "read" | "write" | "admin";
+
+/** The results of a search. */
+export type SearchFound = {
+  /** Threads, the best first, each once; none if nothing matches. */
+  results: SearchResult[];
+  /** How long the search took, in milliseconds. */
+  tookMs: number;
+};
+
+/** A message of a hit. */
+export type SearchMessage = {
+  /** The id of the message. */
+  messageId: MessageId;
+  /** The role of the speaker. */
+  role: Role;
+  /** The content as plain text. */
+  text: string;
+  /** When it was said. */
+  timestamp: Timestamp;
+  /** Whether it is the one that answers; the others are around it. */
+  match: boolean;
+  /**
+   * The parts of the text that say what was asked, each from where to where (exclusive), in UTF-16 code
+   * units, as
+   * JavaScript counts: `text.slice(start, end)`. Only the message that answers has some.
+   */
+  highlights?: number[][];
+};
+
+/** A thread that answers, opened at the message that does so best. */
+export type SearchResult = {
+  /**
+   * The thread. A message that several threads share is reported under the one that wrote it, if it is the
+   * caller's and
+   * passes the filters, else under the oldest that does.
+   */
+  threadId: ThreadId;
+  /** The title of the thread. */
+  threadTitle?: string | null;
+  /** The message that answers best. */
+  messageId: MessageId;
+  /** When that was said. */
+  timestamp: Timestamp;
+  /** How well the thread answers, compared with the others that were found: at most 1. */
+  score: number;
+  /** The two parts of the score of the message. */
+  why: SearchWhy;
+  /** How many other threads of the caller show the message. */
+  alsoIn: number;
+  /** Whether the thread does not show it any more. */
+  superseded: boolean;
+  /** The message, and those around it, in their order. */
+  messages: SearchMessage[];
+};
+
+/** How the index stands. */
+export type SearchStatus = {
+  /** Whether everything that happened is in it. */
+  caughtUp: boolean;
+  /** How many entries of the log were not looked at yet; 1,000 stands for that many or more. */
+  behind: number;
+  /** How many seconds ago the oldest of them happened; 0 if there is none. */
+  lagSeconds: number;
+  /** Whether it follows the log by itself; if not, it is brought up to date by a backfill. */
+  following: boolean;
+  /** Messages of this account in the index. */
+  messages: number;
+  /** Messages among them that have vectors of the present embedder; the others are found by their words. */
+  embedded: number;
+  /** Bytes of the index, for this account. */
+  bytes: number;
+  /** Bytes of the texts that it was made of. */
+  textBytes: number;
+  /** Volumes in which it lies. */
+  volumes: number;
+  /** The id of the model that makes vectors. */
+  model: string;
+  /** How long its vectors are. */
+  dimensions: number;
+};
+
+/** Searches threads by words and meaning. All given filters must match. */
+export type SearchThreads = {
+  /**
+   * The question, in plain words. Quotation marks ask for words that stand one after the other; nothing else
+   * is syntax.
+   * It has at most 256 KiB.
+   */
+  query: string;
+  /** Only threads of this agent. */
+  agentId?: string | null;
+  /** Only threads of this project. */
+  projectId?: string | null;
+  /** Only this thread and its forks. */
+  threadId?: ThreadName | null;
+  /** Only messages from this moment on. */
+  after?: Timestamp | null;
+  /** Only messages before this moment. */
+  before?: Timestamp | null;
+  /** Only messages of this role. Those of users and assistants are indexed, so others find nothing. */
+  role?: Role | null;
+  /**
+   * Only threads whose metadata contain this object: members by name, every element in some element, scalars
+   * equal.
+   */
+  metadata?: Record<string, unknown> | null;
+  /** Only threads with this tag, in `metadata.tags` or `env.initial.tags`. */
+  tag?: string | null;
+  /** At most so many threads; 5 if nothing is said. */
+  limit?: number | null;
+  /** So many messages on either side of a hit; 3 if nothing is said. */
+  contextWindow?: number | null;
+  /** Also what threads do not show any more: rolled back, edited away, deleted. */
+  includeSuperseded?: boolean;
+};
+
+/** The two parts of the score of a message. Each is 1 for the best candidate. */
+export type SearchWhy = {
+  /** How well its words answer. */
+  keyword: number;
+  /** How well its meaning answers. */
+  vector: number;
+};
+
+/** An event of a stream. Lines that begin with a colon only say that the stream is still there. */
+export type ServerEvent = {
+  /** Where to resume, as `Last-Event-ID`; absent for what is not logged. */
+  id: string | null;
+  /** What kind of news, such as `message_appended`. */
+  event: string;
+  /** The entry, as JSON in one line. */
+  data: string;
+};
+
+/** Sets a variable of the account. Every thread of the account sees it. */
+export type SetAccountEnv = {
+  /** The value: text, at most 16 KiB. An empty text is a value. */
+  value: string;
+  /** Whether the value may be shown. Without it the type stays; new variables are secrets. */
+  type?: EnvType | null;
+};
+
+/** Gives the present version a name. Setting a name again moves it. */
+export type SetCheckpoint = {
+  /** The name: 1 to 255 bytes, not blank. */
+  name: string;
+};
+
+/** Sets a variable of a thread. The threads that work for it see it too. */
+export type SetEnv = {
+  /** The value: text, at most 16 KiB. An empty text is a value. */
+  value: string;
+  /** Whether the value may be shown. Without it the type stays; new variables are secrets. */
+  type?: EnvType | null;
+};
+
+/** Says what a subagent is doing, in its own words. */
+export type SetStatus = {
+  /** The status, in free words. */
+  status: string;
+};
+
+/** The last group of a thread's uuid: the same identity, shorter. */
+export type ShortId = string;
+
+/** A link that signs a browser in, once. */
+export type SignIn = {
+  /** The address that signs a browser in, once. */
+  url: string;
+  /** Until when it is good. */
+  expiresAt: Timestamp;
+};
+
+/** A skill that was activated on a thread. */
+export type Skill = {
+  /** The name of the skill. */
+  name: string;
+  /** The arguments of its activation, a JSON object. */
+  arguments?: Record<string, unknown> | null;
+};
+
+/** A new thread for an intent of its own. */
+export type Spawn = {
+  /** The purpose of the new thread. */
+  intent: string;
+  /** How much of the parent it inherits. */
+  inherit: Inherit;
+  /** The inherited parts: `messages`, `messages:last=N`, `files:GLOB`, `kv:PREFIX`, `env`, `skills`. */
+  inheritScope?: string[] | null;
+  /** The agent of the new thread; without it, the same agent. */
+  agentId?: string | null;
+};
+
+/** A thread that was spawned. */
+export type Spawned = {
+  /** The id of the new thread. */
+  threadId: ThreadId;
+  /** The thread it was spawned from. */
+  parentId: ThreadId;
+};
+
+/** Who speaks in an event. */
+export type Speaker = "user" | "assistant";
+
+/** How a value that both sides changed is resolved. */
+export type StateStrategy = "human" | "latest" | "ours" | "theirs";
+
+/** The result of a new status. */
+export type StatusSet = {
+  /** Whether there was a parent to tell; nothing changed if not. */
+  set: boolean;
+};
+
+/** Takes one step: appends messages of the executor, then delivers the queue. */
+export type Step = {
+  /** How long it may rest until the next one, in milliseconds. Default: ten minutes. */
+  ttl?: number | null;
+  /** Messages to append first. */
+  messages?: NewMessage[];
+};
+
+/** A step: a message of the assistant, by its index or its id. */
+export type StepName = number | MessageName;
+
+/** A subagent, and the thread it works for. */
+export type Subagent = {
+  /** The thread it works for. */
+  parentId: ThreadId;
+  /** The thread of the subagent. */
+  reference: ThreadId;
+  /** The name of the subagent. */
+  name: string;
+  /** A title for people. */
+  title?: string | null;
+  /** The task of the subagent. */
+  description: string;
+  /** Whether the subagent can be resumed after its work. */
+  resumable?: boolean | null;
+  /** Whether its parent waits for it. */
+  blocking?: boolean | null;
+  /** A name for the thread. */
+  threadName?: string | null;
+  /** Shared by the children that one message made. */
+  spawnGroupId?: string | null;
+  /** When the thread was registered. */
+  createdAt: Timestamp;
+  /** Its activity, in its own words. */
+  status: string;
+  /** Whether it reports to its parent by itself. */
+  parentCommunication?: ParentCommunication | null;
+};
+
+/** The thread of a new subagent, and the files it was given. */
+export type SubagentThread = {
+  /** The full id of the thread. */
+  id: ThreadId;
+  /** Its short id: the same identity. */
+  shortId: ShortId;
+  /** The account that owns it; visitors are not told. */
+  accountId?: Account | null;
+  /** The version of the thread. */
+  v: Version;
+  /** When it came into being. */
+  created: Timestamp;
+  /** When it last changed. */
+  updated: Timestamp;
+  /** Its name for people, or null. */
+  title: string | null;
+  /** Whether the main list hides it. */
+  archived: boolean;
+  /** How many messages it shows. */
+  messageCount: number;
+  /** The least number its next message can have. */
+  nextMessageId: number;
+  /** When the user last said something, or null. */
+  lastUserInteractionAt: Timestamp | null;
+  /** Where it is in its life. */
+  lifecycle: Lifecycle;
+  /** Who may read it beside its account. */
+  visibility: Visibility;
+  /** When it was terminated, or null. */
+  terminated: Timestamp | null;
+  /** Metadata of the user: a JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Text that is not sent yet. */
+  draft?: string | null;
+  /** Whether the draft is sent by itself. */
+  autoSubmitDraft: boolean;
+  /** The mode the agent works in. */
+  agentMode?: string | null;
+  /** A cap for output. */
+  maxTokens?: number | null;
+  /** The agent it belongs to. */
+  agentId?: string | null;
+  /** The task it belongs to. */
+  taskId?: string | null;
+  /** The project it belongs to. */
+  projectId?: string | null;
+  /** The user it belongs to. */
+  userId?: string | null;
+  /** The purpose of the thread. */
+  intent?: string | null;
+  /** The status that its agent gave, in free words. */
+  status?: string | null;
+  /** The workspace it began in. */
+  env?: Record<string, unknown> | null;
+  /** The thread it was forked from. */
+  originThreadId?: ThreadId | null;
+  /** The index of the last message it shared at the fork. */
+  forkPointIndex?: number | null;
+  /** The main thread, for a subagent's thread. */
+  mainThreadId?: ThreadId | null;
+  /** The thread it was spawned from. */
+  parentId?: ThreadId | null;
+  /** The skills that are active, in the order they were activated. */
+  activatedSkills?: Skill[];
+  /** The execution that is open. */
+  execution?: Execution | null;
+  /** The files it was given, in the order in which they were named, by their paths in that thread. */
+  attachments?: Attachment[];
+};
+
+/** The built-in summary of a thread. */
+export type Summary = {
+  /** The text of the summary. */
+  summary: string;
+};
+
+/** The side that a choice takes. */
+export type Take = "ours" | "theirs" | "union";
+
+/** Makes the caller the exclusive writer of a thread, for a time. */
+export type TakeWriter = {
+  /** How long it lasts, in milliseconds. */
+  ttl?: number | null;
+  /** Who holds it, in words for others. */
+  holder?: string | null;
+};
+
+/** Ends the work on a thread for good: nothing is queued or begun on it any more. */
+export type Terminate = Record<string, never>;
+
+/** A thread. Fields with a default are always present, optional fields only if they are set. */
+export type Thread = {
+  /** The full id of the thread. */
+  id: ThreadId;
+  /** Its short id: the same identity. */
+  shortId: ShortId;
+  /** The account that owns it; visitors are not told. */
+  accountId?: Account | null;
+  /** The version of the thread. */
+  v: Version;
+  /** When it came into being. */
+  created: Timestamp;
+  /** When it last changed. */
+  updated: Timestamp;
+  /** Its name for people, or null. */
+  title: string | null;
+  /** Whether the main list hides it. */
+  archived: boolean;
+  /** How many messages it shows. */
+  messageCount: number;
+  /** The least number its next message can have. */
+  nextMessageId: number;
+  /** When the user last said something, or null. */
+  lastUserInteractionAt: Timestamp | null;
+  /** Where it is in its life. */
+  lifecycle: Lifecycle;
+  /** Who may read it beside its account. */
+  visibility: Visibility;
+  /** When it was terminated, or null. */
+  terminated: Timestamp | null;
+  /** Metadata of the user: a JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Text that is not sent yet. */
+  draft?: string | null;
+  /** Whether the draft is sent by itself. */
+  autoSubmitDraft: boolean;
+  /** The mode the agent works in. */
+  agentMode?: string | null;
+  /** A cap for output. */
+  maxTokens?: number | null;
+  /** The agent it belongs to. */
+  agentId?: string | null;
+  /** The task it belongs to. */
+  taskId?: string | null;
+  /** The project it belongs to. */
+  projectId?: string | null;
+  /** The user it belongs to. */
+  userId?: string | null;
+  /** The purpose of the thread. */
+  intent?: string | null;
+  /** The status that its agent gave, in free words. */
+  status?: string | null;
+  /** The workspace it began in. */
+  env?: Record<string, unknown> | null;
+  /** The thread it was forked from. */
+  originThreadId?: ThreadId | null;
+  /** The index of the last message it shared at the fork. */
+  forkPointIndex?: number | null;
+  /** The main thread, for a subagent's thread. */
+  mainThreadId?: ThreadId | null;
+  /** The thread it was spawned from. */
+  parentId?: ThreadId | null;
+  /** The skills that are active, in the order they were activated. */
+  activatedSkills?: Skill[];
+  /** The execution that is open. */
+  execution?: Execution | null;
+};
+
+/** Fields of a thread; null clears one, or leaves it empty. */
+export type ThreadChanges = {
+  /** A title for people. */
+  title?: string | null;
+  /** Whether the main list hides it. */
+  archived?: boolean | null;
+  /** The text of a message that is not sent yet. */
+  draft?: string | null;
+  /** Whether the draft is sent by itself. */
+  autoSubmitDraft?: boolean | null;
+  /** The mode the agent works in. */
+  agentMode?: string | null;
+  /** The limit of output tokens. */
+  maxTokens?: number | null;
+  /** The agent it belongs to. */
+  agentId?: string | null;
+  /** The task it belongs to. */
+  taskId?: string | null;
+  /** The project it belongs to. */
+  projectId?: string | null;
+  /** The user it belongs to. */
+  userId?: string | null;
+  /** The purpose of the thread. */
+  intent?: string | null;
+  /** A free-form JSON object, replaced whole. */
+  metadata?: Record<string, unknown> | null;
+  /** The workspace it began in: `{"initial":{"trees":[…],"tags":[…]}}`. */
+  env?: Record<string, unknown> | null;
+  /** Who may read it: its account alone, or everyone. */
+  visibility?: Visibility | null;
+};
+
+/** The identity of a thread: `T-` and a uuid. */
+export type ThreadId = string;
+
+/** A thread, by its full id or by its short one. */
+export type ThreadName = string;
+
+/** A thread in a list. Fields with a default are always present, optional fields only if they are set. */
+export type ThreadSummary = {
+  /** The full id of the thread. */
+  id: ThreadId;
+  /** Its short id: the same identity. */
+  shortId: ShortId;
+  /** The account that owns it. */
+  accountId: Account;
+  /** The version of the thread. */
+  v: Version;
+  /** When it came into being. */
+  created: Timestamp;
+  /** When it last changed. */
+  updated: Timestamp;
+  /** Its name for people, or null. */
+  title: string | null;
+  /** Whether the main list hides it. */
+  archived: boolean;
+  /** How many messages it shows. */
+  messageCount: number;
+  /** The least number its next message can have. */
+  nextMessageId: number;
+  /** When the user last said something, or null. */
+  lastUserInteractionAt: Timestamp | null;
+  /** Where it is in its life. */
+  lifecycle: Lifecycle;
+  /** Who may read it beside its account. */
+  visibility: Visibility;
+  /** When it was terminated, or null. */
+  terminated: Timestamp | null;
+  /** Metadata of the user: a JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** Text that is not sent yet. */
+  draft?: string | null;
+  /** Whether the draft is sent by itself. */
+  autoSubmitDraft: boolean;
+  /** The mode the agent works in. */
+  agentMode?: string | null;
+  /** A cap for output. */
+  maxTokens?: number | null;
+  /** The agent it belongs to. */
+  agentId?: string | null;
+  /** The task it belongs to. */
+  taskId?: string | null;
+  /** The project it belongs to. */
+  projectId?: string | null;
+  /** The project's name, where projects are kept. */
+  projectName?: string | null;
+  /** The project's icon, where projects are kept. */
+  iconName?: string | null;
+  /** The project's sandbox, where projects are kept. */
+  sandbox?: Sandbox | null;
+  /** The user it belongs to. */
+  userId?: string | null;
+  /** The purpose of the thread. */
+  intent?: string | null;
+  /** The status that its agent gave, in free words. */
+  status?: string | null;
+  /** The workspace it began in. */
+  env?: Record<string, unknown> | null;
+  /** The thread it was forked from. */
+  originThreadId?: ThreadId | null;
+  /** The index of the last message it shared at the fork. */
+  forkPointIndex?: number | null;
+  /** The main thread, for a subagent's thread. */
+  mainThreadId?: ThreadId | null;
+  /** The thread it was spawned from. */
+  parentId?: ThreadId | null;
+  /** The skills that are active, in the order they were activated. */
+  activatedSkills?: Skill[];
+  /** The execution that is open. */
+  execution?: Execution | null;
+  /** When the user last said something; when the thread was born, if never. */
+  userLastInteractedAt: Timestamp;
+  /** The changes that the thread made to its files. */
+  diffStats: DiffStats;
+  /** The relations in which it is the child. */
+  parentRelationships: Relationship[];
+};
+
+/** A ticket for one opening of one stream. */
+export type Ticket = {
+  /** To be sent as `?ticket=`. */
+  ticket: string;
+  /** The path it opens. */
+  path: string;
+  /** Until when it is good. */
+  expiresAt: Timestamp;
+};
+
+/** A time in RFC 3339; answers are in UTC, with microseconds. */
+export type Timestamp = string;
+
+/** Asks to be allowed something, or lets agents do something without asking. */
+export type Transfer = {
+  /** Whether it asks a human for authority, or gives authority to agents. */
+  direction: Direction;
+  /** The capabilities it is about. */
+  scope: Capability[];
+  /** For a delegation, the agent, by its name. Default: every agent. */
+  to?: string | null;
+  /** The reason, for people to read. */
+  reason?: string | null;
+  /**
+   * How long to wait for an answer, or how long a delegation holds: an ISO 8601 duration such as `PT30S` or
+   * `P1D`.
+   */
+  timeout?: string | null;
+  /** The outcome if the time runs out without an answer. Default: `block`. */
+  fallback?: Fallback | null;
+  /** Whether it can be revoked later. Default: yes. */
+  canRevoke?: boolean | null;
+};
+
+/** The result of a transfer: an approval or a delegation, as its direction says. */
+export type Transferred = {
+  /** The approval that waits for an answer. */
+  approvalId?: Uuid | null;
+  /** The delegation that holds. */
+  delegationId?: Uuid | null;
+};
+
+/** From where on to drop messages. */
+export type Truncate = {
+  /** From this index on. */
+  fromIndex: number;
+} | {
+  /** From this message on. */
+  fromMessageId: MessageName;
+};
+
+/** Shows an archived thread in the main list again. */
+export type Unarchive = Record<string, never>;
+
+/** How soon an injection shall be taken up. */
+export type Urgency = "immediate" | "next_step";
+
+/** A uuid, in hex digits. */
+export type Uuid = string;
+
+/** How the result of a merge is validated. */
+export type Validation = "none" | "compile" | "test";
+
+/** The outcome of a validation. */
+export type ValidationResult = {
+  /** The validation that ran. */
+  validation: Validation;
+  /** Whether the result passed. */
+  passed: boolean;
+  /** The exit code of the command; none if it was stopped. */
+  exitCode?: number | null;
+  /** The end of the command's output. */
+  output: string;
+  /** Whether the command ran into its time limit. */
+  timedOut?: boolean;
+};
+
+/** The value under a key. A missing key has the value null and version 0. */
+export type Value = {
+  /** The key of the value. */
+  key: ValueKey;
+  /** The JSON, exactly as it was set. */
+  value: Json;
+  /** The version of the thread with which it was set: what `If-Match` compares. */
+  version: Version;
+  /** When it was set. */
+  updatedAt?: Timestamp | null;
+};
+
+/** The key of a value. */
+export type ValueKey = string;
+
+/** The version of a thread: the number of its last entry. */
+export type Version = number;
+
+/** Who may read a thread. */
+export type Visibility = "private" | "public";
+
+/** What the list of files answers with. */
+export type Whole = PageOfFileRecord | Directory | FileStats | Found | Grepped;
+
+/** The lease of a thread's exclusive writer: `{token?, holder, expiresAt}`. */
+export type Writer = {
+  /** The token that writes under the lease carry; only the holder sees it. */
+  token?: string | null;
+  /** Who holds it, in words for people. */
+  holder: string;
+  /** When it ends unless it is renewed. */
+  expiresAt: Timestamp;
+};
+
