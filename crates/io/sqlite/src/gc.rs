@@ -360,13 +360,16 @@ fn free_entries(
     Ok((found.len(), freed, next))
 }
 
+/// A place among the cells of a segment: space, name and position.
+type CellPlace = (i64, String, i64);
+
 /// Frees files and values of a segment whose entries are gone.
 fn free_cells(
     connection: &Connection,
     segment: SegmentId,
     after: (i64, &str, i64),
     most: usize,
-) -> Result<(usize, Option<(i64, String, i64)>)> {
+) -> Result<(usize, Option<CellPlace>)> {
     let id = segment_key(segment);
     let sql = "SELECT c.space, c.name, c.position, EXISTS
                    (SELECT 1 FROM entries e WHERE e.segment = c.segment AND e.position = c.position) FROM cells c

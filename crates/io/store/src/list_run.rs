@@ -125,18 +125,16 @@ impl ListRun {
                 self.counted = total;
                 self.lanes.clear();
             }
-            (Phase::Ranking, Answer::Rank(rank)) => match rank {
-                None => self.lanes.clear(),
-                Some((time, passed)) => {
-                    self.skip = self.skip.saturating_sub(passed);
-                    // Below all ids of the next moment.
-                    let after = ListCursor { time: time.plus_micros(1), thread: ThreadId::from_bits(0) };
-                    let wanted = self.skip.saturating_add(self.query.limit);
-                    for state in &mut self.lanes {
-                        (state.after, state.at_once) = (Some(after), wanted.clamp(1, READ_MAX));
-                    }
+            (Phase::Ranking, Answer::Rank(None)) => self.lanes.clear(),
+            (Phase::Ranking, Answer::Rank(Some((time, passed)))) => {
+                self.skip = self.skip.saturating_sub(passed);
+                // Below all ids of the next moment.
+                let after = ListCursor { time: time.plus_micros(1), thread: ThreadId::from_bits(0) };
+                let wanted = self.skip.saturating_add(self.query.limit);
+                for state in &mut self.lanes {
+                    (state.after, state.at_once) = (Some(after), wanted.clamp(1, READ_MAX));
                 }
-            },
+            }
             (Phase::Span, Answer::Span(span)) => self.by_births(span),
             (Phase::Tops, Answer::Tops(tops)) => {
                 let by_term = |state: &&mut LaneState| state.lane.term().is_some();

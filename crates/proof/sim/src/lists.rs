@@ -22,8 +22,15 @@ impl Run {
         let mut expected: Vec<&ModelThread> = self.model.threads.iter().filter(matches).collect();
         expected.sort_by_key(place);
         let expected: Vec<ThreadId> = expected.iter().map(|thread| thread.id).collect();
-        let limit = Some(1 + self.chance.below(7) as usize);
-        let list = List { archived: Archived::Any, title, agent_id: agent, limit, total: true, ..List::default() };
+        let limit = 1 + self.chance.below(7) as usize;
+        let list = List {
+            archived: Archived::Any,
+            title,
+            agent_id: agent,
+            limit: Some(limit),
+            total: true,
+            ..List::default()
+        };
         let context = format!("{}: {list:?}", self.context());
         let total = Some(Total { count: expected.len() as u64, is_exact: true });
         let (mut found, mut cursor) = (Vec::new(), None);
@@ -40,7 +47,7 @@ impl Run {
         let offset = self.chance.below(expected.len() as u64 + 2) as usize;
         let page = self.engine.list(List { offset: Some(offset), ..list.clone() }).await.expect("a page");
         let shown: Vec<ThreadId> = page.items.iter().map(|row| row.thread.id).collect();
-        let rest: Vec<ThreadId> = expected.into_iter().skip(offset).take(limit.unwrap_or(0)).collect();
+        let rest: Vec<ThreadId> = expected.into_iter().skip(offset).take(limit).collect();
         assert_eq!((shown, page.total), (rest, total), "{context} from {offset}");
     }
 

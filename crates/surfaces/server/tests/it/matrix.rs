@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// The kinds of things a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 17]);
+struct Ids([(&'static str, String); 18]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
