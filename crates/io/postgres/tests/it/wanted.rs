@@ -24,6 +24,6 @@ fn a_read_whose_caller_goes_is_cancelled_on_the_server() {
         let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'threads'::regclass";
         until("the read is over", async || holder.query(waits, &[]).await.expect("a look").is_empty()).await;
         holder.batch_execute("ROLLBACK").await.expect("the table is free");
-        assert_eq!(store.count(ListQuery::of(Account::local(), 1)).await.expect("a total"), 0);
+        assert_eq!(store.count(ListQuery::of(Account::local(), 1)).await.expect("a total").count, 0);
     });
 }
