@@ -107,12 +107,11 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
     if app.log.is_on() {
-        let plain = plain_path(&route, &path);
-        let redactor = if is_given || plain.is_none() { asked.redactor(WayOut::Log, status).await } else { None };
-        let mut path = plain.unwrap_or_else(|| match &redactor {
-            Some(redactor) => redactor.text(&path).into_owned(),
-            None => "…".to_owned(),
-        });
+        // A path that no route has may hold anything.
+        let mut path = plain_path(&route, &path).unwrap_or_else(|| "…".to_owned());
+        // Without a key, nothing tells whose secrets an id may hold.
+        let is_known = is_given && pass.opened().is_some();
+        let redactor = if is_known { asked.redactor(WayOut::Log, status).await } else { None };
         let id = match &redactor {
             Some(redactor) => redactor.text(&id).into_owned(),
             None if is_given => "…".to_owned(),

@@ -36,6 +36,7 @@ mod transfer;
 mod uploads;
 mod walk;
 mod watch;
+mod ways_out;
 mod work;
 mod writer;
 mod writing;
