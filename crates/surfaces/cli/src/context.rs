@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use threadkeep::model::LeaseToken;
-use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, ThreadId, Version};
+use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, StoreUrl, ThreadId, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 use threadkeep_client::Client;
@@ -172,6 +172,11 @@ impl Context {
 
     pub(crate) fn actor(&self) -> &Actor {
         &self.caller.actor
+    }
+
+    /// Whether the store may be shared by several machines.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(self.place.url.parse(), Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory))
     }
 
     pub(crate) fn folder(&self) -> PathBuf {

@@ -61,7 +61,12 @@ impl Serve {
         if self.forget_secrets && !engine.forget_secrets().await? {
             context.note("the key of the secrets is there: nothing was deleted");
         }
-        engine.open_secrets().await?;
+        // A shared store has no file that all its servers see: its key is made when the first secret is set.
+        if context.is_shared() && self.settings.key_file().is_none() {
+            engine.check_secrets().await?;
+        } else {
+            engine.open_secrets().await?;
+        }
         let engine = self.settings.embedding().apply(engine).await?;
         let mut start = Start::new(engine, context.folder());
         start.listen = self.settings.listen;

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use threadkeep::{Caller, Invalid, Redactor, SystemWorld, ThreadName, Timestamp, Uuid, WayOut, World};
+use threadkeep::{Caller, Invalid, MessageName, Redactor, SystemWorld, ThreadName, Timestamp, Uuid, WayOut, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tracing::Instrument;
 
@@ -65,7 +65,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let start = Instant::now();
     let (id, is_given) = request_id(request.headers());
     let method = request.method().clone();
-    let mut path = request.uri().path().to_owned();
+    let path = request.uri().path().to_owned();
     let wants_page = is_page(&path) && wants_page(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
@@ -106,12 +106,15 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics.answered(known(&method), &route, status, took);
     if app.log.is_on() {
-        let is_free = is_given || has_free_part(&route, &path);
-        let redactor = if is_free { asked.redactor(WayOut::Log, status).await } else { Some(Redactor::default()) };
-        hide_names(&mut path);
-        let (id, mut path) = match redactor {
-            Some(redactor) => (redactor.text(&id).into_owned(), redactor.text(&path).into_owned()),
-            None => ("[secret]".to_owned(), route.clone()),
+        // A path that no route has may hold anything.
+        let mut path = plain_path(&route, &path).unwrap_or_else(|| "…".to_owned());
+        // Without a key, nothing tells whose secrets an id may hold.
+        let is_known = is_given && pass.opened().is_some();
+        let redactor = if is_known { asked.redactor(WayOut::Log, status).await } else { None };
+        let id = match &redactor {
+            Some(redactor) => redactor.text(&id).into_owned(),
+            None if is_given => "…".to_owned(),
+            None => id,
         };
         let end = (0..=PATH_BYTES_LOGGED.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
         path.truncate(end.unwrap_or(0));
@@ -150,17 +153,24 @@ impl Asked<'_> {
     }
 }
 
-/// Whether a path holds something that is neither of the route nor an id.
-fn has_free_part(route: &str, path: &str) -> bool {
-    let is_id = |part: &str| part.parse::<ThreadName>().is_ok() || part.parse::<Uuid>().is_ok();
-    let (mut route, mut path) = (route.split('/'), path.split('/'));
-    loop {
-        match (route.next(), path.next()) {
-            (None, None) => return false,
-            (Some(known), Some(part)) if known == part || (known.starts_with('{') && is_id(part)) => {}
-            _ => return true,
+/// A path of a route, with the parts that a caller chose freely left out: names of files, values and projects. An id stays.
+/// None if no route has it.
+fn plain_path(route: &str, path: &str) -> Option<String> {
+    let is_id = |part: &str| {
+        part.parse::<ThreadName>().is_ok() || part.parse::<Uuid>().is_ok() || part.parse::<MessageName>().is_ok()
+    };
+    let mut shown = String::new();
+    let mut parts = path.split('/').skip(1);
+    for known in route.strip_prefix('/')?.split('/') {
+        let part = parts.next()?;
+        let is_shown = known == part || (known.starts_with('{') && is_id(part));
+        shown.push('/');
+        shown.push_str(if is_shown { part } else { "…" });
+        if known.starts_with("{*") {
+            break;
         }
     }
+    Some(shown)
 }
 
 /// The same answer, whose body ends with the key of the request. A body that is there already is whole.
@@ -189,14 +199,6 @@ impl futures_core::Stream for WhileOpen {
             Poll::Ready(()) => Poll::Ready(None),
             Poll::Pending => Pin::new(&mut self.body).poll_next(context),
         }
-    }
-}
-
-/// Removes the names of files and values from a path.
-fn hide_names(path: &mut String) {
-    let parts: Vec<&str> = path.split('/').collect();
-    if let ["", "v1", of @ ("threads" | "references"), id, kind @ ("files" | "kv"), _, ..] = parts[..] {
-        *path = format!("/v1/{of}/{id}/{kind}/…");
     }
 }
 
@@ -418,6 +420,28 @@ mod tests {
             "localhost:1:2",
         ] {
             assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_the_log_holds_ids_and_nothing_that_a_caller_named() {
+        let thread = "T-5928a90d-d53b-488f-a829-4e36442142ee";
+        for (route, path, shown) in [
+            ("/v1/threads/{thread}", format!("/v1/threads/{thread}"), Some(format!("/v1/threads/{thread}"))),
+            (
+                "/v1/threads/{thread}/kv/{valueKey}",
+                format!("/v1/threads/{thread}/kv/k"),
+                Some(format!("/v1/threads/{thread}/kv/…")),
+            ),
+            (
+                "/v1/threads/{thread}/files/{*path}",
+                format!("/v1/threads/{thread}/files/a/b"),
+                Some(format!("/v1/threads/{thread}/files/…")),
+            ),
+            ("/v1/projects/{project}", "/v1/projects/p".to_owned(), Some("/v1/projects/…".to_owned())),
+            ("unmatched", "/sk-1234".to_owned(), None),
+        ] {
+            assert_eq!(plain_path(route, &path), shown, "{path}");
         }
     }
 

@@ -49,6 +49,11 @@ impl KeyFileAt {
         written.map_err(|error| self.wrong(format_args!("cannot be written: {error}")))
     }
 
+    fn lock_file(&self) -> Result<File, KeyProblem> {
+        let file = private::file().create(true).truncate(false).open(self.with_suffix(".lock"));
+        file.map_err(|error| self.wrong(format_args!("cannot be locked: {error}")))
+    }
+
     /// Makes a change of the folder durable.
     fn sync_folder(&self) {
         let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -77,16 +82,16 @@ impl KeyKeeper for KeyFileAt {
     }
 
     fn make(&self, keys: KeyFile) -> Result<KeyFile, KeyProblem> {
-        let unfinished = self.with_suffix(&format!(".{}.part", std::process::id()));
-        self.write(&unfinished, &keys)?;
-        // Invariant: the file appears whole, and never in the place of another one.
-        let linked = std::fs::hard_link(&unfinished, &self.0);
-        drop(std::fs::remove_file(&unfinished));
-        match linked {
-            Ok(()) => self.sync_folder(),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(self.wrong(format_args!("cannot be made: {error}"))),
+        if let Some(folder) = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            private::make_folder(folder).map_err(|error| self.wrong(format_args!("cannot be made: {error}")))?;
         }
+        // Invariant: the file appears whole, and never in the place of another one. One process at a time makes it.
+        let alone = self.lock_file()?;
+        alone.lock().map_err(|error| self.wrong(format_args!("cannot be locked: {error}")))?;
+        if let Some(there) = self.read()? {
+            return Ok(there);
+        }
+        self.replace(keys)?;
         self.read()?.ok_or_else(|| self.wrong("was made, and is gone"))
     }
 
@@ -100,9 +105,7 @@ impl KeyKeeper for KeyFileAt {
     }
 
     fn lock(&self) -> Result<Box<dyn Send>, KeyProblem> {
-        let path = self.with_suffix(".lock");
-        let file = private::file().create(true).truncate(false).open(&path);
-        let file = file.map_err(|error| self.wrong(format_args!("cannot be locked: {error}")))?;
+        let file = self.lock_file()?;
         file.try_lock().map_err(|_| self.wrong("is being rotated by another process"))?;
         Ok(Box::new(file))
     }

@@ -42,6 +42,7 @@ mod transfer;
 mod uploads;
 mod walk;
 mod watch;
+mod ways_out;
 mod work;
 mod writer;
 mod writing;

@@ -5,6 +5,7 @@
 //! then it may be there, in part or whole, or not.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
 use crate::support::Chance;
@@ -186,7 +187,10 @@ impl Disk {
                 std::fs::create_dir_all(&place).expect("a folder");
                 self.leave_folder(file, &place, leaves, chance);
             } else {
-                std::fs::write(place, self.contents(file, leaves, chance)).expect("a file");
+                // A file has its mode from the moment it exists.
+                let made = threadkeep::private::new_file(&place);
+                let written = made.and_then(|mut made| made.write_all(&self.contents(file, leaves, chance)));
+                written.expect("a file");
             }
         }
     }
