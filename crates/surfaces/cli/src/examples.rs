@@ -28,6 +28,7 @@ const EXAMPLES: &[&str] = &[
     "run messages 4e36 --json",
     "run injections 4e36",
     "run ack 4e36 5928a90d-d53b-488f-a829-4e36442142ee",
+    "code terminate 4e36 nightly",
     "lock show 4e36",
     "lock take 4e36 --ttl 5m",
     "lock renew 4e36 --token 5f2c01d9a4b37e68 --ttl 5m",

@@ -30,8 +30,8 @@ pub(crate) enum Store {
     Elsewhere,
 }
 
-/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are checked as `validation` says,
-/// and code is caged as `sandbox` says.
+/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are
+/// checked as `validation` says, and code is caged as `sandbox` says.
 pub(crate) async fn reach(
     place: &Place,
     missing: IfMissing,

@@ -53,7 +53,7 @@ pub async fn start(sandbox: &Sandbox, engine: &Engine, thread: ThreadId, request
         }
     }
     let execution = run(sandbox, request, imports)?;
-    Ok(Running { execution, on: Some((engine, thread)) })
+    Ok(Running { execution, came: None, on: Some((engine, thread)) })
 }
 
 /// Starts code that reaches no thread.
@@ -64,7 +64,7 @@ pub fn start_alone(sandbox: &Sandbox, request: RunCode) -> Result<Running, Probl
     if !request.grants.is_empty() {
         return Err(Invalid::body("grants", "there is no thread to which calls could be granted").into());
     }
-    Ok(Running { execution: run(sandbox, request, BTreeMap::new())?, on: None })
+    Ok(Running { execution: run(sandbox, request, BTreeMap::new())?, came: None, on: None })
 }
 
 /// A run of code. Dropped, it is killed.
@@ -72,6 +72,8 @@ pub fn start_alone(sandbox: &Sandbox, request: RunCode) -> Result<Running, Probl
 /// Invariant: every text that leaves code passes its redactor: results, reports, logs, errors.
 pub struct Running {
     execution: Execution,
+    /// An event that came, and was not told yet.
+    came: Option<Event>,
     /// The thread whose secrets are kept out of what the code says.
     on: Option<(Engine, ThreadId)>,
 }
@@ -82,17 +84,22 @@ impl Running {
         self.execution.terminator()
     }
 
-    /// The next line of the console or report, as its name and its JSON; none once the run has ended.
+    /// The next line of the console or report, as its name and its JSON; none once the run has ended. A
+    /// future that is dropped loses nothing.
     ///
     /// # Errors
     /// If the secrets of the thread cannot be read.
     pub async fn event(&mut self) -> Result<Option<(&'static str, Json)>, Problem> {
-        let Some(event) = self.execution.event().await else { return Ok(None) };
+        if self.came.is_none() {
+            self.came = self.execution.event().await;
+        }
+        let redactor = self.redactor().await?;
+        let Some(event) = self.came.take() else { return Ok(None) };
         let (name, mut data) = match event {
             Event::Log(Log { level, message }) => ("log", serde_json::json!({ "level": level, "message": message })),
             Event::Report(value) => ("report", value.to_json()),
         };
-        if let Some(redactor) = self.redactor().await? {
+        if let Some(redactor) = redactor {
             redactor.value(&mut data);
         }
         Ok(Some((name, data)))
@@ -195,7 +202,7 @@ fn granted(grants: &[String]) -> Result<Vec<&'static Carrier>, Invalid> {
     let covers = |grant: &str, carrier: &Carrier| {
         let declaration = carrier.declaration;
         // Code of a request never gets variables, whatever it is granted.
-        if declaration.group == threadkeep_calls::SetEnv::DECLARATION.group {
+        if declaration.group == <threadkeep_calls::SetEnv as Call>::DECLARATION.group {
             return false;
         }
         let about_thread = match declaration.needs {

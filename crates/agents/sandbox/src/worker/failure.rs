@@ -31,7 +31,7 @@ pub(super) fn failure<'js>(helpers: &Helpers<'js>, modules: &Modules, thrown: &J
         if lines.last().is_some_and(|line| line.ends_with("at apply (native)")) {
             lines.pop();
         }
-        failure.stack = Some(lines.join("\n"));
+        failure.stack = Some(lines.join("\n")).filter(|stack| !stack.is_empty());
     }
     failure
 }

@@ -144,20 +144,19 @@ fn code_reaches_the_thread_by_its_grants_alone() {
 #[test]
 fn granted_calls_keep_their_rules() {
     let story = Story::new();
-    let source = "import { append, setValue, getValue, getThread } from 'threadkeep';
+    let source = "import { append, setValue, getValue } from 'threadkeep';
         const refused = (call) => call.then(() => 'done', (error) => error.name);
         export default async () => [
             await refused(append({ role: 'nobody', content: 'x' })),
             await refused(append({ role: 'user', content: 'x' }, { expectedVersion: 99 })),
             await refused(append({ role: 'user', content: 'x' }, { thread: 'other' })),
             await refused(append('text')),
-            await refused(setValue({ key: 'a/b', value: { deep: [1] } })),
-            (await getValue({ key: 'a/b' })).value,
-            await refused(setValue({ key: 'a/b', value: 2, ifVersion: 9999 })),
+            await refused(setValue({ valueKey: 'a/b', value: { deep: [1] } })),
+            (await getValue({ valueKey: 'a/b' })).value,
+            await refused(setValue({ valueKey: 'a/b', value: 2, ifVersion: 9999 })),
             await refused(append({ role: 'user', content: 'once' }, { idempotencyKey: 'k' })),
             await refused(append({ role: 'user', content: 'once' }, { idempotencyKey: 'k' })),
         ]";
-    let source = source.replace(", getThread", "");
     let outcome = story.run(&json!({ "source": source, "grants": ["append", "setValue", "value"] }));
     let expected = json!(["invalid_body", "version_conflict", "invalid_parameter", "invalid_parameter", "done", { "deep": [1] }, "version_conflict", "done", "done"]);
     assert_eq!(outcome["result"], expected, "{outcome}");
