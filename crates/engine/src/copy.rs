@@ -103,6 +103,7 @@ async fn copy(mut source: Exporter, from: &Engine, target: &Engine, progress: Pr
             copy.take_deleted(tombstone).await.map_err(of_target)?;
         }
     }
+    copy.importer.expect(source.size().threads);
     loop {
         let some = source.page_of_threads().await?;
         if some.is_empty() {

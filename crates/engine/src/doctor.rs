@@ -3,24 +3,26 @@
 use std::collections::{BTreeMap, HashSet};
 
 use threadkeep_model::{
-    BlobId, CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind,
-    SegmentId, Space, Tally, Thread, Timestamp,
+    CellIs, Derived, Entry, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, RelationKind, SegmentId,
+    Space, Tally, Thread, Timestamp,
 };
 use threadkeep_store::{
-    CellNames, CellQuery, ChangeQuery, EntryQuery, Item, MessageFilter, MessageQuery, Order, Progress, RegistryKind,
-    RegistryQuery, SeenSegment, SegmentRow, Snapshot, StoreError,
+    CellNames, CellQuery, ChangeQuery, EntryQuery, Item, Order, Progress, RegistryKind, RegistryQuery, SeenSegment,
+    SegmentRow, Snapshot, StoreError,
 };
 
 use crate::{Engine, Error, Result};
 
+mod blobs;
+mod compared;
 mod settled;
 
+use blobs::blobs;
+use compared::Compared;
 use settled::{Settled, settled};
 
 /// Rows read at once.
 const WALKED_AT_ONCE: usize = 1_000;
-/// Bytes of a blob read at once.
-const PART_BYTES: u64 = 4 << 20;
 /// Findings that are listed one by one.
 const FINDINGS_MAX: usize = 100;
 
@@ -273,7 +275,7 @@ async fn segment(
     if let Some((_, record)) = &row.origin {
         told.record = Some(record.clone());
     }
-    let mut messages: BTreeMap<u64, Position> = BTreeMap::new();
+    let mut compared = Compared::default();
     let mut changes: HashSet<(u64, Position, Position, u8)> = HashSet::new();
     let mut cells: BTreeMap<(Space, String), (Position, CellIs)> = BTreeMap::new();
     let (mut from, mut tally) = (row.segment.first, row.segment.birth);
@@ -283,6 +285,8 @@ async fn segment(
         let entries = store.entries(query).await?;
         let Some(newest) = entries.last() else { break };
         from = newest.position.next();
+        let mut messages: BTreeMap<u64, Position> = BTreeMap::new();
+        let counted = if compared.has_begun { tally.ordinals } else { 0 };
         for stored in &entries {
             report.entries += 1;
             let place = format!("entry {} of segment {id}", stored.position);
@@ -369,24 +373,13 @@ async fn segment(
                 told.record = told.record.take().unwrap_or_default().after(&entry).ok();
             }
         }
+        compared.messages(store, id, counted..tally.ordinals.max(counted), until, messages).await?;
     }
     told.newest = Some((row.segment.first, id, last, tally));
-    let query = MessageQuery {
-        segment: id,
-        ordinals: 0..i64::MAX as u64,
-        filter: MessageFilter::ALL,
-        order: Order::Ascending,
-        limit: usize::MAX,
-    };
-    let mut rows = store.messages(query).await?;
-    rows.retain(|row| row.position <= until);
-    let found: BTreeMap<u64, Position> = rows.iter().map(|row| (row.tally.ordinals, row.position)).collect();
-    if found != messages {
-        report.derived(format!(
-            "segment {id}: the index of messages has {} rows, the log {}",
-            found.len(),
-            messages.len()
-        ));
+    compared.messages(store, id, tally.ordinals..i64::MAX as u64, until, BTreeMap::new()).await?;
+    if compared.differ {
+        let (found, told) = (compared.found, compared.told);
+        report.derived(format!("segment {id}: the index of messages has {found} rows, the log {told}"));
     }
     let query = ChangeQuery { segment: id, roots: 0..u64::MAX, positions: Position::START..=until };
     let rows = store.changes(query).await?;
@@ -481,38 +474,4 @@ async fn compare(engine: &Engine, state: Settled, told: Told, report: &mut Docto
         }
     }
     Ok(())
-}
-
-async fn blobs(engine: &Engine, progress: &Progress, report: &mut DoctorReport) -> Result<()> {
-    let mut after = None;
-    loop {
-        let some = engine.shared.stores.upkeep.all_blobs(after, WALKED_AT_ONCE).await?;
-        let Some(last) = some.last() else { return Ok(()) };
-        after = Some(*last);
-        for id in &some {
-            report.blobs += 1;
-            match whole(engine, *id).await {
-                Ok(()) => {}
-                Err(error @ StoreError::Corrupt { .. }) => report.damage(error.to_string()),
-                Err(error) => return Err(error.into()),
-            }
-            tokio::task::yield_now().await;
-        }
-        progress("blobs", report.blobs, None);
-    }
-}
-
-/// Compares a blob with its hash, part by part.
-async fn whole(engine: &Engine, id: BlobId) -> Result<(), StoreError> {
-    let (mut hash, mut at) = (blake3::Hasher::new(), 0);
-    loop {
-        let part = engine.shared.stores.blobs.blob_part(id, at..at + PART_BYTES).await?;
-        let part = part.ok_or_else(|| StoreError::corrupt(format!("blob {id} is missing")))?;
-        hash.update(&part);
-        at += part.len() as u64;
-        if (part.len() as u64) < PART_BYTES {
-            break;
-        }
-    }
-    if hash.finalize().as_bytes() == id.as_bytes() { Ok(()) } else { Err(StoreError::damaged(&format!("blob {id}"))) }
 }

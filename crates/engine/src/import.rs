@@ -16,6 +16,9 @@ use crate::export::{ExportItem, MOVED_AT_ONCE};
 use crate::incoming::Incoming;
 use crate::{Engine, Error, Result};
 
+/// Batches in which the threads of a large import appear, and the most threads of one.
+const THREAD_BATCHES: u64 = 10;
+const THREADS_AT_ONCE_MAX: usize = 20_000;
 /// Bytes of blobs written at once.
 const BLOB_BYTES_AT_ONCE: usize = 4 << 20;
 
@@ -32,6 +35,7 @@ impl Engine {
             imported: 0,
             known: 0,
             lost: HashSet::new(),
+            threads_at_once: MOVED_AT_ONCE,
             held_until: None,
         }
     }
@@ -57,6 +61,8 @@ pub struct Importer {
     known: u64,
     /// Blobs that could not be read where they come from. Entries that name them come without them.
     lost: HashSet<BlobId>,
+    /// Threads that appear at once.
+    threads_at_once: usize,
     /// Until when the store frees nothing, once it was asked to.
     held_until: Option<Timestamp>,
 }
@@ -104,11 +110,20 @@ impl Importer {
                 self.known += u64::from(self.engine.shared.stores.store.head(id).await?.is_some());
             }
         }
-        let rows = self.batch.segments.len() + self.batch.entries.len() + self.batch.threads.len();
-        if rows >= MOVED_AT_ONCE || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
+        let rows = self.batch.segments.len() + self.batch.entries.len();
+        let is_full = rows >= MOVED_AT_ONCE || self.batch.threads.len() >= self.threads_at_once;
+        if is_full || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
             self.flush(false).await?;
         }
         Ok(())
+    }
+
+    /// Says that so many threads come, and that no one else writes meanwhile: they may appear in large batches.
+    ///
+    /// Each batch writes most pages of the indexes for lists, so the number of batches must not grow with the store.
+    pub fn expect(&mut self, threads: u64) {
+        let tenth = usize::try_from(threads / THREAD_BATCHES).unwrap_or(THREADS_AT_ONCE_MAX);
+        self.threads_at_once = tenth.clamp(MOVED_AT_ONCE, THREADS_AT_ONCE_MAX);
     }
 
     /// Takes in that a thread was deleted elsewhere: its id stays refused here too.

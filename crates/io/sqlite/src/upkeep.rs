@@ -16,8 +16,11 @@ use crate::error::from_sqlite;
 use crate::snapshot::FileSnapshot;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
 use crate::writer::Job;
-use crate::{SqliteStore, cells, read, terms};
+use crate::{SqliteStore, WRITER_CACHE_KIB, cells, read, terms};
 
+/// Threads of a batch from which on it gets more memory, and how much.
+const THREADS_WITHOUT_ROOM: usize = 600;
+const IMPORT_CACHE_KIB: i64 = 64 << 10;
 /// Rows read at once while everything is walked.
 const WALKED_AT_ONCE: usize = 1_000;
 
@@ -84,7 +87,7 @@ impl Upkeep for SqliteStore {
 
     fn import(&self, batch: ImportBatch) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.upkeep(move |connection| import(connection, &batch)).await?;
+            self.upkeep(move |connection| import_with_room(connection, &batch)).await?;
             self.shared.signals.tell_all();
             Ok(())
         })
@@ -110,6 +113,21 @@ pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> Resul
         .execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
         .map(|_| ())
         .map_err(from_sqlite)
+}
+
+/// Takes in a batch. Each of many threads writes to pages here and there in the indexes for lists: with room for them in
+/// memory, a page is written once for a batch.
+fn import_with_room(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
+    if batch.threads.len() < THREADS_WITHOUT_ROOM {
+        return import(connection, batch);
+    }
+    let cache =
+        |connection: &Connection, kib: i64| connection.pragma_update(None, "cache_size", -kib).map_err(from_sqlite);
+    cache(connection, IMPORT_CACHE_KIB)?;
+    let imported = import(connection, batch);
+    cache(connection, WRITER_CACHE_KIB)?;
+    connection.execute_batch("PRAGMA shrink_memory").map_err(from_sqlite)?;
+    imported
 }
 
 fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {

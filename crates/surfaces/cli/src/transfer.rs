@@ -231,6 +231,7 @@ async fn read(engine: &Engine, from: impl BufRead, tell: impl Fn(&Bar)) -> Resul
             }
         }
     }
+    importer.expect(threads.len());
     if let Some(mut threads) = threads.into_reader()? {
         while let Some(thread) = threads.next()? {
             importer.push(thread).await?;

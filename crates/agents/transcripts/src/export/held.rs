@@ -36,6 +36,16 @@ impl HeldItems {
         writer.item(item).map_err(unheld)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.writer.as_ref().map_or(0, ExportWriter::items)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The items, in the order in which they came; none if there was no item.
     ///
     /// # Errors
@@ -58,7 +68,7 @@ impl Default for HeldItems {
 fn unheld(error: io::Error) -> Problem {
     let folder = std::env::temp_dir();
     let detail = format!("a temporary file in {} cannot be used: {error}", folder.display());
-    Problem::new(Status::Unavailable, ErrorCode::CannotWrite, detail)
+    Problem::new(Status::Unavailable, ErrorCode::Unavailable, detail)
 }
 
 /// A new file that only its owner may read, without a name: it goes when it is closed.

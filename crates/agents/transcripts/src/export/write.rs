@@ -106,6 +106,11 @@ impl<W: Write> ExportWriter<W> {
         Ok(())
     }
 
+    /// How many items were written.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
     /// What it is written to.
     pub fn get_ref(&self) -> &W {
         &self.to

@@ -49,7 +49,6 @@ pub(crate) fn routes() -> Routes {
                 ErrorCode::ThreadExists,
                 ErrorCode::ImportConflict,
                 ErrorCode::CannotRead,
-                ErrorCode::CannotWrite,
             ]),
         ],
     )
