@@ -15,8 +15,8 @@ use threadkeep_store::{Shelves, StoreError, VolumeRow};
 
 use crate::Error;
 
-/// Bytes of the parts of one volume that are kept for the next question.
-const KEPT_BYTES_MAX: usize = 512 << 10;
+/// Bytes of the parts of one volume that are kept for the next question: more than one question reads of it.
+const KEPT_BYTES_MAX: usize = 3 << 20;
 /// Bytes of a part that is kept.
 const PART_BYTES_MAX: usize = 64 << 10;
 

@@ -31,7 +31,7 @@ pub fn said(n: u64) -> Said {
     let message = MessageId { segment, position: Position(n % 7 * 3 + 1) };
     let edit = MessageId { segment, position: Position(message.position.0 + 100) };
     let carrier = if n % 9 == 4 { edit } else { message };
-    let role = if bits(n ^ 0x5555) % 3 == 0 { Role::Assistant } else { Role::User };
+    let role = if bits(n ^ 0x5555).is_multiple_of(3) { Role::Assistant } else { Role::User };
     let words = (0..bits(n) % 20 + 1).map(|at| {
         let chance = (bits(n * 64 + at) >> 40) as f64 / f64::from(1 << 24);
         format!("w{}x", 300f64.powf(chance) as u64)
