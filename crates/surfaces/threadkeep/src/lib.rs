@@ -121,10 +121,10 @@ pub use threadkeep_engine::{
     AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
     DoctorReport, Engine, Error, ExportItem, Exporter, Family, Fed, FeedReader, FileContent, FileIs, FileRecord,
     FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, KeyFile, KeyKeeper,
-    KeyProblem, Limits, List, Logged, Lost, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey,
-    Opened, Over, Page, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Result, Search, Searching,
-    Selection, Shown, Standing, SubagentThread, Subscription, ThreadPage, ThreadSummary, Upload, Uploaded, Validate,
-    Values, Verb, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
+    KeyProblem, Limits, List, Logged, Lost, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile, NewFile,
+    NewKey, Opened, Over, Page, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Result, Search,
+    Searching, Selection, Shown, Standing, SubagentThread, Subscription, ThreadPage, ThreadSummary, Upload, Uploaded,
+    Validate, Values, Verb, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
