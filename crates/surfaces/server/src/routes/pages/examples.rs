@@ -42,6 +42,13 @@ curl -sS -o /dev/null -X PUT -H "Authorization: Bearer $KEY" -H "Content-Type: a
         r##"FILE=notes.md
 curl -sS -o /dev/null -X PUT -H "Authorization: Bearer $KEY" -H "Content-Type: text/markdown" "$URL/v1/threads/$THREAD/files/$FILE" -d '# Rome'"##,
     ),
+    (
+        "NAME",
+        r#"NAME=EXAMPLE_TOKEN
+for OF in "/threads/$THREAD" ""; do
+  curl -sS -o /dev/null -X PUT -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" "$URL/v1$OF/env/$NAME" -d '{"value":"sk-12345"}'
+done"#,
+    ),
     ("ITEM", r#"ITEM=$(post /threads/$THREAD/queue '{"role":"user","content":"And the food?"}' | field id)"#),
     (
         "INJECTION",
@@ -149,7 +156,7 @@ fn value(name: &str, path: &str, before: &str, example: &str) -> String {
         "path" if path.starts_with("/v1/references") => "notes.md".to_owned(),
         "path" => "$FILE".to_owned(),
         "thread" | "message" | "item" | "injection" | "approval" | "delegation" | "reference" | "observer"
-        | "merge" | "project" => format!("${}", name.to_ascii_uppercase()),
+        | "merge" | "project" | "name" => format!("${}", name.to_ascii_uppercase()),
         _ => example.to_owned(),
     }
 }
