@@ -13,7 +13,7 @@ pub const UNPACKED_RATIO_FREE_BYTES: u64 = 16 << 20;
 
 /// How much a file of `packed` bytes may hold.
 pub(crate) fn allowance(packed: u64) -> u64 {
-    packed.saturating_mul(UNPACKED_RATIO_MAX).max(UNPACKED_RATIO_FREE_BYTES).min(UNPACKED_BYTES_MAX)
+    packed.saturating_mul(UNPACKED_RATIO_MAX).clamp(UNPACKED_RATIO_FREE_BYTES, UNPACKED_BYTES_MAX)
 }
 
 /// Unpacks a file in Zstandard, such as a rollout of Codex that was archived.
