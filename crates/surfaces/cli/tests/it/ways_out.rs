@@ -455,8 +455,11 @@ fn trace() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     tracing::subscriber::with_default(Subscriber(Arc::clone(&traced)), || {
         runtime.block_on(async {
-            let local =
-                threadkeep_server::Local::new(threadkeep::open("memory:").expect("a store"), Default::default());
+            let local = threadkeep_server::Local::new(
+                threadkeep::open("memory:").expect("a store"),
+                Default::default(),
+                Default::default(),
+            );
             let ask = async |method: &str, path: &str, body: String| {
                 let request = http::Request::builder()
                     .method(method)
