@@ -28,7 +28,7 @@ export const facts = {
   redoRollback: { id: "redoRollback", method: "POST", path: "/v1/threads/{thread}/redo", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   setCheckpoint: { id: "setCheckpoint", method: "POST", path: "/v1/threads/{thread}/checkpoint", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   listCheckpoints: { id: "listCheckpoints", method: "GET", path: "/v1/threads/{thread}/checkpoints", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
-  getFamily: { id: "getFamily", method: "GET", path: "/v1/threads/{thread}/tree", query: [], body: false, repeats: true, honours: [] },
+  getFamily: { id: "getFamily", method: "GET", path: "/v1/threads/{thread}/tree", query: ["depth", "breadth", "limit", "cursor"], body: false, repeats: true, honours: [] },
   listRelationships: { id: "listRelationships", method: "GET", path: "/v1/threads/{thread}/relationships", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
   getSummary: { id: "getSummary", method: "GET", path: "/v1/threads/{thread}/summary", query: [], body: false, repeats: true, honours: [] },
   getWriter: { id: "getWriter", method: "GET", path: "/v1/threads/{thread}/writer", query: [], body: false, repeats: true, honours: [] },
@@ -111,6 +111,8 @@ export const facts = {
   createTicket: { id: "createTicket", method: "POST", path: "/v1/tickets", query: [], body: true, repeats: false, honours: [] },
   collectGarbage: { id: "collectGarbage", method: "POST", path: "/v1/admin/gc", query: [], body: true, repeats: true, honours: [] },
   runDoctor: { id: "runDoctor", method: "POST", path: "/v1/admin/doctor", query: [], body: true, repeats: true, honours: [] },
+  runCode: { id: "runCode", method: "POST", path: "/v1/threads/{thread}/code", query: [], body: true, repeats: false, honours: [] },
+  terminateCode: { id: "terminateCode", method: "DELETE", path: "/v1/threads/{thread}/code/{run}", query: [], body: false, repeats: false, honours: [] },
 } as const satisfies Record<string, Facts>;
 
 /** The calls of `threads`. */
@@ -123,7 +125,8 @@ export class ThreadsCalls {
   }
 
   /** Lists the account's threads, by any filter. */
-  list(params: { /** Threads whose id begins with this, in either spelling. It goes alone, but for a limit. */ idPrefix?: string; /** Whether archived threads are listed. Default: false. */ archived?: "false" | "true" | "any"; /** Threads of this agent. */ agentId?: string; /** Threads of this project. */ projectId?: string; /** Threads in this state of their life. */ lifecycle?: t.Lifecycle; /** Private or public threads. */ visibility?: t.Visibility; /** Threads whose metadata contain this JSON object. */ metadata?: string; /** Threads with this tag, in `metadata.tags` or `env.initial.tags`. */ tag?: string; /** Threads spawned from this thread. */ parentId?: t.ThreadName; /** Threads of the subagents of this thread. */ mainThreadId?: t.ThreadName; /** Threads created after this time. */ createdAfter?: t.Timestamp; /** Threads created before this time. */ createdBefore?: t.Timestamp; /** Threads changed after this time. */ updatedAfter?: t.Timestamp; /** Threads changed before this time. */ updatedBefore?: t.Timestamp; /** Threads whose title contains this text, without regard to case. */ title?: string; /** The newest first, by their last change or by their creation. Default: updated. */ sort?: "updated" | "created"; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of threads to skip; the answer then has a total. It excludes a cursor. */ offset?: number; /** Whether to count all of them. */ total?: boolean } = {}, options?: Options<never>): Paged<t.ThreadSummary> {
+  list(params: { /** Threads whose id begins with this, in either spelling. Only `limit` may accompany it. */ idPrefix?: string; /** Whether archived threads are listed. Default: false. */ archived?: "false" | "true" | "any"; /** Threads of this agent. */ agentId?: string; /** Threads of this project. */ projectId?: string; /** Threads in this state of their lifecycle. */ lifecycle?: t.Lifecycle; /** Private or public threads. */ visibility?: t.Visibility; /** Threads whose metadata contain this JSON object. */ metadata?: string; /** Threads with this tag, in `metadata.tags` or `env.initial.tags`. */ tag?: string; /** Threads spawned from this thread. */ parentId?: t.ThreadName; /** Threads of the subagents of this thread. */ mainThreadId?: t.ThreadName; /** Threads created after this time. */ createdAfter?: t.Timestamp; /** Threads created before this time. */ createdBefore?: t.Timestamp; /** Threads changed after this time. */ updatedAfter?: t.Timestamp; /** Threads changed before this time. */ updatedBefore?: t.Timestamp; /** Threads whose title contains this text, without regard to case. */ title?: string; /** The newest first, by their last change or by their creation. Default: updated. */ sort?: "updated" | "created"; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of threads to skip; the answer then has a total. It excludes a cursor. */ offset?: number; /** Whether to count all of them. Counting stops after 10,000 threads that have to be looked at, or 200,000 that an
+index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?: Options<never>): Paged<t.ThreadSummary> {
     return this.way.pages(facts.listThreads, {  }, params, options);
   }
 
@@ -152,7 +155,7 @@ export class ThreadsCalls {
     return this.way.pages(facts.listMessages, { thread }, params, options);
   }
 
-  /** Adds a message, or several as one; a single one may be put before another by `position`. */
+  /** Appends a message, or several in one commit. `position` inserts a single one before another. */
   appendMessages(thread: string, params: t.NewMessages, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Appended> {
     return this.way.call(facts.appendMessages, { thread }, params, options);
   }
@@ -167,22 +170,22 @@ export class ThreadsCalls {
     return this.way.call(facts.editMessage, { thread, message }, params, options);
   }
 
-  /** Takes a message out of the conversation; the history keeps it. */
+  /** Removes a message from the conversation; the history keeps it. */
   deleteMessage(thread: string, message: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
     return this.way.call(facts.deleteMessage, { thread, message }, undefined, options);
   }
 
-  /** Lists the entries of the log, each a fact that holds for good. */
+  /** Lists the entries of the log. */
   getHistory(thread: string, params: { /** The entries after this version. */ after?: t.Version; /** Number of items in a page. */ limit?: number } = {}, options?: Options<never>): Promise<t.PageOfHistoryEntry> {
     return this.way.call(facts.getHistory, { thread }, params, options);
   }
 
-  /** Drops messages from a place on; a rollback brings them back. */
+  /** Drops all messages from an index or a message on; `rollback` with `undo` brings them back. */
   truncate(thread: string, params: t.Truncate, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.truncateThread, { thread }, params, options);
   }
 
-  /** Shows the conversation as a model is given it: every call of a tool with one result. */
+  /** Shows the conversation as input for a model: every tool call has one result. */
   getModelMessages(thread: string, params: { /** As the thread was at this version. */ asOf?: t.Version } = {}, options?: Options<never>): Promise<t.ModelMessage[]> {
     return this.way.call(facts.getModelMessages, { thread }, params, options);
   }
@@ -192,7 +195,7 @@ export class ThreadsCalls {
     return this.way.call(facts.listEvents, { thread }, params, options);
   }
 
-  /** Logs an event: a message, a use of a tool, a fragment of what the assistant says, a result. */
+  /** Logs an event: a message, a tool call, a fragment of an answer, or a result. */
   appendEvent(thread: string, params: t.NewEvent, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Logged> {
     return this.way.call(facts.appendEvent, { thread }, params, options);
   }
@@ -202,7 +205,7 @@ export class ThreadsCalls {
     return this.way.call(facts.forkThread, { thread }, params, options);
   }
 
-  /** Goes on in a new thread, from a summary of this one. */
+  /** Hands off to a new thread that begins with a summary of this one. */
   handOff(thread: string, params: t.Handoff, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.handOff, { thread }, params, options);
   }
@@ -213,14 +216,13 @@ export class ThreadsCalls {
   }
 
   /**
-   * Goes back to a checkpoint, a step, a time or a version, with all or one file only; or undoes the last
-   * time.
+   * Rolls back to a checkpoint, a step, a time or a version, or one file only; or undoes the last rollback.
    */
   rollBack(thread: string, params: t.Rollback, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.rollBack, { thread }, params, options);
   }
 
-  /** Takes back the last undo, as long as nothing else was written since. */
+  /** Redoes what the last undo undid, if nothing else was written since. */
   redoRollback(thread: string, params: t.Redo = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.redoRollback, { thread }, params, options);
   }
@@ -235,9 +237,9 @@ export class ThreadsCalls {
     return this.way.pages(facts.listCheckpoints, { thread }, params, options);
   }
 
-  /** Shows a thread with all it is related to, directly or not. */
-  getFamily(thread: string, options?: Options<never>): Promise<t.Family> {
-    return this.way.call(facts.getFamily, { thread }, undefined, options);
+  /** Shows a thread with all it is related to, directly or not, the nearest first. */
+  getFamily(thread: string, params: { /** How many relations away from the thread a thread may be. Without it, any number. */ depth?: number; /** How many relatives of each thread are followed, the oldest relations first. Without it, all. */ breadth?: number; /** Number of threads in a page; 200 if not given. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Promise<t.Family> {
+    return this.way.call(facts.getFamily, { thread }, params, options);
   }
 
   /** Lists the relations of a thread. */
@@ -260,17 +262,17 @@ export class ThreadsCalls {
     return this.way.call(facts.takeWriter, { thread }, params, options);
   }
 
-  /** Keeps a lease for longer. */
+  /** Renews a lease. */
   renewWriter(thread: string, params: t.RenewWriter = {}, options?: Options<"writer">): Promise<t.Writer> {
     return this.way.call(facts.renewWriter, { thread }, params, options);
   }
 
-  /** Gives a lease back. */
+  /** Releases a lease. */
   releaseWriter(thread: string, options?: Options<"writer">): Promise<t.Released> {
     return this.way.call(facts.releaseWriter, { thread }, undefined, options);
   }
 
-  /** Asks to be allowed something, or lets agents do something without asking. */
+  /** Requests an approval, or delegates authority to agents. */
   transfer(thread: string, params: t.Transfer, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Transferred> {
     return this.way.call(facts.transfer, { thread }, params, options);
   }
@@ -280,17 +282,17 @@ export class ThreadsCalls {
     return this.way.pages(facts.listDelegations, { thread }, params, options);
   }
 
-  /** Merges what other threads made into a thread, whole or not at all. */
+  /** Merges other threads into a thread, in one commit or not at all. */
   merge(thread: string, params: t.Merge, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.MergeTold> {
     return this.way.call(facts.merge, { thread }, params, options);
   }
 
-  /** Lists the merges into a thread, those that changed nothing too. */
+  /** Lists the merges into a thread, including those that changed nothing. */
   listMerges(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.MergeTold> {
     return this.way.pages(facts.listMerges, { thread }, params, options);
   }
 
-  /** Shows a merge, as far as it came. */
+  /** Shows a merge and its state. */
   getMerge(thread: string, merge: string, options?: Options<never>): Promise<t.MergeTold> {
     return this.way.call(facts.getMerge, { thread, merge }, undefined, options);
   }
@@ -300,7 +302,7 @@ export class ThreadsCalls {
     return this.way.call(facts.referThread, { thread }, params, options);
   }
 
-  /** Lists what a thread reads, and what reads it. */
+  /** Lists the references of a thread, and the references to it. */
   listReferences(thread: string, options?: Options<never>): Promise<t.References> {
     return this.way.call(facts.listReferences, { thread }, undefined, options);
   }
@@ -325,22 +327,22 @@ export class ThreadsCalls {
     return this.way.call(facts.unobserveThread, { thread, observer }, undefined, options);
   }
 
-  /** Lists the messages that wait. */
+  /** Lists the queued messages. */
   listQueue(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Queued> {
     return this.way.pages(facts.listQueue, { thread }, params, options);
   }
 
-  /** Puts a message in the queue; the next begin or step of an execution takes it up. */
+  /** Queues a message; the next begin or step of an execution delivers it. */
   queueMessage(thread: string, params: t.NewMessage, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Queued> {
     return this.way.call(facts.queueMessage, { thread }, params, options);
   }
 
-  /** Changes a message that waits. */
+  /** Edits a queued message. */
   editQueued(thread: string, item: string, params: t.EditMessage, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Queued> {
     return this.way.call(facts.editQueued, { thread, item }, params, options);
   }
 
-  /** Takes a message out of the queue. */
+  /** Removes a message from the queue. */
   removeQueued(thread: string, item: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
     return this.way.call(facts.removeQueued, { thread, item }, undefined, options);
   }
@@ -350,7 +352,7 @@ export class ThreadsCalls {
     return this.way.call(facts.beginExecution, { thread }, params, options);
   }
 
-  /** Goes a step further, and takes up what waits. */
+  /** Takes a step: appends messages, and returns queued messages and injections. */
   stepExecution(thread: string, execution: string, params: t.Step = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
     return this.way.call(facts.stepExecution, { thread, execution }, params, options);
   }
@@ -365,10 +367,7 @@ export class ThreadsCalls {
     return this.way.call(facts.cancelExecution, { thread }, params, options);
   }
 
-  /**
-   * Ends the work on a thread for good: its execution ends, its queue is emptied, and nothing starts on it
-   * any more.
-   */
+  /** Ends the work on a thread for good: ends its execution, empties its queue, and allows no new ones. */
   terminate(thread: string, params: t.Terminate = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.terminateThread, { thread }, params, options);
   }
@@ -418,12 +417,12 @@ export class ThreadsCalls {
     return this.way.call(facts.notifyParent, { thread }, params, options);
   }
 
-  /** Says what a subagent is doing, in its own words. */
+  /** Sets the status of a subagent, in free words. */
   setStatus(thread: string, params: t.SetStatus, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.StatusSet> {
     return this.way.call(facts.setStatus, { thread }, params, options);
   }
 
-  /** Makes a thread for an intent of its own, with all, some or nothing of what this one holds. */
+  /** Makes a thread for a task of its own, which inherits all, some or nothing from this one. */
   spawn(thread: string, params: t.Spawn, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Spawned> {
     return this.way.call(facts.spawnThread, { thread }, params, options);
   }
@@ -433,17 +432,17 @@ export class ThreadsCalls {
     return this.way.call(facts.changeLifecycle, { thread }, params, options);
   }
 
-  /** Injects context into a thread; the next begin or step of an execution takes it up. */
+  /** Injects context into a thread; the next begin or step of an execution delivers it. */
   inject(thread: string, params: t.Inject, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Injected> {
     return this.way.call(facts.inject, { thread }, params, options);
   }
 
-  /** Lists what was injected and waits, or was taken up. */
+  /** Lists injections: waiting, delivered, or all. */
   listInjections(thread: string, params: { /** Injections that wait, that were taken up, or all. Default: waiting. */ state?: t.InjectionState; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Injection> {
     return this.way.pages(facts.listInjections, { thread }, params, options);
   }
 
-  /** Takes up an injection by hand; once more changes nothing. */
+  /** Acknowledges an injection by hand. Repeating it changes nothing. */
   acknowledgeInjection(thread: string, injection: string, params: t.Acknowledge = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Injection> {
     return this.way.call(facts.acknowledgeInjection, { thread, injection }, params, options);
   }
@@ -453,7 +452,7 @@ export class ThreadsCalls {
     return this.way.call(facts.decide, { thread }, params, options);
   }
 
-  /** Lists the answers that count on a thread. */
+  /** Lists the decisions that count on a thread. */
   listDecisions(thread: string, params: { /** As the thread was at this version. */ asOf?: t.Version; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Decision> {
     return this.way.pages(facts.listDecisions, { thread }, params, options);
   }
@@ -463,7 +462,7 @@ export class ThreadsCalls {
     return this.way.pages(facts.listValues, { thread }, params, options);
   }
 
-  /** Shows the value under a key. Where there is none, it is null, with version 0. */
+  /** Shows the value under a key. A missing key has the value null and version 0. */
   getValue(thread: string, valueKey: string, params: { /** As the thread was at this version. */ asOf?: t.Version } = {}, options?: Options<never>): Promise<t.Value> {
     return this.way.call(facts.getValue, { thread, valueKey }, params, options);
   }
@@ -506,16 +505,26 @@ export class ThreadsCalls {
   deleteEnv(thread: string, name: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
     return this.way.call(facts.deleteEnv, { thread, name }, undefined, options);
   }
+
+  /**
+   * Runs JavaScript or TypeScript in a process that reaches nothing but the calls it is granted. Agents need
+   * the authority `execute_command`.
+   */
+  runCode(thread: string, params: t.RunCode, options?: Options<never>): Promise<t.CodeOutcome> {
+    return this.way.call(facts.runCode, { thread }, params, options);
+  }
+
+  /** Ends a run of code that was started with this id. */
+  terminateCode(thread: string, run: string, options?: Options<never>): Promise<t.CodeTerminated> {
+    return this.way.call(facts.terminateCode, { thread, run }, undefined, options);
+  }
 }
 
 /** The calls of `approvals`. */
 export class ApprovalsCalls {
   constructor(protected readonly way: Way) {}
 
-  /**
-   * Lists approvals of all threads, in the order in which they were asked: those that wait, unless something
-   * is said.
-   */
+  /** Lists approvals of all threads, oldest first. Default: pending ones. */
   list(params: { /** Approvals in this state. Default: pending. */ state?: t.ListedState; /** Approvals of this thread. */ threadId?: t.ThreadName; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Approval> {
     return this.way.pages(facts.listApprovals, {  }, params, options);
   }
@@ -525,17 +534,17 @@ export class ApprovalsCalls {
     return this.way.call(facts.getApproval, { approval }, undefined, options);
   }
 
-  /** Says yes to an approval. */
+  /** Approves a request. */
   approve(approval: string, params: t.Answer = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Approval> {
     return this.way.call(facts.approve, { approval }, params, options);
   }
 
-  /** Says no to an approval. */
+  /** Denies a request. */
   deny(approval: string, params: t.Answer = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Approval> {
     return this.way.call(facts.deny, { approval }, params, options);
   }
 
-  /** Withdraws an approval that waits, or takes back what was approved. */
+  /** Withdraws a pending approval, or revokes an approved one. */
   revoke(approval: string, params: t.Answer = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Approval> {
     return this.way.call(facts.revokeApproval, { approval }, params, options);
   }
@@ -545,7 +554,7 @@ export class ApprovalsCalls {
 export class DelegationsCalls {
   constructor(protected readonly way: Way) {}
 
-  /** Takes a delegation back: agents have to ask again. */
+  /** Revokes a delegation; agents have to ask again. */
   revoke(delegation: string, params: t.Answer = {}, options?: Options<"expectedVersion" | "writer">): Promise<t.Delegation> {
     return this.way.call(facts.revokeDelegation, { delegation }, params, options);
   }
@@ -566,16 +575,16 @@ export class ReferencesCalls {
   }
 
   /** Lists the files that a reference shows. */
-  listReferredFiles(reference: string, params: { /** Only what is below this directory. */ below?: string; /** How many items at most. */ limit?: number; /** Where the page before ended. */ cursor?: string } = {}, options?: Options<never>): Paged<t.FileRecord> {
+  listReferredFiles(reference: string, params: { /** Only what is below this directory. */ below?: string; /** Maximum number of items. */ limit?: number; /** The `nextCursor` of the previous page. */ cursor?: string } = {}, options?: Options<never>): Paged<t.FileRecord> {
     return this.way.pages(facts.listReferredFiles, { reference }, params, options);
   }
 
   /** Lists the values that a reference shows, in the order of their keys. */
-  listReferredValues(reference: string, params: { /** Those whose keys begin with this. */ prefix?: string; /** How many items at most. */ limit?: number; /** Where the page before ended. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Value> {
+  listReferredValues(reference: string, params: { /** Those whose keys begin with this. */ prefix?: string; /** Maximum number of items. */ limit?: number; /** The `nextCursor` of the previous page. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Value> {
     return this.way.pages(facts.listReferredValues, { reference }, params, options);
   }
 
-  /** Shows a value through a reference. Where there is none, it is null, with version 0. */
+  /** Shows a value through a reference. A missing key has the value null and version 0. */
   getReferredValue(reference: string, valueKey: string, options?: Options<never>): Promise<t.Value> {
     return this.way.call(facts.getReferredValue, { reference, valueKey }, undefined, options);
   }
@@ -586,12 +595,12 @@ export class EnvCalls {
   constructor(protected readonly way: Way) {}
 
   /** Lists the variables of the account, by name. Values of secrets are left out. */
-  listAccountEnv(options?: Options<never>): Promise<t.PageOfEnvVariable> {
+  list(options?: Options<never>): Promise<t.PageOfEnvVariable> {
     return this.way.call(facts.listAccountEnv, {  }, undefined, options);
   }
 
   /** Reads a variable of the account, with its value, also if it is a secret. */
-  getAccountEnv(name: string, options?: Options<never>): Promise<t.EnvVariable> {
+  get(name: string, options?: Options<never>): Promise<t.EnvVariable> {
     return this.way.call(facts.getAccountEnv, { name }, undefined, options);
   }
 
@@ -599,12 +608,12 @@ export class EnvCalls {
    * Sets a variable of the account. Every thread of the account sees it, unless it has one of the same name.
    * The value is sealed.
    */
-  setAccountEnv(name: string, params: t.SetAccountEnv, options?: Options<never>): Promise<t.EnvVariable> {
+  set(name: string, params: t.SetAccountEnv, options?: Options<never>): Promise<t.EnvVariable> {
     return this.way.call(facts.setAccountEnv, { name }, params, options);
   }
 
   /** Removes a variable of the account. Its value is deleted. */
-  deleteAccountEnv(name: string, options?: Options<never>): Promise<t.Deleted> {
+  delete(name: string, options?: Options<never>): Promise<t.Deleted> {
     return this.way.call(facts.deleteAccountEnv, { name }, undefined, options);
   }
 }
@@ -621,12 +630,12 @@ export class AdminCalls {
     return this.way.call(facts.listInstanceEnv, {  }, undefined, options);
   }
 
-  /** Frees what no thread reaches any more. */
+  /** Frees data that no thread reaches any more. */
   collectGarbage(params: t.RunGc = {}, options?: Options<never>): Promise<t.Gc> {
     return this.way.call(facts.collectGarbage, {  }, params, options);
   }
 
-  /** Compares everything derived with the log, and rebuilds it if `repair` is set. */
+  /** Compares all derived data with the log, and rebuilds it if `repair` is set. */
   runDoctor(params: t.RunDoctor = {}, options?: Options<never>): Promise<t.Doctor> {
     return this.way.call(facts.runDoctor, {  }, params, options);
   }
@@ -636,17 +645,17 @@ export class AdminCalls {
 export class SearchingCalls {
   constructor(protected readonly way: Way) {}
 
-  /** Finds the account's threads that answer a question, the best first, each opened at its best message. */
+  /** Finds the account's threads that match a question, the best first, each opened at its best message. */
   search(params: t.SearchThreads, options?: Options<never>): Promise<t.SearchFound> {
     return this.way.call(facts.search, {  }, params, options);
   }
 
-  /** Brings everything into the index that is not in it, and drops what no thread shows any more. */
+  /** Indexes missing messages, and drops messages that no thread shows any more. */
   backfillSearch(params: t.RunBackfill = {}, options?: Options<never>): Promise<t.Backfilled> {
     return this.way.call(facts.backfillSearch, {  }, params, options);
   }
 
-  /** Says how far the index follows the log, and how large it is for the account. */
+  /** Shows how far the search index follows the log, and its size for the account. */
   getSearchStatus(options?: Options<never>): Promise<t.SearchStatus> {
     return this.way.call(facts.getSearchStatus, {  }, undefined, options);
   }
@@ -696,7 +705,7 @@ export class KeysCalls {
     return this.way.pages(facts.listKeys, {  }, params, options);
   }
 
-  /** Makes a key; its secret is told this once. */
+  /** Makes a key. Only this answer has its secret. */
   create(params: t.NewKey, options?: Options<never>): Promise<t.CreatedKey> {
     return this.way.call(facts.createKey, {  }, params, options);
   }
@@ -711,7 +720,7 @@ export class KeysCalls {
 export class TicketsCalls {
   constructor(protected readonly way: Way) {}
 
-  /** Draws a ticket: it opens one stream once, within a minute, in place of a key. */
+  /** Makes a ticket, which opens one stream once, within a minute, in place of a key. */
   create(params: t.NewTicket, options?: Options<never>): Promise<t.Ticket> {
     return this.way.call(facts.createTicket, {  }, params, options);
   }

@@ -17,7 +17,7 @@ export type Actor = {
 /** The types of actors. */
 export type ActorKind = "human" | "agent" | "system";
 
-/** Says yes to an approval. */
+/** Approves a request. */
 export type Answer = {
   /** The reason, for people to read. */
   reason?: string | null;
@@ -42,7 +42,7 @@ export type Approval = {
   scope: Capability[];
   /** Why it was asked for, in words. */
   reason?: string | null;
-  /** Whether it waits, and how it was answered. */
+  /** The state: pending, or the answer. */
   state: ApprovalState;
   /** The actor that asked. */
   askedBy: Actor;
@@ -118,7 +118,7 @@ export type Batch = {
 
 /** Begins an execution: calls that were left open are closed, and what waits is delivered. */
 export type Begin = {
-  /** How long it may rest between two steps, in milliseconds. Default: ten minutes. */
+  /** Longest time between two steps, in milliseconds. Default: ten minutes. */
   ttl?: number | null;
   /** Takes over from an execution that is still open. */
   takeOver?: boolean;
@@ -213,6 +213,55 @@ export type Choice = {
   content?: string | null;
   /** Or the new value. */
   value?: Json | null;
+};
+
+/** The error of a run. Positions are those of the source as it was sent. */
+export type CodeError = {
+  /** The name of the error, such as `TypeError`; `code_timeout` at the time limit. */
+  name: string;
+  /** Its message. */
+  message: string;
+  /** The calls that led to it. */
+  stack?: string | null;
+  /** The line, from 1. */
+  line?: number | null;
+  /** The column, from 1. */
+  column?: number | null;
+  /** The module. */
+  filename?: string | null;
+};
+
+/** A line of the console. */
+export type CodeLog = {
+  /** The method of `console`, such as `log` or `warn`. */
+  level: string;
+  /** Its arguments as text. */
+  message: string;
+};
+
+/** The outcome of a run of code. */
+export type CodeOutcome = {
+  /** How it ended. */
+  status: "success" | "error" | "link_error" | "memory" | "terminated";
+  /**
+   * The result as JSON; absent for `undefined`. A bigint, a `Date` and bytes are text, a `Map` and a `Set`
+   * are arrays.
+   */
+  result?: unknown;
+  /** The values that the code reported, in order. */
+  reports: unknown[];
+  /** The console, in order, up to 1 MiB. */
+  logs: CodeLog[];
+  /** Time from the start of the code to its end, in milliseconds. */
+  durationMs: number;
+  /** What went wrong. */
+  error?: CodeError | null;
+};
+
+/** Whether a run was open and is killed now. */
+export type CodeTerminated = {
+  /** Whether there was such a run. */
+  terminated: boolean;
 };
 
 /** How each type of conflict is resolved. */
@@ -368,7 +417,7 @@ export type Delegation = {
   to?: string | null;
   /** The reason, for people to read. */
   reason?: string | null;
-  /** Until when it holds; absent if it holds until it is revoked. */
+  /** When it expires. Absent if it is valid until it is revoked. */
   until?: Timestamp | null;
   /** Whether it can be revoked before that. */
   canRevoke: boolean;
@@ -413,9 +462,9 @@ export type Directory = {
 
 /** The report of the doctor. */
 export type Doctor = {
-  /** Whether nothing is wrong, or nothing is wrong any more. */
+  /** Whether no problem was found, or all were repaired. */
   healthy: boolean;
-  /** Whether what is derived was built anew. */
+  /** Whether derived data was rebuilt. */
   repaired: boolean;
   /** Threads that were looked at. */
   threads: number;
@@ -487,7 +536,15 @@ export type EnvVariable = {
 };
 
 /** A stable code. `/docs/errors/CODE` explains it; later versions may add some. */
-export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "env_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "env_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "sandbox_unavailable" | "sandbox_busy" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+
+/** A call of a function that the code exports. */
+export type ExecuteCode = {
+  /** The name of the export. */
+  fn?: string;
+  /** Its arguments. */
+  args?: unknown[];
+};
 
 /** An execution that is open. */
 export type Execution = {
@@ -497,9 +554,9 @@ export type Execution = {
   by: string;
   /** When the execution began. */
   beganAt: Timestamp;
-  /** From when on others may take over, unless it goes a step further. */
+  /** When another executor may take over, unless a step renews it. */
   expiresAt: Timestamp;
-  /** How many steps it went. */
+  /** Number of steps. */
   steps: number;
 };
 
@@ -509,18 +566,26 @@ export type ExecutionStatus = "completed" | "failed" | "cancelled";
 /** The outcome of an approval that was not answered in time. */
 export type Fallback = "skip" | "block" | "auto_approve";
 
-/** A thread with all it is related to, directly or not. */
+/** A thread with all it is related to, directly or not: a page of it. */
 export type Family = {
   /** The thread that was asked for. */
   threadId: ThreadId;
-  /** The threads, that one first. */
+  /** The threads, that one first, then the nearest. */
   threads: Thread[];
-  /** The relations among them. */
+  /** The relations among them, and with threads of earlier pages. */
   relations: Relation[];
   /** The subagents among them, as the registry of the thread they work for knows them. */
   subagents: Subagent[];
-  /** Whether there are more threads than were read. */
+  /** Whether there are more threads than on this page and those before it. */
   cutOff: boolean;
+  /**
+   * The threads of this page that have more relatives: later pages show them, unless `depth` or `breadth`
+   * leave them
+   * out.
+   */
+  more: MoreRelatives[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
 };
 
 /** How the two sides of a file conflict. */
@@ -536,7 +601,7 @@ export type FileMatches = {
 
 /** A version of a file in a source thread. */
 export type FileOrigin = {
-  /** The source thread. */
+  /** The id of the source. */
   threadId: ThreadId;
   /** The version that wrote the file there; none if the file was removed there. */
   version?: Version | null;
@@ -568,7 +633,7 @@ export type FileRecord = {
   height?: number | null;
   /** Metadata that its writer gave it. */
   metadata?: Record<string, unknown> | null;
-  /** When it came to be. */
+  /** When it was made. */
   createdAt?: Timestamp | null;
   /** When it last changed. */
   updatedAt?: Timestamp | null;
@@ -576,9 +641,9 @@ export type FileRecord = {
   version?: Version | null;
 };
 
-/** How much there is. */
+/** The size of the result. */
 export type FileStats = {
-  /** Number of files. */
+  /** How many files the thread has. */
   fileCount: number;
   /** Directories, those included that are there because of what is below them. */
   directoryCount: number;
@@ -595,7 +660,7 @@ export type FileVersion = {
   version: Version;
   /** When the entry was committed. */
   createdAt: Timestamp;
-  /** Who; visitors are told no names. */
+  /** The actor. Visitors of a public thread see no names. */
   actor: Actor;
   /** Whether the file was removed. */
   deleted: boolean;
@@ -638,11 +703,11 @@ export type Found = {
 
 /** The result of a garbage collection. */
 export type Gc = {
-  /** Freed segments. */
+  /** Number of freed segments. */
   segments: number;
-  /** Freed entries. */
+  /** Number of freed entries. */
   entries: number;
-  /** Freed blobs. */
+  /** Number of freed blobs. */
   blobs: number;
   /** Bytes given back to the file system. */
   bytes: number;
@@ -668,9 +733,9 @@ export type Handoff = {
   agentId?: string | null;
 };
 
-/** How the server is. */
+/** The state of the server. */
 export type Health = {
-  /** `ok` or `ready`. */
+  /** `ok` if it lives, `ready` if it can serve. */
   status: string;
 };
 
@@ -713,11 +778,11 @@ export type Inject = {
   type: InjectionType;
   /** The content: any JSON. */
   content: Json;
-  /** How soon it is taken up. */
+  /** How soon it is delivered. */
   urgency?: Urgency;
 };
 
-/** A new injection. */
+/** The injection that was made. */
 export type Injected = {
   /** The id of the injection. */
   injectionId: Uuid;
@@ -731,7 +796,7 @@ export type Injection = {
   type: InjectionType;
   /** The content: any JSON. */
   content: Json;
-  /** How soon it is taken up. */
+  /** How soon it is delivered. */
   urgency: Urgency;
   /** Whether it was taken up: `waiting` or `taken`. */
   state: InjectionState;
@@ -741,15 +806,15 @@ export type Injection = {
   createdAt: Timestamp;
   /** The version of the thread after it. */
   version: Version;
-  /** Who took it up. */
+  /** The executor that received it. */
   takenBy?: Actor | null;
-  /** When it was taken up. */
+  /** When it was delivered. */
   takenAt?: Timestamp | null;
   /** The execution that took it up; absent if it was acknowledged by hand. */
   executionId?: Uuid | null;
 };
 
-/** Whether an injection was taken up. */
+/** Whether an injection was delivered. */
 export type InjectionState = "waiting" | "taken" | "all";
 
 /** The type of an injection. */
@@ -807,7 +872,7 @@ export type Logged = {
 export type LoggedEvent = {
   /** `message`, `tool_use`, `assistant_text` or `result`. */
   type: string;
-  /** Where it stands in the log. */
+  /** Its version in the log. */
   version: Version;
   /** When it was logged. */
   createdAt: Timestamp;
@@ -840,7 +905,7 @@ export type Merge = {
   validation?: Validation;
   /** Whether it needs an approval before it happens. */
   requiresApproval?: boolean;
-  /** Whether to say only what would happen. */
+  /** Only show what would happen. */
   dryRun?: boolean;
 };
 
@@ -911,11 +976,11 @@ export type MergeSource = {
 /** The state of a merge. */
 export type MergeStatus = "clean" | "conflicted" | "failed" | "pending_approval" | "rejected" | "merged";
 
-/** A merge, as far as it came. */
+/** A merge and its state. */
 export type MergeTold = {
   /** Its identity; absent for a dry run. */
   mergeId?: Uuid | null;
-  /** How far it came. Nothing changed unless it is `merged`. */
+  /** The state of the merge. Nothing changed unless it is `merged`. */
   status: MergeStatus;
   /** The merged threads, each with its version and the base of the comparison. */
   sources: MergeSource[];
@@ -1037,11 +1102,19 @@ export type ModelMessage = {
   content: Content;
 };
 
+/** The relatives of a thread that are not shown. */
+export type MoreRelatives = {
+  /** A thread of this page. */
+  threadId: ThreadId;
+  /** How many of its direct relatives are neither on this page nor on one before it. */
+  count: number;
+};
+
 /** The result of a move. */
 export type Moved = {
   /** Where it is now. */
   path: FilePath;
-  /** How many files that were. */
+  /** Number of moved files. */
   files: number;
 };
 
@@ -1236,10 +1309,10 @@ export type Observer = {
   holds: boolean;
 };
 
-/** What is said of one path. */
+/** Answers about one path. */
 export type One = FileRecord | Directory | PageOfFileVersion;
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfApproval = {
   /** The items of this page, in order. */
   items: Approval[];
@@ -1247,9 +1320,15 @@ export type PageOfApproval = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfCheckpoint = {
   /** The items of this page, in order. */
   items: Checkpoint[];
@@ -1257,9 +1336,15 @@ export type PageOfCheckpoint = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfChild = {
   /** The items of this page, in order. */
   items: Child[];
@@ -1267,9 +1352,15 @@ export type PageOfChild = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfDecision = {
   /** The items of this page, in order. */
   items: Decision[];
@@ -1277,9 +1368,15 @@ export type PageOfDecision = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfDelegation = {
   /** The items of this page, in order. */
   items: Delegation[];
@@ -1287,9 +1384,15 @@ export type PageOfDelegation = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfEnvVariable = {
   /** The items of this page, in order. */
   items: EnvVariable[];
@@ -1297,9 +1400,15 @@ export type PageOfEnvVariable = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfFileRecord = {
   /** The items of this page, in order. */
   items: FileRecord[];
@@ -1307,9 +1416,15 @@ export type PageOfFileRecord = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfFileVersion = {
   /** The items of this page, in order. */
   items: FileVersion[];
@@ -1317,9 +1432,15 @@ export type PageOfFileVersion = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfHistoryEntry = {
   /** The items of this page, in order. */
   items: HistoryEntry[];
@@ -1327,9 +1448,15 @@ export type PageOfHistoryEntry = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfInjection = {
   /** The items of this page, in order. */
   items: Injection[];
@@ -1337,9 +1464,15 @@ export type PageOfInjection = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfKey = {
   /** The items of this page, in order. */
   items: Key[];
@@ -1347,9 +1480,15 @@ export type PageOfKey = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfLoggedEvent = {
   /** The items of this page, in order. */
   items: LoggedEvent[];
@@ -1357,9 +1496,15 @@ export type PageOfLoggedEvent = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfMergeTold = {
   /** The items of this page, in order. */
   items: MergeTold[];
@@ -1367,9 +1512,15 @@ export type PageOfMergeTold = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfMessage = {
   /** The items of this page, in order. */
   items: Message[];
@@ -1377,9 +1528,15 @@ export type PageOfMessage = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfObserver = {
   /** The items of this page, in order. */
   items: Observer[];
@@ -1387,9 +1544,15 @@ export type PageOfObserver = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfProject = {
   /** The items of this page, in order. */
   items: Project[];
@@ -1397,9 +1560,15 @@ export type PageOfProject = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfQueued = {
   /** The items of this page, in order. */
   items: Queued[];
@@ -1407,9 +1576,15 @@ export type PageOfQueued = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfRelationship = {
   /** The items of this page, in order. */
   items: Relationship[];
@@ -1417,9 +1592,15 @@ export type PageOfRelationship = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfThreadSummary = {
   /** The items of this page, in order. */
   items: ThreadSummary[];
@@ -1427,9 +1608,15 @@ export type PageOfThreadSummary = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
-/** A page of a list: `{items, nextCursor, total?}`. */
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfValue = {
   /** The items of this page, in order. */
   items: Value[];
@@ -1437,6 +1624,12 @@ export type PageOfValue = {
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
   total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
 };
 
 /** Whether a subagent reports to its parent by itself. */
@@ -1482,13 +1675,13 @@ export type Problem = {
   status: number;
   /** The stable code of the error. */
   code: ErrorCode;
-  /** What happened, to what, in a sentence. */
+  /** The error in one sentence. */
   detail: string;
   /** The next step for the caller, if the detail does not say it. */
   hint?: string | null;
   /** The field of the request that breaks a rule. */
   field?: string | null;
-  /** Where the thread is, for a conflict. */
+  /** The present version of the thread, for a conflict. */
   currentVersion?: Version | null;
   /** The approval that has to be given first, where that is the reason. */
   approvalId?: Uuid | null;
@@ -1532,7 +1725,7 @@ export type Project = {
   iconName?: string | null;
   /** The sandbox that its threads work in. */
   sandbox?: Sandbox | null;
-  /** When it came into being. */
+  /** When it was made. */
   createdAt: Timestamp;
 };
 
@@ -1564,7 +1757,7 @@ export type Queued = {
   id: QueuedId;
   /** Its number, which it keeps too. */
   number: number;
-  /** The waiting message. */
+  /** The message that waits. */
   queuedMessage: MessageBody;
   /** The actor that queued it. */
   actor: Actor;
@@ -1574,6 +1767,14 @@ export type Queued = {
 
 /** A message that is or was in the queue: `queued-` and a uuid of version 8. */
 export type QueuedId = string;
+
+/** Whether the server is ready, and for what. */
+export type Ready = {
+  /** `ready`. */
+  status: string;
+  /** `ready` if code of requests runs, else why it does not. */
+  sandbox: string;
+};
 
 /**
  * Takes back the last undo. Each further redo goes one step further forward, until something else is written.
@@ -1613,7 +1814,7 @@ export type References = {
   incoming: Reference[];
 };
 
-/** What is said of one path. */
+/** Answers about one path. */
 export type ReferredPath = FileRecord | Directory;
 
 /** A relation, seen from neither end. */
@@ -1660,7 +1861,7 @@ export type Released = {
   released: boolean;
 };
 
-/** Keeps a lease for longer. */
+/** Renews a lease. */
 export type RenewWriter = {
   /** How long it lasts from now on, in milliseconds. */
   ttl?: number | null;
@@ -1673,7 +1874,7 @@ export type Resolved = "ours" | "theirs" | "union" | "content";
 
 /** Whether a key was revoked. */
 export type Revoked = {
-  /** False if there was none that held. */
+  /** False if there was no such key, or it was revoked already. */
   revoked: boolean;
 };
 
@@ -1711,13 +1912,50 @@ export type RunBackfill = {
   agentId?: string | null;
 };
 
+/** Code to run on a thread: one ES module. Unknown options are a `link_error`. */
+export type RunCode = {
+  /**
+   * A name for the run, by which it can be terminated. An account uses it for one run of a thread at a time.
+   */
+  id?: string | null;
+  /** The source of the module. */
+  source: string;
+  /** The language of the source. */
+  language?: "typescript" | "javascript" | null;
+  /**
+   * The exported function to call. Without it the default export is called, or is the result if it is no
+   * function.
+   */
+  execute?: ExecuteCode | null;
+  /** Sources of other modules, by relative specifiers such as `./util.ts`. */
+  modules?: Record<string, string>;
+  /** Global variables. */
+  globals?: Record<string, unknown>;
+  /** Modules of values: bare specifiers, each with its exports. */
+  imports?: Record<string, Record<string, unknown>>;
+  /** The name of the module in errors. Default: `main.ts`, or `main.js` for JavaScript. */
+  filename?: string | null;
+  /**
+   * Calls that the code may make by `import { NAME } from "threadkeep"`: names such as `append`, names of
+   * operations
+   * such as `listMessages`, or `read` and `write` for all calls about the thread. Default: none.
+   */
+  grants?: string[];
+  /** Memory of the code in bytes. Default: 64 MiB. */
+  memoryLimitBytes?: number | null;
+  /** Time until the run is killed, in milliseconds. Default: 30,000. */
+  timeoutMs?: number | null;
+  /** Answers with a stream of events: `log`, `report`, and `outcome` as the last one. */
+  stream?: boolean;
+};
+
 /** Compares everything with the log. */
 export type RunDoctor = {
   /** Rebuild from the log what is derived and wrong. */
   repair?: boolean;
 };
 
-/** Frees what no thread reaches any more. */
+/** Frees data that no thread reaches any more. */
 export type RunGc = {
   /** Give the space back to the file system too. */
   vacuum?: boolean;
@@ -1760,7 +1998,7 @@ export type SearchMessage = {
   text: string;
   /** When it was said. */
   timestamp: Timestamp;
-  /** Whether it is the one that answers; the others are around it. */
+  /** Whether this message is the hit. The others surround it. */
   match: boolean;
   /**
    * The parts of the text that say what was asked, each from where to where (exclusive), in UTF-16 code
@@ -1770,7 +2008,7 @@ export type SearchMessage = {
   highlights?: number[][];
 };
 
-/** A thread that answers, opened at the message that does so best. */
+/** A thread that matches, opened at its best message. */
 export type SearchResult = {
   /**
    * The thread. A message that several threads share is reported under the one that wrote it, if it is the
@@ -1784,7 +2022,7 @@ export type SearchResult = {
   messageId: MessageId;
   /** When that was said. */
   timestamp: Timestamp;
-  /** How well the thread answers, compared with the others that were found: at most 1. */
+  /** How well the thread matches, compared with the other results: at most 1. */
   score: number;
   /** The two parts of the score of the message. */
   why: SearchWhy;
@@ -1796,13 +2034,13 @@ export type SearchResult = {
   messages: SearchMessage[];
 };
 
-/** How the index stands. */
+/** The state of the search index. */
 export type SearchStatus = {
-  /** Whether everything that happened is in it. */
+  /** Whether every entry is indexed. */
   caughtUp: boolean;
-  /** How many entries of the log were not looked at yet; 1,000 stands for that many or more. */
+  /** Entries of the log that are not indexed yet. 1,000 means 1,000 or more. */
   behind: number;
-  /** How many seconds ago the oldest of them happened; 0 if there is none. */
+  /** Age of the oldest of them in seconds; 0 if there is none. */
   lagSeconds: number;
   /** Whether it follows the log by itself; if not, it is brought up to date by a backfill. */
   following: boolean;
@@ -1814,7 +2052,7 @@ export type SearchStatus = {
   bytes: number;
   /** Bytes of the texts that it was made of. */
   textBytes: number;
-  /** Volumes in which it lies. */
+  /** Number of volumes of the index. */
   volumes: number;
   /** The id of the model that makes vectors. */
   model: string;
@@ -1849,19 +2087,19 @@ export type SearchThreads = {
   metadata?: Record<string, unknown> | null;
   /** Only threads with this tag, in `metadata.tags` or `env.initial.tags`. */
   tag?: string | null;
-  /** At most so many threads; 5 if nothing is said. */
+  /** Number of threads (default 5, maximum 100). */
   limit?: number | null;
   /** So many messages on either side of a hit; 3 if nothing is said. */
   contextWindow?: number | null;
-  /** Also what threads do not show any more: rolled back, edited away, deleted. */
+  /** Also messages that were rolled back, edited or deleted. */
   includeSuperseded?: boolean;
 };
 
 /** The two parts of the score of a message. Each is 1 for the best candidate. */
 export type SearchWhy = {
-  /** How well its words answer. */
+  /** How well the words match. */
   keyword: number;
-  /** How well its meaning answers. */
+  /** How well the meaning matches. */
   vector: number;
 };
 
@@ -1897,7 +2135,7 @@ export type SetEnv = {
   type?: EnvType | null;
 };
 
-/** Says what a subagent is doing, in its own words. */
+/** Sets the status of a subagent, in free words. */
 export type SetStatus = {
   /** The status, in free words. */
   status: string;
@@ -1910,7 +2148,7 @@ export type ShortId = string;
 export type SignIn = {
   /** The address that signs a browser in, once. */
   url: string;
-  /** Until when it is good. */
+  /** When it expires. */
   expiresAt: Timestamp;
 };
 
@@ -1956,7 +2194,7 @@ export type StatusSet = {
 
 /** Takes one step: appends messages of the executor, then delivers the queue. */
 export type Step = {
-  /** How long it may rest until the next one, in milliseconds. Default: ten minutes. */
+  /** Longest time until the next step, in milliseconds. Default: ten minutes. */
   ttl?: number | null;
   /** Messages to append first. */
   messages?: NewMessage[];
@@ -2003,7 +2241,7 @@ export type SubagentThread = {
   accountId?: Account | null;
   /** The version of the thread. */
   v: Version;
-  /** When it came into being. */
+  /** When it was made. */
   created: Timestamp;
   /** When it last changed. */
   updated: Timestamp;
@@ -2017,9 +2255,9 @@ export type SubagentThread = {
   nextMessageId: number;
   /** When the user last said something, or null. */
   lastUserInteractionAt: Timestamp | null;
-  /** Where it is in its life. */
+  /** The state of its lifecycle. */
   lifecycle: Lifecycle;
-  /** Who may read it beside its account. */
+  /** Who may read it, apart from its account. */
   visibility: Visibility;
   /** When it was terminated, or null. */
   terminated: Timestamp | null;
@@ -2093,7 +2331,7 @@ export type Thread = {
   accountId?: Account | null;
   /** The version of the thread. */
   v: Version;
-  /** When it came into being. */
+  /** When it was made. */
   created: Timestamp;
   /** When it last changed. */
   updated: Timestamp;
@@ -2107,9 +2345,9 @@ export type Thread = {
   nextMessageId: number;
   /** When the user last said something, or null. */
   lastUserInteractionAt: Timestamp | null;
-  /** Where it is in its life. */
+  /** The state of its lifecycle. */
   lifecycle: Lifecycle;
-  /** Who may read it beside its account. */
+  /** Who may read it, apart from its account. */
   visibility: Visibility;
   /** When it was terminated, or null. */
   terminated: Timestamp | null;
@@ -2199,7 +2437,7 @@ export type ThreadSummary = {
   accountId: Account;
   /** The version of the thread. */
   v: Version;
-  /** When it came into being. */
+  /** When it was made. */
   created: Timestamp;
   /** When it last changed. */
   updated: Timestamp;
@@ -2213,9 +2451,9 @@ export type ThreadSummary = {
   nextMessageId: number;
   /** When the user last said something, or null. */
   lastUserInteractionAt: Timestamp | null;
-  /** Where it is in its life. */
+  /** The state of its lifecycle. */
   lifecycle: Lifecycle;
-  /** Who may read it beside its account. */
+  /** Who may read it, apart from its account. */
   visibility: Visibility;
   /** When it was terminated, or null. */
   terminated: Timestamp | null;
@@ -2275,14 +2513,14 @@ export type Ticket = {
   ticket: string;
   /** The path it opens. */
   path: string;
-  /** Until when it is good. */
+  /** When it expires. */
   expiresAt: Timestamp;
 };
 
 /** A time in RFC 3339; answers are in UTC, with microseconds. */
 export type Timestamp = string;
 
-/** Asks to be allowed something, or lets agents do something without asking. */
+/** Requests an approval, or delegates authority to agents. */
 export type Transfer = {
   /** Whether it asks a human for authority, or gives authority to agents. */
   direction: Direction;
@@ -2323,7 +2561,7 @@ export type Truncate = {
 /** Shows an archived thread in the main list again. */
 export type Unarchive = Record<string, never>;
 
-/** How soon an injection shall be taken up. */
+/** How soon an injection is delivered. */
 export type Urgency = "immediate" | "next_step";
 
 /** A uuid, in hex digits. */
