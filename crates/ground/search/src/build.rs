@@ -10,24 +10,13 @@ use threadkeep_model::{MessageId, Role, SegmentId, Timestamp};
 use crate::bytes::{put, put_bytes, put_signed};
 use crate::format::Sections;
 use crate::postings::{Posting, encode};
-use crate::volume::{Strand, TERMS_A_BLOCK};
+use crate::row::{Form, Row, Strand, TERMS_A_BLOCK};
 use crate::words::{each_word, stem, stemmer};
 
 /// How many characters of a message count for its neighbours.
 const HEAD_CHARS: usize = 300;
 /// Most bytes of a message that are indexed word by word.
 const TEXT_BYTES_MAX: usize = 256 << 10;
-
-/// How a text came into the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// An appended message.
-    Appended,
-    /// Put before another message.
-    Inserted,
-    /// As the new content of a message.
-    Edited,
-}
 
 /// A message as it is indexed.
 #[derive(Debug, Clone, Copy)]
@@ -46,25 +35,6 @@ pub struct Document<'a> {
     pub name: Option<&'a str>,
     /// The text of the message.
     pub text: &'a str,
-}
-
-/// A row of a volume: where a message is, and how long.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) message: MessageId,
-    pub(crate) carrier: MessageId,
-    /// Bit 0: the assistant speaks. Bit 1: it was inserted.
-    pub(crate) form: u8,
-    pub(crate) time: i64,
-    pub(crate) length: u32,
-    pub(crate) head: u32,
-}
-
-impl Row {
-    /// The order of documents: along the conversation.
-    pub(crate) fn order(&self) -> (SegmentId, u64, MessageId) {
-        (self.message.segment, self.message.position.0, self.carrier)
-    }
 }
 
 /// Collects messages for a volume.

@@ -6,10 +6,11 @@ use std::ops::Range;
 use ::bytes::Bytes;
 
 use crate::filter::Filter;
+use crate::row::REACH;
 use crate::shelf::Place;
 use crate::source::Unreadable;
 use crate::vectors::{distances, inverse, near_weight, product, sketch};
-use crate::volume::{REACH, Volume};
+use crate::volume::Volume;
 
 /// Documents that are compared before it is looked at which of them are near.
 const AT_ONCE: usize = 1_024;

@@ -2,11 +2,11 @@
 //! volume.
 
 use crate::columns::Columns;
+use crate::dense::{Dense, NEIGHBOUR, saturated};
 use crate::postings::Posting;
-use crate::rank::{NEIGHBOUR, saturated};
+use crate::row::REACH;
 use crate::shelf::Place;
-use crate::vectors::with_wide_registers;
-use crate::volume::{REACH, Volume};
+use crate::volume::Volume;
 
 /// A term that more than one document in this many has is looked up document by document, not posting by posting.
 const DENSE: usize = 8;
@@ -107,51 +107,6 @@ impl Scores {
         let Columns { strand, around, .. } = &volume.columns;
         let dense = Dense { strand, around, alone: &self.alone, heads: &self.heads, rarity, mean };
         dense.add_to(&mut self.scores[..count]);
-    }
-}
-
-/// A term that many documents have: how often each has it, and what it counts for its neighbours.
-#[derive(Clone, Copy)]
-pub(crate) struct Dense<'a> {
-    strand: &'a [u32],
-    around: &'a [u32],
-    alone: &'a [f32],
-    heads: &'a [f32],
-    rarity: f32,
-    mean: f32,
-}
-
-impl Dense<'_> {
-    fn add_to(self, scores: &mut [f32]) {
-        let count = scores.len();
-        let middle = REACH..count.saturating_sub(REACH).max(REACH);
-        if !middle.is_empty() {
-            with_wide_registers(self, &mut scores[middle.clone()]);
-        }
-        for at in (0..REACH.min(count)).chain(middle.end..count) {
-            let head =
-                |near: usize| if self.strand.get(near) == Some(&self.strand[at]) { self.heads[near] } else { 0.0 };
-            let before = |apart: usize| at.checked_sub(apart).map_or(0.0, head);
-            let count = before(2) + before(1) + self.alone[at] + head(at + 1) + head(at + 2);
-            scores[at] += self.rarity * saturated(count, self.around[at] as f32 / self.mean);
-        }
-    }
-
-    /// Adds to the scores of the documents that have enough others before and after them.
-    #[inline(always)]
-    pub(crate) fn add_to_middle(self, into: &mut [f32]) {
-        // Slices of one length, so that the loop has no checks.
-        let length = into.len();
-        let (s, h) = (|by: usize| &self.strand[by..by + length], |by: usize| &self.heads[by..by + length]);
-        let (s0, s1, s2, s3, s4) = (s(0), s(1), s(2), s(3), s(4));
-        let (h0, h1, h3, h4) = (h(0), h(1), h(3), h(4));
-        let (own, around) = (&self.alone[REACH..REACH + length], &self.around[REACH..REACH + length]);
-        for at in 0..length {
-            let head = |strand: u32, head: f32| if strand == s2[at] { head } else { 0.0 };
-            let before = head(s0[at], h0[at]) + head(s1[at], h1[at]);
-            let count = before + own[at] + head(s3[at], h3[at]) + head(s4[at], h4[at]);
-            into[at] += self.rarity * saturated(count, around[at] as f32 / self.mean);
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use threadkeep_model::{Position, SegmentId, ThreadId, Timestamp};
 
 use crate::Damaged;
 use crate::bytes::Reader;
-use crate::volume::{REACH, Strand};
+use crate::row::{REACH, Strand};
 
 /// The columns of the documents.
 #[derive(Debug)]

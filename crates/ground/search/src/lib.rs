@@ -12,12 +12,14 @@ mod by_direction;
 mod by_words;
 mod bytes;
 mod columns;
+mod dense;
 mod filter;
 mod format;
 mod merge;
 mod postings;
 mod question;
 mod rank;
+mod row;
 mod shelf;
 mod source;
 mod spans;
@@ -25,16 +27,17 @@ mod vectors;
 mod volume;
 pub mod words;
 
-pub use build::{Builder, Document, Form};
+pub use build::{Builder, Document};
 pub use filter::Wants;
 pub use format::{is_old, modernize};
 pub use merge::merge;
 pub use question::{Phrase, Question};
 pub use rank::{Matches, Scored, thread_score};
+pub use row::{Form, Strand};
 pub use shelf::{Place, Shelf};
 pub use source::{Source, Unreadable};
 pub use spans::{highlights, holds_phrases};
-pub use volume::{Strand, Volume};
+pub use volume::Volume;
 
 /// A volume that cannot be read. It is derived, so it can be made anew.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,9 +6,10 @@ use ::bytes::Bytes;
 use threadkeep_model::SegmentId;
 
 use crate::Unreadable;
-use crate::build::{Encoder, Row};
+use crate::build::Encoder;
 use crate::postings::Posting;
-use crate::volume::{Strand, Term, Volume};
+use crate::row::{Row, Strand};
+use crate::volume::{Term, Volume};
 
 /// A document, the volume that it comes from, and where it was there.
 type Origin = (Row, usize, u32);

@@ -15,6 +15,7 @@ use ::bytes::Bytes;
 use crate::Question;
 use crate::by_direction::{Alike, Excerpt, cosine, is_comparable, nearest, window};
 use crate::by_words::{Best, Scores};
+use crate::dense::{NEIGHBOUR, saturated};
 use crate::filter::{Filter, Wants};
 use crate::postings::Posting;
 use crate::shelf::{Place, Shelf};
@@ -22,12 +23,6 @@ use crate::source::Unreadable;
 use crate::vectors::near_weight;
 use crate::volume::{Term, Volume};
 
-/// How much a term counts that only a neighbour has.
-pub(crate) const NEIGHBOUR: f32 = 0.3;
-/// How soon more of the same term stops to count.
-const K1: f32 = 1.2;
-/// How much long messages are held back.
-const B: f32 = 0.75;
 /// The share of the words in a score; the rest is the vectors'.
 const WORDS: f32 = 0.55;
 /// Most terms of a question that count: the rarest.
@@ -300,12 +295,6 @@ pub fn thread_score(scores: impl IntoIterator<Item = f32>) -> f32 {
     const SHARES: [f32; 3] = [1.0, 0.5, 0.25];
     let whole: f32 = SHARES.iter().sum();
     scores.into_iter().zip(SHARES).map(|(score, share)| score * share).sum::<f32>() / whole
-}
-
-/// More of the same counts less and less, and less in long texts.
-#[inline(always)]
-pub(crate) fn saturated(count: f32, length: f32) -> f32 {
-    count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
 }
 
 /// The terms of a question that count, and who has them.

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use threadkeep_model::{MessageId, Position, SegmentId};
 
-use crate::volume::{REACH, Strand, Volume};
+use crate::row::{REACH, Strand};
+use crate::volume::Volume;
 
 /// How many documents are looked at to find one that shows.
 const PASSED_OVER_MAX: usize = 16;

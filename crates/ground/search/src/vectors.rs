@@ -1,7 +1,7 @@
 //! Vectors as small numbers: a byte a dimension for the comparison, a bit a dimension to find whom to compare.
 
-use crate::by_words::Dense;
-use crate::volume::REACH;
+use crate::dense::Dense;
+use crate::row::REACH;
 
 /// The signs of a vector, 64 in a number.
 pub(crate) fn sketch(signs: impl Iterator<Item = bool>, into: &mut Vec<u64>) {

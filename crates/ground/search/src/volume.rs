@@ -8,37 +8,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
-use threadkeep_model::{MessageId, Position, Role, SegmentId, ThreadId, Timestamp};
+use threadkeep_model::{MessageId, Position, Role, SegmentId, Timestamp};
 
-use crate::build::Row;
+use crate::Damaged;
 use crate::bytes::Reader;
 use crate::columns::{Columns, read_strands};
 use crate::format::{HEADER, Layout, Sections, is_old, modernize};
 use crate::postings::{Posting, decode};
+use crate::row::{Form, Row, Strand};
 use crate::source::{Source, Unreadable};
-use crate::{Damaged, Form};
-
-/// Terms that share the space of their common beginnings.
-pub(crate) const TERMS_A_BLOCK: usize = 32;
-/// How far a message counts for those around it.
-pub(crate) const REACH: usize = 2;
-
-/// A segment as the index knows it: the thread that wrote it, and its parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Strand {
-    /// The id of the segment.
-    pub segment: SegmentId,
-    /// The thread that wrote it.
-    pub thread: ThreadId,
-    /// When it was made.
-    pub created: Timestamp,
-    /// The segment that it grew from.
-    pub parent: Option<SegmentId>,
-    /// Up to where it sees the messages of what it grew from.
-    pub messages: Position,
-    /// Up to where it sees the changes to messages of what it grew from.
-    pub changes: Position,
-}
 
 /// Some messages, ready to be searched.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::guard::Guard;
 use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::routes::code::Runs;
+use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
 use crate::told::Shared;

@@ -24,6 +24,7 @@ mod patient;
 mod ranges;
 mod router;
 mod routes;
+mod runs;
 mod serve;
 mod sessions;
 mod start;

@@ -31,11 +31,11 @@ pub use shapes::{
 /// What a definition is; each kind has a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// An agent.
+    /// An agent: one or two sides that talk.
     Agent,
-    /// A prompt.
+    /// A prompt: what a model is told, and its tools.
     Prompt,
-    /// A model.
+    /// A model of some provider.
     Model,
     /// A server of the Model Context Protocol.
     Mcp,
@@ -103,7 +103,7 @@ impl Kind {
 /// The full name of a definition: its kind, its package if it is in one, and its name there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
-    /// Its kind.
+    /// The folder that it is in.
     pub kind: Kind,
     /// The package; none at the root of the folder.
     pub package: Option<String>,
@@ -124,11 +124,11 @@ impl Name {
 /// A definition in the shape of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Definition {
-    /// An agent.
+    /// From `agents/`, in TOML or JSON.
     Agent(Box<Agent>),
-    /// A prompt.
+    /// From `prompts/`, in TOML or JSON.
     Prompt(Box<Prompt>),
-    /// A model.
+    /// From `models/`, in TOML or JSON.
     Model(Box<Model>),
     /// A server of the Model Context Protocol.
     Mcp(McpServer),

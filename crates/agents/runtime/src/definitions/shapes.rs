@@ -97,7 +97,7 @@ pub struct Prompt {
     pub name: Option<String>,
     /// What it does, for a model that may call it as a sub-prompt.
     pub tool_description: Option<String>,
-    /// The system prompt.
+    /// The system prompt, as text or parts.
     pub prompt: PromptText,
     /// The name of its model.
     pub model: String,
@@ -137,7 +137,7 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum PromptText {
-    /// One text.
+    /// One text for the whole prompt.
     Text(String),
     /// Parts, joined by blank lines.
     Parts(Vec<PartOfPrompt>),
@@ -147,12 +147,12 @@ pub enum PromptText {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum PartOfPrompt {
-    /// Text.
+    /// Text that stays as it is.
     Text {
         /// The text itself.
         text: String,
     },
-    /// Another prompt's text.
+    /// The text of another prompt.
     Include {
         /// The name of that prompt.
         name: String,
@@ -168,10 +168,10 @@ pub enum PartOfPrompt {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoice {
-    /// As it decides.
+    /// The model calls tools as it decides.
     #[default]
     Auto,
-    /// Never.
+    /// The model calls no tool.
     None,
     /// At least one in each step.
     Required,
@@ -267,7 +267,7 @@ pub enum Resumable {
     /// It ends with its answer.
     #[default]
     No,
-    /// It stays.
+    /// It stays, and takes messages.
     Yes {
         /// The side that is given the messages.
         receives: Receives,
@@ -319,10 +319,10 @@ impl<'de> Deserialize<'de> for Resumable {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receives {
-    /// Side A.
+    /// The side that answers first.
     #[default]
     SideA,
-    /// Side B.
+    /// The second side of `dual_ai`.
     SideB,
 }
 
@@ -341,9 +341,9 @@ pub enum Parent {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
-    /// Its name.
+    /// The name under which it is set.
     pub name: String,
-    /// Text or secret.
+    /// Whether it is text or secret.
     #[serde(rename = "type", default)]
     pub kind: VariableKind,
     /// Whether nothing works without it.
@@ -362,7 +362,7 @@ pub struct Variable {
 pub enum VariableKind {
     /// Shown to those who may read it.
     Text,
-    /// Never shown.
+    /// Shown to none, and redacted in all output.
     #[default]
     Secret,
 }
@@ -403,9 +403,9 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
-    /// Chat completions.
+    /// Chat completions, as OpenAI defined them.
     OpenAi,
-    /// Messages of Anthropic.
+    /// Messages, as Anthropic defined them.
     Anthropic,
     /// A file that is played.
     Script,

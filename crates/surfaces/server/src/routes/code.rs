@@ -1,9 +1,8 @@
 //! Code on threads: runs it, tells of it as it runs, and ends it.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll};
 
 use axum::body::Bytes;
@@ -12,8 +11,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::Value;
 use threadkeep::code::Running;
-use threadkeep::sandbox::Terminator;
-use threadkeep::{Account, Invalid, Opened, ThreadId, code};
+use threadkeep::{Invalid, Opened, code};
 use threadkeep_calls::{CodeOutcome, CodeTerminated, ErrorCode, Problem, RunCode, Status};
 use tokio::sync::mpsc;
 
@@ -21,6 +19,7 @@ use crate::access::Writing;
 use crate::answer::{Answer, json};
 use crate::app::App;
 use crate::input::{Body, Path};
+use crate::runs::Taken;
 use crate::table::{self, Gives, Routes};
 
 /// Most bytes of the name of a run.
@@ -49,35 +48,6 @@ pub(crate) fn routes() -> Routes {
         "JavaScript and TypeScript on a thread, in processes that reach nothing else.",
         [run, terminate],
     )
-}
-
-/// Runs that have a name.
-pub(crate) type Runs = Mutex<HashMap<Name, Terminator>>;
-
-/// The name of a run.
-type Name = (Account, ThreadId, String);
-
-/// A name that is taken for as long as its run goes on.
-struct Taken {
-    runs: Arc<Runs>,
-    name: Name,
-}
-
-impl Taken {
-    fn take(runs: &Arc<Runs>, name: Name, terminator: Terminator) -> Result<Self, Invalid> {
-        let mut open = runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.contains_key(&name) {
-            return Err(Invalid::body("id", format!("the run '{}' of this thread is still open", name.2)));
-        }
-        open.insert(name.clone(), terminator);
-        Ok(Self { runs: Arc::clone(runs), name })
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
-    }
 }
 
 async fn run(
