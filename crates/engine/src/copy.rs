@@ -48,7 +48,7 @@ impl Engine {
     /// # Errors
     /// [`Error::CopyDiffers`] if the target holds something else, or gives back other data than it was given.
     pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
-        copy(self.exporter(Selection::Store).await?, self, target, progress).await
+        copy(self.exporter(Selection::Store).await?.with_secrets(), self, target, progress).await
     }
 
     /// The same if some data is damaged: everything else is copied, and the report lists what is missing. Damaged
@@ -57,7 +57,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::copy_to`]; damage to derived data, which `threadkeep doctor --repair` mends.
     pub async fn copy_readable_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
-        copy(self.exporter(Selection::Store).await?.leaving_damage(), self, target, progress).await
+        copy(self.exporter(Selection::Store).await?.with_secrets().leaving_damage(), self, target, progress).await
     }
 
     /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not

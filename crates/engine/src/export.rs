@@ -117,6 +117,8 @@ pub struct Exporter {
     /// Whether secrets are left out; and those of the thread whose segment is being read.
     redacts: bool,
     redactor: Redactor,
+    /// The redactor of the account whose thread came last.
+    of_account: Option<(Account, Redactor)>,
     threads: VecDeque<Thread>,
     damage: Damage,
     /// Whether the store that is read is not that of the snapshot.
@@ -246,11 +248,11 @@ impl Exporter {
         Ok(self.snapshot.rewind().await?)
     }
 
-    /// The same without secrets, for those who read it: each is replaced by as many asterisks as it has bytes. Blobs that
-    /// held one have other hashes then, and the entries name those.
+    /// The same with secrets, for a copy to another store. Otherwise each is replaced by as many asterisks as it has bytes.
+    /// Blobs that held one have other hashes then, and the entries name those.
     #[must_use]
-    pub fn redacting(self) -> Self {
-        Self { redacts: true, ..self }
+    pub(crate) fn with_secrets(self) -> Self {
+        Self { redacts: false, ..self }
     }
 
     /// The next item, in an order in which they can be imported: the segment that another grew from comes before it,
@@ -268,10 +270,25 @@ impl Exporter {
         }
         let Some(mut thread) = self.threads.pop_front() else { return Ok(None) };
         if self.redacts {
-            let redactor = self.engine.redactor(WayOut::Export, Some(thread.id)).await?;
+            let redactor = self.redactor_of(&thread).await?;
             thread.record = redacted_record(thread.record, &redactor);
         }
         Ok(Some(thread.into()))
+    }
+
+    /// The redactor for the record of a thread. Most threads have no secrets of their own, and no thread above them.
+    async fn redactor_of(&mut self, thread: &Thread) -> Result<Redactor> {
+        if !thread.record.variables.is_empty() || thread.record.main_thread_id.is_some() {
+            return self.engine.redactor(WayOut::Export, Some(thread.id)).await;
+        }
+        match &self.of_account {
+            Some((account, redactor)) if *account == thread.account => Ok(redactor.clone()),
+            _ => {
+                let redactor = self.engine.account_redactor(&thread.account).await?;
+                self.of_account = Some((thread.account.clone(), redactor.clone()));
+                Ok(redactor)
+            }
+        }
     }
 
     /// The same without the threads.
@@ -408,14 +425,14 @@ impl Engine {
         selection: Selection,
         mut sink: impl FnMut(ExportItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut exporter = self.exporter(selection).await?.redacting();
+        let mut exporter = self.exporter(selection).await?;
         while let Some(item) = exporter.next().await? {
             sink(item)?;
         }
         Ok(())
     }
 
-    /// Begins an export. Its content is fixed now: later writes are not in it.
+    /// Begins an export without secrets. Its content is fixed now: later writes are not in it.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
@@ -441,8 +458,9 @@ impl Engine {
             reading: None,
             page: VecDeque::new(),
             ready: VecDeque::new(),
-            redacts: false,
+            redacts: true,
             redactor: Redactor::default(),
+            of_account: None,
             threads: VecDeque::new(),
             damage: Damage::Refused,
             is_of_other: false,

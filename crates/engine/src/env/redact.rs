@@ -110,6 +110,13 @@ impl Engine {
         Ok(Redactor::new(layers))
     }
 
+    /// The redactor for what an account and the instance keep secret, without the secrets of a thread.
+    pub(crate) async fn account_redactor(&self, account: &Account) -> Result<Redactor> {
+        let mut layers: Vec<Arc<Secrets>> = self.account_layer(account).await?.into_iter().collect();
+        layers.push(Arc::clone(&self.shared.room::<Vault>().config.instance.secrets));
+        Ok(Redactor::new(layers))
+    }
+
     async fn thread_layer(&self, id: ThreadId) -> Result<Option<ThreadLayer>> {
         let vault = self.shared.room::<Vault>();
         let mut read_again = READ_AGAIN_MAX;

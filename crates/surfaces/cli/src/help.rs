@@ -55,9 +55,9 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
 const WIDE: usize = 76;
 
 const MORE: &str = "\
-More: env, messages, lock, projects, index, code, demo, config,
-  call, completions, man. One command: threadkeep COMMAND -h.
-  Options and examples: threadkeep --help.";
+More: env, code, messages, lock, projects, index, demo,
+  config, call, completions, man. One command:
+  threadkeep COMMAND -h. All options: threadkeep --help.";
 
 const LONG: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::meter::Spent;
 use crate::ours::Ours;
 use crate::report::{Aim, Line, Unit};
 
-pub(super) const NAME: &str = "append-secrets";
+pub(super) const NAME: &str = "append-env";
 /// Secrets of the thread.
 const SECRETS: usize = 100;
 /// Appends before anything is measured.
