@@ -27,7 +27,7 @@ async fn memory_ends_a_run_and_cannot_be_caught() {
 async fn a_run_is_killed_at_its_deadline() {
     for source in [
         "for (;;);",
-        "await new Promise((done) => { const again = () => Promise.resolve().then(again); again() })",
+        "await new Promise((done) => { const again = () => { Promise.resolve().then(again) }; again() })",
         "/(a+)+$/.test('a'.repeat(40) + 'b')",
         "Array(2 ** 32 - 1).join('')",
     ] {
