@@ -10,7 +10,7 @@ pub const ENDLESS: &[Script] = &[
     ("for (;;);", &[Terminated]),
     ("while (true) { try { throw 1 } catch {} }", &[Terminated]),
     ("export default async () => { for (;;) await null }", &[Terminated]),
-    ("const again = () => Promise.resolve().then(again); export default again", &[Terminated]),
+    ("const again = () => Promise.resolve().then(again); export default again", &[Terminated, Memory]),
     (
         "export default async () => { for await (const x of (async function* () { for (;;) yield 1 })()); }",
         &[Terminated],
