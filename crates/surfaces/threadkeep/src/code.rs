@@ -4,7 +4,7 @@
 //! use threadkeep::calls::RunCode;
 //! use threadkeep::sandbox::Sandbox;
 //!
-//! # async fn example(keep: threadkeep::Engine, thread: threadkeep::ThreadId) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example(keep: threadkeep::Engine, thread: threadkeep::ThreadId) -> Result<(), threadkeep::calls::Problem> {
 //! // First in `main`: threadkeep::worker_if_asked();
 //! let source = "import { append } from 'threadkeep';
 //!     export default async () => (await append({ role: 'user', content: 'from code' })).version;";
