@@ -39,6 +39,8 @@ test("every call reaches its route", async () => {
       thread,
       message: (message as { id: string }).id,
       valueKey: "plan",
+      name: "REGION",
+      run: "nightly",
       project: "demo",
       key: "k_0123456789abcdef",
     } as Record<string, string>;
